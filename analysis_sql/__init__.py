@@ -1,0 +1,1 @@
+"""Statistics over per-task results: SQL questions in ``queries/``, intervals and verdicts."""

@@ -1,0 +1,141 @@
+"""What can be concluded about two methods: the paired verdict, and the ones it replaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from analysis_sql.intervals import Interval, interval
+from analysis_sql.moments import Moments
+from benchmark_spec.protocol import IntervalKind
+
+
+class Verdict(StrEnum):
+    """The conclusion of a comparison, from the first method's side."""
+
+    BETTER = "+"
+    WORSE = "-"
+    INCONCLUSIVE = "0"
+    IDENTICAL = "="
+    NOT_ESTIMABLE = "?"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods on the T tasks of a task set that both answered.
+
+    Attributes
+    ----------
+    method, versus
+        Names; all signs are from the side of `method`.
+    mean, versus_mean
+        Each method's own accuracy over these T tasks.
+    difference
+        Of `method` minus `versus`, paired by task.
+    verdict
+        Of the paired difference.
+    verdict_direct
+        Of comparing the two intervals `mean` and `versus_mean`: conclusive when they do not
+        overlap.
+    verdict_closed
+        The same of the two methods' closed intervals; None where there are no such results.
+    """
+
+    dataset: str
+    task_set: str
+    method: str
+    versus: str
+    mean: Interval
+    versus_mean: Interval
+    difference: Interval
+    verdict: Verdict
+    verdict_direct: Verdict
+    verdict_closed: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """Moments of two methods' counts on the same T tasks, and of their differences."""
+
+    method: Moments
+    versus: Moments
+    difference: Moments
+
+
+def paired_verdict(difference: Moments, kind: IntervalKind, level: float) -> Verdict:
+    """Verdict of a paired difference: conclusive when 0 lies outside its interval.
+
+    Differences that are all 0 are *identical*, whatever T.  T < 2 is *not estimable*.  Where all
+    differences are equal but not 0, Student's interval has no width and says nothing of how
+    sure one can be; the exact sign-flip test stands in: its p-value is 2^(1-T), so T tasks are
+    conclusive if that is at most 1 - level (T >= 6 at 95 %), and else too few.
+    """
+    if difference.tasks and difference.all_zero:
+        return Verdict.IDENTICAL
+    if difference.tasks < 2:
+        return Verdict.NOT_ESTIMABLE
+    if difference.constant and 2.0 ** (1 - difference.tasks) > 1.0 - level + 1e-12:
+        return Verdict.NOT_ESTIMABLE
+    found = interval(difference, kind, level)
+    if found.halfwidth is None or abs(found.mean) <= found.halfwidth:
+        return Verdict.INCONCLUSIVE
+    return Verdict.BETTER if found.mean > 0 else Verdict.WORSE
+
+
+def direct_verdict(method: Interval, versus: Interval) -> Verdict:
+    """Verdict of comparing two separate intervals: conclusive when they do not overlap."""
+    if method.halfwidth is None or versus.halfwidth is None:
+        return Verdict.NOT_ESTIMABLE
+    gap = method.mean - versus.mean
+    if abs(gap) <= method.halfwidth + versus.halfwidth:
+        return Verdict.INCONCLUSIVE
+    return Verdict.BETTER if gap > 0 else Verdict.WORSE
+
+
+def compare(
+    dataset: str,
+    task_set: str,
+    names: tuple[str, str],
+    moments: PairMoments,
+    *,
+    kind: IntervalKind,
+    level: float,
+    closed: tuple[Interval, Interval] | None = None,
+) -> Comparison:
+    """Compare two methods on a task set, all three ways side by side.
+
+    Parameters
+    ----------
+    names
+        The method and the one it is compared with.
+    moments
+        Over the tasks that both answered.
+    kind
+        The interval that the task set carries.
+    closed
+        Both methods' intervals on the closed set of the same data and protocol, if both have
+        results there.
+    """
+    mean = interval(moments.method, kind, level)
+    versus_mean = interval(moments.versus, kind, level)
+    verdict = paired_verdict(moments.difference, kind, level)
+    difference = interval(moments.difference, kind, level)
+    if verdict is Verdict.NOT_ESTIMABLE or (
+        verdict is Verdict.IDENTICAL and difference.halfwidth is None
+    ):
+        width = 0.0 if verdict is Verdict.IDENTICAL else None
+        difference = Interval(
+            kind, level, difference.tasks, difference.mean, width, difference.constant
+        )
+    return Comparison(
+        dataset=dataset,
+        task_set=task_set,
+        method=names[0],
+        versus=names[1],
+        mean=mean,
+        versus_mean=versus_mean,
+        difference=difference,
+        verdict=verdict,
+        verdict_direct=direct_verdict(mean, versus_mean),
+        verdict_closed=None if closed is None else direct_verdict(*closed),
+    )

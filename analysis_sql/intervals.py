@@ -1,0 +1,98 @@
+"""Confidence intervals of a mean over tasks (Lafargue et al., TMLR 2024, sections 2 and 3).
+
+========  =============================  ==================================================
+kind      half-width                     estimand: what another experiment would draw anew
+========  =============================  ==================================================
+closed    z · sd / sqrt(T)               new tasks of these images
+open      t(T-1) · sd / sqrt(T)          new images of these classes, each class weighted as
+                                         often as the set uses it
+========  =============================  ==================================================
+
+Here z and t are two-sided quantiles at the level, sd the sample standard deviation over tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from types import MappingProxyType
+
+from scipy.special import ndtri, stdtrit
+
+from analysis_sql.moments import Moments
+from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import IntervalKind
+
+ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
+    {
+        "closed": "new tasks of these images",
+        "open": "new images of these classes, each class weighted as often as the set uses it",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over T tasks with its confidence interval, in percentage points.
+
+    Attributes
+    ----------
+    kind, level, tasks
+        Which interval, at which level, over how many tasks.
+    mean
+        Of the accuracies, or of the paired differences.
+    halfwidth
+        None where it cannot be estimated: T < 2.
+    constant
+        Whether all tasks have the same value: the half-width is then 0 by the formula, and a
+        report must say so in words rather than print ±0.
+    """
+
+    kind: IntervalKind
+    level: float
+    tasks: int
+    mean: float
+    halfwidth: float | None
+    constant: bool
+
+    @property
+    def low(self) -> float | None:
+        """Lower end, percentage points."""
+        return None if self.halfwidth is None else self.mean - self.halfwidth
+
+    @property
+    def high(self) -> float | None:
+        """Upper end, percentage points."""
+        return None if self.halfwidth is None else self.mean + self.halfwidth
+
+
+def check_level(level: float) -> float:
+    """Return `level` if it is a confidence level, between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise SpecError(
+            f"{level} is not a confidence level", expected="between 0 and 1, such as 0.95"
+        )
+    return level
+
+
+def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
+    """Confidence interval of a mean over tasks; see the module's docstring for the formulas.
+
+    Parameters
+    ----------
+    moments
+        Of one method's counts, or of the paired differences of two methods' counts.
+    kind
+        ``closed`` (Student's t is not used: the paper's and the field's 1.96) or ``open``.
+    level
+        Such as 0.95.
+    """
+    check_level(level)
+    tail = 1.0 - (1.0 - level) / 2.0
+    if moments.tasks < 2:
+        halfwidth = None
+    else:
+        quantile = ndtri(tail) if kind == "closed" else stdtrit(moments.tasks - 1, tail)
+        halfwidth = float(quantile) * moments.deviation / sqrt(moments.tasks)
+    return Interval(kind, level, moments.tasks, moments.mean, halfwidth, moments.constant)

@@ -1,0 +1,142 @@
+"""Digests of what a table says, whatever file it came from.
+
+The content digest covers column names, logical types, lengths, nulls and values.  It does not
+depend on chunks, row groups, encodings, compression, nullability flags or metadata, so that a
+table keeps its digest through Parquet, ``datasets`` and DuckDB.
+
+Definition.  Each column gives one or more byte streams, each hashed by SHA-256:
+
+- *validity*: one byte a row, 1 if present and 0 if null;
+- *lengths* (strings and lists of free length): int64 a row, 0 where null;
+- *values*: numbers little-endian, booleans as one byte, strings as UTF-8, with zero or nothing
+  where null; a list's values are again a column, of the values of its present rows.
+
+The digest is the SHA-256 of the JSON array ``[version, rows, [[name, type, [hex, ...]], ...]]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.errors import SpecError
+
+_VERSION = "fslbench-content-1"
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Logical name of an Arrow type, equal for types that hold the same values."""
+    if pa.types.is_dictionary(kind):
+        return type_name(kind.value_type)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_fixed_size_list(kind):
+        return f"fixed_size_list<{type_name(kind.value_type)}>[{kind.list_size}]"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list<{type_name(kind.value_type)}>"
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return str(kind)
+    return f"unsupported<{kind}>"
+
+
+def content_digest(table: pa.Table) -> str:
+    """SHA-256 (hex) of a table's content; see the module's docstring for the definition.
+
+    Raises
+    ------
+    SpecError
+        If a column is of a type that no table of a release has.
+    """
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        logical = type_name(column.type)
+        if "unsupported" in logical:
+            raise SpecError(f"column {name!r} of type {column.type} has no digest")
+        streams = _Column(logical)
+        for chunk in column.chunks:
+            streams.update(chunk)
+        columns.append([name, logical, streams.hexdigests()])
+    text = json.dumps([_VERSION, table.num_rows, columns], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprint(dataset: str, task_set: str, digest: str) -> str:
+    """SHA-256 (hex) that identifies a task set: its data set, its name and its table's digest."""
+    return hashlib.sha256(json.dumps([dataset, task_set, digest]).encode()).hexdigest()
+
+
+class _Column:
+    """The running hashes of a column, fed chunk by chunk."""
+
+    def __init__(self, logical: str) -> None:
+        self.validity = hashlib.sha256()
+        self.values = hashlib.sha256()
+        self.lengths = hashlib.sha256() if logical == "string" else None
+        self.child: _Column | None = None
+        if logical.startswith(("list<", "fixed_size_list<")):
+            if logical.startswith("list<"):
+                self.lengths = hashlib.sha256()
+            self.child = _Column(logical.split("<", 1)[1].rsplit(">", 1)[0])
+
+    def hexdigests(self) -> list[str]:
+        hashes = [self.validity.hexdigest()]
+        if self.lengths is not None:
+            hashes.append(self.lengths.hexdigest())
+        if self.child is not None:
+            return hashes + self.child.hexdigests()
+        return [*hashes, self.values.hexdigest()]
+
+    def update(self, array: Any) -> None:
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if array.null_count:
+            self.validity.update(_bytes_of(array.is_valid().cast(pa.uint8())))
+        else:
+            self.validity.update(b"\x01" * len(array))
+        if self.child is not None:
+            if self.lengths is not None:
+                self.lengths.update(_bytes_of(_lengths(array)))
+            self.child.update(array.flatten())
+        elif self.lengths is not None:
+            text = array.cast(pa.large_string())
+            text = text.fill_null("") if text.null_count else text
+            self.lengths.update(_bytes_of(_lengths(text)))
+            self.values.update(_text_of(text))
+        else:
+            if pa.types.is_boolean(array.type):
+                array = array.cast(pa.uint8())
+            if array.null_count:
+                array = array.fill_null(pa.scalar(0, pa.int8()).cast(array.type))
+            self.values.update(_bytes_of(array))
+
+
+def _lengths(array: Any) -> Any:
+    """Number of values of each list or bytes of each string, int64, 0 where null."""
+    import pyarrow.compute as pc
+
+    of = pc.binary_length if pa.types.is_large_string(array.type) else pc.list_value_length
+    return pc.fill_null(of(array).cast(pa.int64()), pa.scalar(0, pa.int64()))
+
+
+def _bytes_of(array: Any) -> pa.Buffer | bytes:
+    """Values of a null-free primitive array, as they lie in memory (Arrow is little-endian)."""
+    if len(array) == 0:
+        return b""
+    width = array.type.bit_width // 8
+    values: pa.Buffer = array.buffers()[1]
+    return values.slice(array.offset * width, len(array) * width)
+
+
+def _text_of(array: Any) -> pa.Buffer | bytes:
+    """UTF-8 bytes of a null-free large_string array, one after another."""
+    _, offsets, data = array.buffers()
+    if len(array) == 0 or data is None:
+        return b""
+    start, end = (
+        struct.unpack_from("<q", offsets, 8 * (array.offset + i))[0] for i in (0, len(array))
+    )
+    return data.slice(start, end - start)

@@ -1,0 +1,184 @@
+"""Everything that can be wrong with a user's input, as one family of exceptions.
+
+An error says what was wrong, where, what was expected and what to do about it.  The command
+line prints it without a traceback and exits with code 2; a library user catches
+:class:`FSLBenchError` or any of its kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+__all__ = [
+    "AccuracyError",
+    "CatalogueError",
+    "ContradictionError",
+    "CorruptReleaseError",
+    "CountError",
+    "DoubledTaskError",
+    "FSLBenchError",
+    "FingerprintError",
+    "MethodNameError",
+    "MissingTaskError",
+    "OutputError",
+    "PredictionError",
+    "QueryCountError",
+    "ReleaseError",
+    "ReleaseNotFoundError",
+    "SamplingError",
+    "SchemaError",
+    "SourceError",
+    "SpecError",
+    "SubmissionError",
+    "UnboundError",
+    "UnknownNameError",
+    "UnknownTaskError",
+    "UnreadableError",
+    "UnsafeFileError",
+    "listing",
+    "rows",
+]
+
+
+class FSLBenchError(Exception):
+    """A problem that the user can mend.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, in one sentence.
+    where : str, optional
+        The file, rows or field in which it is wrong.
+    expected : str, optional
+        What would have been right.
+    fix : str, optional
+        What to do about it.
+    """
+
+    def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
+        self.what, self.where, self.expected, self.fix = what, where, expected, fix
+        parts = [("where", where), ("expected", expected), ("to mend", fix)]
+        super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
+
+
+class SpecError(FSLBenchError):
+    """A protocol, task-set name or slug that does not have the promised form."""
+
+
+class UnknownNameError(FSLBenchError):
+    """A data set, task set, method or other name that does not exist; lists those that do."""
+
+    def __init__(
+        self, kind: str, name: str, valid: Iterable[str], *, where: str = "", fix: str = ""
+    ) -> None:
+        names = list(valid)
+        close = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        super().__init__(
+            f"unknown {kind} {name!r}{hint}",
+            where=where,
+            expected=f"one of {listing(names, most=40)}" if names else f"there is no {kind} here",
+            fix=fix,
+        )
+
+
+class CatalogueError(FSLBenchError):
+    """Data on disk that disagrees with the catalogue of data sets."""
+
+
+class ReleaseError(FSLBenchError):
+    """A release that cannot be used."""
+
+
+class ReleaseNotFoundError(ReleaseError):
+    """No release where one was asked for."""
+
+
+class CorruptReleaseError(ReleaseError):
+    """A release whose files differ from its manifest."""
+
+
+class SchemaError(FSLBenchError):
+    """A table with missing, unknown or wrongly typed columns."""
+
+
+class SubmissionError(FSLBenchError):
+    """A submission that cannot be scored."""
+
+
+class UnreadableError(SubmissionError):
+    """A submission file that cannot be read at all."""
+
+
+class MissingTaskError(SubmissionError):
+    """Tasks that a submission leaves out."""
+
+
+class DoubledTaskError(SubmissionError):
+    """Tasks that a submission answers more than once."""
+
+
+class UnknownTaskError(SubmissionError):
+    """Task ids that a task set does not have."""
+
+
+class CountError(SubmissionError):
+    """Counts that are null, fractional, not numbers or out of range."""
+
+
+class QueryCountError(SubmissionError):
+    """``n_query`` other than K·Q of the task set."""
+
+
+class PredictionError(SubmissionError):
+    """Predictions or per-class counts of the wrong length or out of range."""
+
+
+class ContradictionError(SubmissionError):
+    """Counts that contradict the predictions or per-class counts beside them."""
+
+
+class FingerprintError(SubmissionError):
+    """Answers that were made on other tasks than the release's."""
+
+
+class UnboundError(SubmissionError):
+    """Answers that do not say which tasks they were made on."""
+
+
+class MethodNameError(SubmissionError):
+    """A method name that is taken, empty or not printable."""
+
+
+class AccuracyError(SubmissionError):
+    """Accuracies that no whole number of correct queries can give."""
+
+
+class UnsafeFileError(FSLBenchError):
+    """A serialised file that holds more than plain tensors, and so is not opened."""
+
+
+class SamplingError(FSLBenchError):
+    """A task set that cannot be drawn from the given class sizes."""
+
+
+class SourceError(FSLBenchError):
+    """A source of images that is not what it should be."""
+
+
+class OutputError(FSLBenchError):
+    """A result that cannot be written where it was asked for."""
+
+
+def listing(items: Sequence[object], most: int = 8) -> str:
+    """Join items for a message, naming at most `most` and counting the rest."""
+    shown = ", ".join(str(item) for item in items[:most])
+    left = len(items) - most
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+def rows(indices: Iterable[int], most: int = 8) -> str:
+    """Name rows by their number, counted from 1 without any header, at most `most` of them."""
+    numbers = [int(index) + 1 for index in indices]
+    return f"row{'s' if len(numbers) != 1 else ''} {listing(numbers, most)}"

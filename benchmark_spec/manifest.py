@@ -1,0 +1,251 @@
+"""``release.json``: what a release holds, with digests and provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import PurePosixPath
+from typing import Any, Literal, get_args
+
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError
+from benchmark_spec.naming import check_dataset_name, check_method_name, slug
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.version import SPEC_VERSION
+
+MANIFEST_FILE = "release.json"
+CARD_FILE = "README.md"
+
+Kind = Literal["classes", "images", "tasks", "features", "attributes", "results"]
+RESULTS_SPLIT = "test"
+"""The split of the configuration ``results``, whose rows name their data set themselves."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set of a release: where its images come from and on what terms."""
+
+    name: str
+    title: str
+    homepage: str
+    licence: str
+    citation: str
+    n_classes: int
+    n_images: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One Parquet file of a release.
+
+    Attributes
+    ----------
+    kind, dataset, name
+        What the table is: `name` is the task set's, backbone's, tagger's or method's true name,
+        empty for classes and images; `dataset` is empty for results.
+    rows, bytes, sha256
+        Number of rows; size and SHA-256 (hex) of the file.
+    digest
+        Content digest of the table (:mod:`benchmark_spec.digest`).
+    fingerprint
+        Of a task set, else empty.
+    provenance
+        How the table was made: sampler and seed, or backbone and preprocessing, and so on.
+    """
+
+    path: str
+    kind: Kind
+    dataset: str
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+    digest: str
+    fingerprint: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration of the dataset card: split name to paths, as load_dataset reads them."""
+
+    name: str
+    splits: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A release's name, version, data sets and tables."""
+
+    name: str
+    version: str
+    description: str
+    datasets: tuple[Dataset, ...]
+    tables: tuple[Table, ...]
+    spec_version: str = SPEC_VERSION
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the release's name, version and tables' content digests.
+
+        It says whether two releases hold the same data, whoever wrote the files.
+        """
+        content = [
+            self.spec_version,
+            self.name,
+            self.version,
+            sorted([t.path, t.kind, t.dataset, t.name, t.digest] for t in self.tables),
+        ]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def configs(self) -> tuple[Config, ...]:
+        """Configurations of the dataset card, in the order of their first table."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for table in self.tables:
+            config, split = config_and_split(table)
+            found.setdefault(config, {}).setdefault(split, []).append(table.path)
+        return tuple(
+            Config(name, {split: tuple(paths) for split, paths in splits.items()})
+            for name, splits in found.items()
+        )
+
+    def to_json(self) -> str:
+        """The manifest as text, one table a line."""
+        head = {
+            "name": self.name,
+            "version": self.version,
+            "spec_version": self.spec_version,
+            "digest": self.digest,
+            "description": self.description,
+            "datasets": [asdict(d) for d in self.datasets],
+        }
+        lines = ",\n".join(
+            "    " + json.dumps({**asdict(t), "provenance": dict(t.provenance)}, sort_keys=True)
+            for t in self.tables
+        )
+        text = json.dumps(head, indent=2, ensure_ascii=False)
+        return f'{text[:-2]},\n  "tables": [\n{lines}\n  ]\n}}\n'
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str) -> Manifest:
+        """Read and check a manifest.
+
+        Raises
+        ------
+        CorruptReleaseError
+            If the text is not a manifest, contradicts its own digest, names a table twice or
+            outside the folder, or follows a later specification than this package knows.
+        """
+        try:
+            raw = json.loads(text)
+        except ValueError as error:
+            raise _corrupt(f"not JSON ({error})", where) from None
+        if not isinstance(raw, dict):
+            raise _corrupt("not a JSON object", where)
+        spec = str(raw.get("spec_version"))
+        if spec.split(".")[0] != SPEC_VERSION.split(".")[0]:
+            raise CorruptReleaseError(
+                f"the release follows specification {spec}",
+                where=where,
+                expected=f"{SPEC_VERSION.split('.')[0]}.x, which this package reads",
+                fix="upgrade fslbench, or ask for a release of an older specification",
+            )
+        manifest = cls(
+            name=_get(raw, "name", str, where),
+            version=_get(raw, "version", str, where),
+            description=_get(raw, "description", str, where),
+            datasets=tuple(
+                _read(Dataset, item, where) for item in _get(raw, "datasets", list, where)
+            ),
+            tables=tuple(_read(Table, item, where) for item in _get(raw, "tables", list, where)),
+            spec_version=spec,
+        )
+        try:
+            check_manifest(manifest)
+        except FSLBenchError as error:
+            raise _corrupt(error.what, where) from None
+        if raw.get("digest") != manifest.digest:
+            raise _corrupt("its digest is not that of the tables it lists", where)
+        return manifest
+
+
+def table_path(kind: Kind, dataset: str, name: str) -> str:
+    """Path of a table inside a release."""
+    if kind in ("classes", "images"):
+        return f"{kind}/{dataset}.parquet"
+    if kind == "features":
+        return f"features/{slug(name)}/{dataset}-00000-of-00001.parquet"
+    if kind == "results":
+        return f"results/{slug(name)}.parquet"
+    return f"{kind}/{slug(name)}/{dataset}.parquet"
+
+
+def config_and_split(table: Table) -> tuple[str, str]:
+    """Configuration and split under which ``load_dataset`` finds a table.
+
+    Task sets and classes: a configuration each, a split a data set.  Images, features and
+    attributes: a configuration a data set, since load_dataset builds every split of one.
+    """
+    if table.kind == "results":
+        return "results", RESULTS_SPLIT
+    if table.kind == "classes":
+        return "classes", table.dataset
+    if table.kind == "tasks":
+        return f"tasks-{slug(table.name)}", table.dataset
+    parts = [table.kind, *([slug(table.name)] if table.name else []), table.dataset]
+    return "-".join(parts), table.dataset
+
+
+def check_manifest(manifest: Manifest) -> None:
+    """Refuse names, versions and paths that a release cannot have."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", manifest.name):
+        raise FSLBenchError(f"{manifest.name!r} cannot be a release's name")
+    if not re.fullmatch(r"\d+\.\d+\.\d+", manifest.version):
+        raise FSLBenchError(f"{manifest.version!r} is not a version such as 1.0.0")
+    known = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
+    seen: dict[str, Table] = {}
+    for table in manifest.tables:
+        if table.kind not in get_args(Kind):
+            raise FSLBenchError(f"{table.path}: {table.kind!r} is no kind of table")
+        if table.kind == "results":
+            check_method_name(table.name)
+        elif table.dataset not in known:
+            raise FSLBenchError(f"{table.path}: no data set {table.dataset!r} is described")
+        if table.kind == "tasks":
+            TaskSetName.parse(table.name)
+        path = PurePosixPath(table.path)
+        if path.is_absolute() or ".." in path.parts or path.suffix != ".parquet":
+            raise FSLBenchError(f"{table.path!r} is not a Parquet file inside the release")
+        if table.path != table_path(table.kind, table.dataset, table.name):
+            raise FSLBenchError(f"{table.path!r} is not where such a table belongs")
+        other = seen.setdefault(table.path, table)
+        if other is not table:
+            raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")
+
+
+def _corrupt(what: str, where: str) -> CorruptReleaseError:
+    return CorruptReleaseError(
+        f"the release's manifest cannot be trusted: {what}",
+        where=where,
+        fix="get the release again, or make it again with fslbench-build",
+    )
+
+
+def _get(raw: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
+    value = raw.get(key)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _corrupt(f"field {key!r} is {value!r:.60}, not a {kind.__name__}", where)
+    return value
+
+
+_FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}
+
+
+def _read(cls: type, raw: Any, where: str) -> Any:
+    if not isinstance(raw, dict):
+        raise _corrupt(f"{raw!r:.60} does not describe a {cls.__name__.lower()}", where)
+    names = {f.name: _FIELD_TYPES.get(str(f.type), str) for f in fields(cls)}
+    return cls(**{name: _get(raw, name, kind, where) for name, kind in names.items()})

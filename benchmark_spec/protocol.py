@@ -1,0 +1,145 @@
+"""Protocols (way, shot, query), suites (how tasks were drawn) and the names of task sets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmark_spec.errors import SpecError, UnknownNameError
+
+IntervalKind = Literal["closed", "open"]
+
+_PROTOCOL = re.compile(r"([1-9]\d*)w([1-9]\d*)s([1-9]\d*)q")
+MAX_WAY = 127
+"""Query labels are int8, so a task has at most 127 classes."""
+
+
+@dataclass(frozen=True, order=True)
+class Protocol:
+    """The size of a task: `way` classes, `shot` support and `query` query images of each.
+
+    ``str(Protocol(5, 1, 1))`` is ``"5w1s1q"``, and :meth:`parse` reads it back.
+    """
+
+    way: int
+    shot: int
+    query: int
+
+    def __post_init__(self) -> None:
+        if not (2 <= self.way <= MAX_WAY and self.shot >= 1 and self.query >= 1):
+            raise SpecError(
+                f"no such protocol: {self.way} ways, {self.shot} shots, {self.query} queries",
+                expected=f"2 to {MAX_WAY} ways, at least 1 shot and 1 query per class",
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Protocol:
+        """Read a protocol from its name, such as ``5w5s5q``."""
+        match = _PROTOCOL.fullmatch(text)
+        if not match:
+            raise SpecError(
+                f"{text!r} is not a protocol",
+                expected="<ways>w<shots>s<queries per class>q, such as 5w1s1q",
+            )
+        return cls(*(int(number) for number in match.groups()))
+
+    def __str__(self) -> str:
+        return f"{self.way}w{self.shot}s{self.query}q"
+
+    @property
+    def n_query(self) -> int:
+        """Queries in a task: K·Q."""
+        return self.way * self.query
+
+    @property
+    def n_support(self) -> int:
+        """Support images in a task: K·S."""
+        return self.way * self.shot
+
+    @property
+    def per_class(self) -> int:
+        """Images that a task uses of each of its classes: S+Q."""
+        return self.shot + self.query
+
+
+PUBLISHED_PROTOCOLS = (Protocol(5, 1, 1), Protocol(5, 5, 5), Protocol(5, 10, 7))
+"""5-way at 1, 5 and 10 shots with the optimal number of queries (Lafargue et al., TMLR 2024)."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """How the tasks of a task set were drawn.
+
+    Attributes
+    ----------
+    interval
+        The confidence interval that such a set can carry: ``open`` where no image is used
+        twice, so that tasks are a sample of new images; ``closed`` where images recur, so
+        that an interval only speaks of new tasks of the same images.
+    """
+
+    name: str
+    interval: IntervalKind
+    description: str
+
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "open",
+            "open",
+            "drawn without replacement until the data set is exhausted: no image is used twice "
+            "(Algorithm 2 of Lafargue et al., TMLR 2024)",
+        ),
+        Suite(
+            "closed",
+            "closed",
+            "drawn independently of each other: images recur from task to task "
+            "(Algorithm 1 of Lafargue et al., TMLR 2024; the field's habit)",
+        ),
+        Suite(
+            "published",
+            "open",
+            "the very tasks behind the per-task accuracies released by Lafargue et al., "
+            "TMLR 2024: Algorithm 2 with their generator and seed, stopped at 2000 tasks",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, order=True)
+class TaskSetName:
+    """Name of a task set: a suite and a protocol, such as ``open-5w5s5q``."""
+
+    suite: str
+    protocol: Protocol
+
+    def __post_init__(self) -> None:
+        if self.suite not in SUITES:
+            raise UnknownNameError("suite", self.suite, SUITES)
+
+    @classmethod
+    def parse(cls, text: str) -> TaskSetName:
+        """Read a task set's name, such as ``open-5w5s5q``."""
+        suite, dash, protocol = text.rpartition("-")
+        if not dash:
+            raise SpecError(
+                f"{text!r} is not the name of a task set",
+                expected="<suite>-<protocol>, such as open-5w5s5q",
+            )
+        return cls(suite, Protocol.parse(protocol))
+
+    def __str__(self) -> str:
+        return f"{self.suite}-{self.protocol}"
+
+    @property
+    def interval(self) -> IntervalKind:
+        """The interval that results on this task set carry."""
+        return SUITES[self.suite].interval
+
+    @property
+    def closed_twin(self) -> TaskSetName:
+        """The closed set of the same protocol, with which the field would compare."""
+        return TaskSetName("closed", self.protocol)

@@ -1,0 +1,103 @@
+"""Arrow schemas of every table of a release and of a submission.
+
+Column types are logical: a reader accepts ``large_string`` for ``string``, a dictionary of
+strings for strings and a large list for a list, since Parquet writers differ in these.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from benchmark_spec.digest import type_name
+from benchmark_spec.errors import SchemaError
+from benchmark_spec.protocol import Protocol
+
+CLASSES = pa.schema(
+    [
+        ("class_id", pa.int32()),
+        ("class_name", pa.string()),
+        ("n_images", pa.int32()),
+        ("first_image_id", pa.int32()),
+    ]
+)
+"""One row a class, in the frozen order; image ids of a class are consecutive."""
+
+IMAGES = pa.schema(
+    [
+        ("image_id", pa.int32()),
+        ("class_id", pa.int32()),
+        ("class_name", pa.string()),
+        ("path", pa.string()),
+        ("sha256", pa.string()),
+        ("group", pa.int32()),
+        ("creator", pa.string()),
+        ("licence", pa.string()),
+    ]
+)
+"""One row an image, in class order, then file order; only the first three are never null."""
+
+SUBMISSION = pa.schema(
+    [
+        ("method", pa.string()),
+        ("dataset", pa.string()),
+        ("task_set", pa.string()),
+        ("task_id", pa.int32()),
+        ("n_correct", pa.int16()),
+        ("n_query", pa.int16()),
+    ]
+)
+"""The columns that every submission has; one row a method, data set, task set and task."""
+
+SUBMISSION_OPTIONAL = pa.schema(
+    [
+        ("class_correct", pa.list_(pa.int16())),
+        ("predictions", pa.list_(pa.int8())),
+        ("fingerprint", pa.string()),
+    ]
+)
+"""The columns that a submission may have besides."""
+
+
+def tasks(protocol: Protocol) -> pa.Schema:
+    """Schema of a task set of `protocol`; K ways, S shots, Q queries per class.
+
+    ``class_ids`` (K,), ``support`` (K·S,) image ids, class by class, ``query`` (K·Q,) image ids
+    in the frozen shuffled order, ``query_label`` (K·Q,) positions 0..K-1 in ``class_ids``.
+    """
+    return pa.schema(
+        [
+            ("task_id", pa.int32()),
+            ("class_ids", pa.list_(pa.int32(), protocol.way)),
+            ("support", pa.list_(pa.int32(), protocol.n_support)),
+            ("query", pa.list_(pa.int32(), protocol.n_query)),
+            ("query_label", pa.list_(pa.int8(), protocol.n_query)),
+        ]
+    )
+
+
+def features(dimensions: int) -> pa.Schema:
+    """Schema of a feature table: one row an image, `dimensions` float16 values each."""
+    return pa.schema([("image_id", pa.int32()), ("feature", pa.list_(pa.float16(), dimensions))])
+
+
+def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
+    """Return `table` if it has exactly the columns of `schema`, in order.
+
+    Raises
+    ------
+    SchemaError
+        Naming the first column that is missing, unknown, misplaced or of another type.
+    """
+    if table.column_names != schema.names:
+        raise SchemaError(
+            f"columns are {', '.join(table.column_names) or 'none'}",
+            where=where,
+            expected=", ".join(schema.names),
+        )
+    for field in schema:
+        found = table.schema.field(field.name).type
+        if type_name(found) != type_name(field.type):
+            raise SchemaError(
+                f"column {field.name!r} is of type {found}", where=where, expected=str(field.type)
+            )
+    return table

@@ -1,0 +1,7 @@
+"""The one place that states the versions of the package and of the data format."""
+
+__version__ = "0.1.0"
+"""Version of the Python distribution ``fslbench``."""
+
+SPEC_VERSION = "1.0"
+"""Version of the release and submission formats; a reader accepts the same major number."""

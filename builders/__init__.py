@@ -1,0 +1,1 @@
+"""What maintainers use to make releases: sources, samplers, features, baselines."""

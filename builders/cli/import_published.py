@@ -1,0 +1,35 @@
+"""``fslbench-build import-published``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import release_option
+
+
+@click.command("import-published")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Submission file to write (.parquet).",
+)
+@release_option
+def import_published(folder: Path, path: Path, release: str | None) -> None:
+    """Turn the released per-task accuracies of Lafargue et al. (TMLR 2024) into a submission.
+
+    DIR is a checkout of their results: {1,5,10}-shot/<backbone>/<head>/<dataset>.pt.
+    """
+    from builders.published_results import import_published as read
+    from fslbench_data.release import load_release
+
+    submission = read(folder, load_release(release))
+    submission.write(path)
+    sets = {key[1:] for key in submission.bindings}
+    methods = len(submission.methods)
+    click.echo(f"wrote {path}: {methods} methods on {len(sets)} task sets", err=True)

@@ -1,0 +1,32 @@
+"""The plainest features: grey levels, for images so small that they are their own features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec import schemas
+
+NAME = "pixels"
+
+
+def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str, Any]]:
+    """Feature table of images (N, D) with grey levels 0..`white`, scaled to 0..1, and provenance.
+
+    Grey levels over a power of two are exact in float16.
+    """
+    values = (pixels.astype(np.float64) / white).astype(np.float16)
+    schema = schemas.features(values.shape[1])
+    table = pa.Table.from_arrays(
+        [
+            pa.array(np.arange(len(values), dtype=np.int32)),
+            pa.FixedSizeListArray.from_arrays(
+                pa.array(values.reshape(-1)), type=schema.field("feature").type
+            ),
+        ],
+        schema=schema,
+    )
+    return table, {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}

@@ -1,0 +1,134 @@
+"""Reading the per-task accuracies that Lafargue et al. (TMLR 2024) released.
+
+Their results folder holds ``{1,5,10}-shot/<backbone>/<head>/<dataset>.pt``: a float32 tensor (T,)
+of percentages each, one a task, in the order of the published task sets.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError, listing
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
+from fslbench_data.release import Release
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.tasks import TaskSet
+
+HEADS = ("LR", "NCC", "finetune", "matchingnet")
+TOLERANCE = 1e-3
+"""Percentage points; float32 keeps a percentage to 1e-5, and counts are at least 2 points apart."""
+
+
+def import_published(folder: Path, release: Release) -> Submission:
+    """Read a results folder into one submission, bound to the published task sets of `release`.
+
+    Methods are named ``<backbone>/<head>`` as in the folder; shots, backbones, heads and data
+    sets that are not there are left out.
+
+    Raises
+    ------
+    SourceError
+        If the folder has another layout, or a file another number of tasks than its task set.
+    UnsafeFileError
+        If a file holds anything but a tensor.
+    AccuracyError
+        If an accuracy is no multiple of 1/(K·Q).
+    """
+    recorders: dict[str, Recorder] = {}
+    found = 0
+    for protocol in PUBLISHED_PROTOCOLS:
+        name = TaskSetName("published", protocol)
+        for path in sorted((folder / f"{protocol.shot}-shot").glob("*/*/*.pt")):
+            backbone, head, dataset = path.parts[-3], path.parts[-2], path.stem
+            if head not in HEADS or dataset not in release.datasets:
+                raise SourceError(
+                    f"{path} is of an unknown head or data set",
+                    expected=f"<shots>-shot/<backbone>/<one of {', '.join(HEADS)}>/"
+                    f"<one of {', '.join(release.datasets)}>.pt",
+                )
+            method = f"{backbone}/{head}"
+            recorder = recorders.setdefault(
+                method,
+                Recorder(
+                    method,
+                    description=f"{head} on {backbone}, released by Lafargue et al. (TMLR 2024)",
+                    backbone=backbone,
+                    link="https://arxiv.org/abs/2409.02850",
+                ),
+            )
+            tasks = release.task_set(dataset, str(name))
+            recorder.add_counts(tasks, counts_of(load_tensor(path), tasks, str(path)))
+            found += 1
+    if not found:
+        raise SourceError(
+            f"there are no results in {folder}",
+            expected="a checkout of the authors' results: {1,5,10}-shot/<backbone>/<head>/"
+            "<dataset>.pt",
+            fix="name the folder that holds 1-shot, 5-shot or 10-shot",
+        )
+    return merge([recorders[method].submission() for method in sorted(recorders)], str(folder))
+
+
+def load_tensor(path: Path) -> NDArray[Any]:
+    """Read a ``.pt`` file that holds one tensor; nothing else in it is ever unpickled.
+
+    Raises
+    ------
+    UnsafeFileError
+        If the file is not of that kind, or holds anything but a tensor.
+    """
+    import torch
+
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises whatever the bytes lead it into
+        raise UnsafeFileError(
+            f"{path} cannot be read as a tensor: {str(error).splitlines()[0][:200]}",
+            expected="a .pt file that holds one tensor and nothing else",
+            fix="do not load it by other means unless you trust whoever made it",
+        ) from None
+    if not isinstance(loaded, torch.Tensor):
+        raise UnsafeFileError(
+            f"{path} holds a {type(loaded).__name__}",
+            expected="one tensor and nothing else",
+        )
+    array: NDArray[Any] = loaded.detach().numpy()
+    return array
+
+
+def counts_of(percentages: NDArray[Any], tasks: TaskSet, where: str) -> NDArray[np.int64]:
+    """Numbers of correct queries (T,) from percentages (T,).
+
+    Raises
+    ------
+    SourceError
+        If there are not as many as the task set has tasks.
+    AccuracyError
+        If one is NaN, out of range, or no multiple of 100/(K·Q).
+    """
+    if percentages.shape != (len(tasks),):
+        raise SourceError(
+            f"the accuracies are of shape {percentages.shape}",
+            where=where,
+            expected=f"({len(tasks)},), one for each task of {tasks.info}",
+        )
+    n_query = tasks.info.protocol.n_query
+    counts = percentages.astype(np.float64) * n_query / 100.0
+    whole = np.rint(counts)
+    # written so that NaN is refused too
+    fits = (np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE) & (whole >= 0)
+    bad = np.flatnonzero(~(fits & (whole <= n_query)))
+    if bad.size:
+        raise AccuracyError(
+            f"{bad.size} accuracies are no multiple of 1/{n_query}: "
+            f"{listing(percentages[bad].tolist(), 4)}",
+            where=f"{where}, tasks {listing(bad.tolist())}",
+            expected=f"percentages of {n_query} queries (K·Q) of {tasks.info}",
+            fix="check that these are the results of this task set",
+        )
+    return whole.astype(np.int64)

@@ -1,0 +1,219 @@
+"""Writing a release: tables one by one, then the card, and last the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec import schemas
+from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    MANIFEST_FILE,
+    Dataset,
+    Kind,
+    Manifest,
+    Table,
+    check_manifest,
+    table_path,
+)
+from benchmark_spec.naming import check_dataset_name
+from benchmark_spec.protocol import TaskSetName
+from builders.card import dataset_card
+from builders.sampling.tasks import first_image_ids
+from fslbench_data.files import sha256_of, whole_file, write_whole
+from fslbench_data.release import Release
+from fslbench_data.submission.checks import validate
+from fslbench_data.submission.model import Submission
+
+
+class ReleaseWriter:
+    """Writes a release into a new folder.
+
+    Every file appears whole or not at all.  The manifest comes last: until :meth:`finish`
+    the folder is no release.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist or is empty.
+    name, version, description
+        Of the release; the version is semantic, such as 1.0.0.
+    """
+
+    def __init__(self, folder: Path | str, name: str, version: str, description: str) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise OutputError(
+                f"{self.folder} is not an empty folder",
+                expected="a new or empty one: a release is never edited in place",
+                fix="name another folder, or remove this one yourself",
+            )
+        self._about = (name, version, description)
+        self._datasets: dict[str, Dataset] = {}
+        self._tables: list[Table] = []
+        check_manifest(self._manifest())
+
+    def add_dataset(
+        self,
+        name: str,
+        *,
+        title: str,
+        homepage: str,
+        licence: str,
+        citation: str,
+        class_names: Sequence[str],
+        class_sizes: Sequence[int],
+        note: str = "",
+        images: pa.Table | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a data set's classes, and its images where they are known.
+
+        Parameters
+        ----------
+        class_names, class_sizes
+            In the frozen order of classes.
+        images
+            Of the schema :data:`benchmark_spec.schemas.IMAGES`.
+        provenance
+            Where classes, counts and images come from.
+        """
+        if name in self._datasets:
+            raise SpecError(f"data set {name!r} is described twice")
+        if len(set(class_names)) != len(class_names) or len(class_names) != len(class_sizes):
+            raise SpecError(f"{name}: classes need one size each, and names of their own")
+        total = sum(class_sizes)
+        self._datasets[check_dataset_name(name)] = Dataset(
+            name, title, homepage, licence, citation, len(class_names), total, note
+        )
+        classes = pa.table(
+            {
+                "class_id": pa.array(range(len(class_names)), pa.int32()),
+                "class_name": pa.array(class_names, pa.string()),
+                "n_images": pa.array(class_sizes, pa.int32()),
+                "first_image_id": pa.array(first_image_ids(class_sizes), pa.int32()),
+            },
+            schema=schemas.CLASSES,
+        )
+        self._write("classes", name, "", classes, provenance or {})
+        if images is not None:
+            schemas.check(images, schemas.IMAGES, f"images of {name}")
+            expected = [i for i, size in enumerate(class_sizes) for _ in range(size)]
+            if images.column("class_id").to_pylist() != expected:
+                raise SpecError(f"images of {name} are not in class order, or not as many")
+            if images.column("image_id").to_pylist() != list(range(total)):
+                raise SpecError(f"image ids of {name} are not 0..{total - 1}")
+            self._write("images", name, "", images, provenance or {})
+
+    def add_tasks(
+        self, dataset: str, name: TaskSetName, table: pa.Table, provenance: Mapping[str, Any]
+    ) -> None:
+        """Add a task set, as :func:`builders.sampling.draw_task_set` returns it."""
+        schemas.check(table, schemas.tasks(name.protocol), f"{dataset}/{name}")
+        self._write("tasks", dataset, str(name), table, provenance)
+
+    def add_features(
+        self, dataset: str, backbone: str, table: pa.Table, provenance: Mapping[str, Any]
+    ) -> None:
+        """Add the features of all images of a data set, in the order of their ids."""
+        dimensions = table.schema.field("feature").type.list_size
+        schemas.check(table, schemas.features(dimensions), f"{backbone} of {dataset}")
+        if table.column("image_id").to_pylist() != list(range(self._dataset(dataset).n_images)):
+            raise SpecError(f"{backbone} of {dataset}: not one row for each image, in order")
+        self._write("features", dataset, backbone, table, provenance)
+
+    def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> None:
+        """Add a reference method's results, checked against the task sets added so far."""
+        validated = validate(submission, self.so_far())
+        (method,) = validated.methods
+        self._write("results", "", method, submission.table, provenance, submission)
+
+    def so_far(self) -> Release:
+        """The release as it stands, to run baselines on it."""
+        return Release(self.folder.resolve(), self._manifest())
+
+    def finish(self) -> Manifest:
+        """Write the dataset card and the manifest, and return the latter."""
+        manifest = self._manifest()
+        check_manifest(manifest)
+        write_whole(self.folder / CARD_FILE, dataset_card(manifest))
+        write_whole(self.folder / MANIFEST_FILE, manifest.to_json())
+        return manifest
+
+    def _manifest(self) -> Manifest:
+        return Manifest(*self._about, tuple(self._datasets.values()), tuple(self._tables))
+
+    def _dataset(self, name: str) -> Dataset:
+        if name not in self._datasets:
+            raise UnknownNameError("data set", name, self._datasets, fix="add_dataset it first")
+        return self._datasets[name]
+
+    def _write(
+        self,
+        kind: Kind,
+        dataset: str,
+        name: str,
+        table: pa.Table,
+        provenance: Mapping[str, Any],
+        submission: Submission | None = None,
+    ) -> None:
+        if dataset:
+            self._dataset(dataset)
+        relative = table_path(kind, dataset, name)
+        if any(t.path == relative for t in self._tables):
+            raise SpecError(f"{relative} would be written twice ({name or dataset})")
+        path = self.folder / relative
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make {path.parent}: {error.strerror}") from None
+        if submission is not None:
+            submission.write(path)
+        else:
+            _write_table(table, path)
+        digest = content_digest(table)
+        entry = Table(
+            path=relative,
+            kind=kind,
+            dataset=dataset,
+            name=name,
+            rows=table.num_rows,
+            bytes=path.stat().st_size,
+            sha256=sha256_of(path),
+            digest=digest,
+            fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
+            provenance=dict(provenance),
+        )
+        check_manifest(
+            Manifest(*self._about, tuple(self._datasets.values()), (*self._tables, entry))
+        )
+        self._tables.append(entry)
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
+    """Write a table small: zstd, ids split by byte, and no dictionaries.
+
+    Byte-stream-split halves the tables of ids.  It is left off float16, which DuckDB cannot
+    read that way; dictionary encoding would make both larger and slower.
+    """
+    split = [
+        f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
+        for field in table.schema
+        if pa.types.is_int32(getattr(field.type, "value_type", field.type))
+    ]
+    with whole_file(path) as temporary:
+        pq.write_table(
+            table.replace_schema_metadata(None),
+            temporary,
+            compression="zstd",
+            compression_level=19,
+            use_dictionary=False,
+            use_byte_stream_split=split,
+            store_schema=True,
+        )

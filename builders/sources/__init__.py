@@ -1,0 +1,1 @@
+"""Sources of images: one file a data set."""

@@ -1,0 +1,56 @@
+"""The thin client: open a release, iterate its tasks, record and score a submission.
+
+>>> import fslbench_data as fb
+>>> release = fb.load_release()
+>>> report = fb.score(fb.Submission.read("my_results.parquet"), release)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from benchmark_spec.version import __version__
+
+if TYPE_CHECKING:
+    from fslbench_data.release import Release, load_release
+    from fslbench_data.report import Report
+    from fslbench_data.scoring import score
+    from fslbench_data.submission.checks import validate
+    from fslbench_data.submission.model import Submission
+    from fslbench_data.submission.recorder import Recorder
+    from fslbench_data.tasks import Task, TaskSet
+
+__all__ = [
+    "Recorder",
+    "Release",
+    "Report",
+    "Submission",
+    "Task",
+    "TaskSet",
+    "__version__",
+    "load_release",
+    "score",
+    "validate",
+]
+
+_HOMES = {
+    "Recorder": "submission.recorder",
+    "Release": "release",
+    "Report": "report",
+    "Submission": "submission.model",
+    "Task": "tasks",
+    "TaskSet": "tasks",
+    "load_release": "release",
+    "score": "scoring",
+    "validate": "submission.checks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that the command line starts fast."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

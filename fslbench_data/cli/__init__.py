@@ -1,0 +1,49 @@
+"""The command ``fslbench``: one file a command; heavy imports only inside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from benchmark_spec.errors import FSLBenchError
+from benchmark_spec.version import __version__
+
+
+class ErrorGroup(click.Group):
+    """A group of commands that prints the package's own errors without a traceback, exit 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except FSLBenchError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(
+    cls=ErrorGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: fslbench score my_results.parquet",
+)
+@click.version_option(__version__, package_name="fslbench", prog_name="fslbench")
+def main() -> None:
+    """Say what few-shot results do and do not show.
+
+    Results are counts of correct queries on frozen tasks; methods are compared pairwise, task
+    by task.  Messages go to standard error, results to standard output.  A problem with the
+    input is explained and ends with exit code 2.
+    """
+
+
+def _add_commands() -> None:
+    from fslbench_data.cli.info import info
+    from fslbench_data.cli.score import score
+    from fslbench_data.cli.validate import validate
+
+    for command in (score, validate, info):
+        main.add_command(command)
+
+
+_add_commands()

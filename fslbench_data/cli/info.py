@@ -1,0 +1,100 @@
+"""``fslbench info``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fslbench_data.release import Release
+
+
+@click.command()
+@click.argument("release", required=False, metavar="[R]")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def info(release: str | None, form: str) -> None:
+    """Say what a release holds: data sets, task sets with T and fingerprint, methods.
+
+    R is the folder of a release; by default the one inside the package.
+    """
+    from fslbench_data.release import load_release
+
+    opened = load_release(release)
+    if form == "json":
+        click.echo(json.dumps(_content(opened), indent=1, ensure_ascii=False))
+    else:
+        _print(opened)
+
+
+def _content(release: Release) -> dict[str, object]:
+    manifest = release.manifest
+    return {
+        "folder": str(release.folder),
+        "name": manifest.name,
+        "version": manifest.version,
+        "digest": manifest.digest,
+        "spec_version": manifest.spec_version,
+        "description": manifest.description,
+        "datasets": [
+            {
+                "name": d.name,
+                "title": d.title,
+                "n_classes": d.n_classes,
+                "n_images": d.n_images,
+                "licence": d.licence,
+            }
+            for d in manifest.datasets
+        ],
+        "configs": [
+            {"name": config.name, "splits": list(config.splits)} for config in manifest.configs()
+        ],
+        "task_sets": [
+            {
+                "dataset": s.dataset,
+                "task_set": str(s.name),
+                "T": s.n_tasks,
+                "interval": s.name.interval,
+                "fingerprint": s.fingerprint,
+            }
+            for s in release.task_sets
+        ],
+        "methods": list(release.methods),
+    }
+
+
+def _print(release: Release) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from fslbench_data.render.screen import console
+
+    manifest = release.manifest
+    screen = console()
+    screen.print(Text(f"release {release}#{manifest.digest[:12]}", style="bold"))
+    screen.print(Text(manifest.description))
+    screen.print(Text(f"folder: {release.folder}", overflow="fold"))
+    screen.print(Text(f"reference methods: {', '.join(release.methods) or 'none'}\n"))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("data set", "classes", "images", "task set", "T", "interval", "fingerprint"):
+        table.add_column(name, justify="right" if name in ("classes", "images", "T") else "left")
+    about = {d.name: d for d in manifest.datasets}
+    previous = ""
+    for s in release.task_sets:
+        dataset = about[s.dataset]
+        again = s.dataset == previous
+        table.add_row(
+            "" if again else s.dataset,
+            "" if again else str(dataset.n_classes),
+            "" if again else f"{dataset.n_images:,}",
+            str(s.name),
+            str(s.n_tasks),
+            s.name.interval,
+            s.fingerprint[:12],
+        )
+        previous = s.dataset
+    screen.print(table)
+    screen.print(Text("\n--format json gives configurations and whole fingerprints", style="dim"))

@@ -1,0 +1,59 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmark_spec.errors import OutputError
+
+
+@contextmanager
+def whole_file(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it takes the place of `path`.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written there; nothing is left behind, and what stood at `path`
+        before still stands.
+    """
+    target = Path(path)
+    temporary: Path | None = None
+    try:
+        if target.is_dir():
+            raise OutputError(f"{target} is a folder", fix="name a file to write")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(target)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {target}: {error.strerror or error}",
+            fix="name a file in a folder that exists and may be written",
+        ) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path | str, text: str) -> None:
+    """Write a text file (UTF-8) that appears whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 (hex) of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

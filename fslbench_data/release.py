@@ -1,0 +1,174 @@
+"""Opening a release: a folder of Parquet tables with a manifest, or the one in the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from benchmark_spec import schemas
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    ReleaseError,
+    ReleaseNotFoundError,
+    UnknownNameError,
+)
+from benchmark_spec.manifest import MANIFEST_FILE, Kind, Manifest, Table
+from benchmark_spec.protocol import TaskSetName
+from fslbench_data.files import sha256_of
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import read_parquet
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+
+
+@dataclass(frozen=True)
+class Release:
+    """An opened release, whose every file has been compared with its manifest.
+
+    Tables are read when they are asked for.
+    """
+
+    folder: Path
+    manifest: Manifest
+
+    def __str__(self) -> str:
+        return f"{self.manifest.name}@{self.manifest.version}"
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names of the data sets."""
+        return tuple(dataset.name for dataset in self.manifest.datasets)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the reference methods."""
+        return tuple(table.name for table in self._tables("results"))
+
+    @cached_property
+    def task_sets(self) -> tuple[TaskSetInfo, ...]:
+        """All task sets, in the manifest's order."""
+        return tuple(
+            TaskSetInfo(t.dataset, TaskSetName.parse(t.name), t.rows, t.fingerprint)
+            for t in self._tables("tasks")
+        )
+
+    def task_set(self, dataset: str, name: str) -> TaskSet:
+        """The tasks of ``name`` (such as ``open-5w5s5q``) of a data set."""
+        self._known_dataset(dataset)
+        for info in self.task_sets:
+            if (info.dataset, str(info.name)) == (dataset, name):
+                table = self._read(self._find("tasks", dataset, name))
+                schemas.check(table, schemas.tasks(info.protocol), str(info))
+                return TaskSet.from_table(info, table)
+        there = [str(info.name) for info in self.task_sets if info.dataset == dataset]
+        raise UnknownNameError("task set", name, there, where=f"{dataset} of release {self}")
+
+    def classes(self, dataset: str) -> pa.Table:
+        """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
+        table = self._read(self._find("classes", dataset, ""))
+        return schemas.check(table, schemas.CLASSES, f"classes of {dataset}")
+
+    def images(self, dataset: str) -> pa.Table:
+        """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""
+        table = self._read(self._find("images", dataset, ""))
+        return schemas.check(table, schemas.IMAGES, f"images of {dataset}")
+
+    def features(self, dataset: str, backbone: str) -> NDArray[np.float16]:
+        """Features of a data set's images, float16 (N, D): row i is image id i."""
+        table = self._read(self._find("features", dataset, backbone))
+        feature = table.column("feature").combine_chunks()
+        array: NDArray[np.float16] = feature.flatten().to_numpy().reshape(len(table), -1)
+        array.flags.writeable = False
+        return array
+
+    def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
+        """The reference methods' results, a submission each; perhaps without predictions."""
+        return tuple(
+            read_parquet(self.folder / t.path, counts_only=counts_only)
+            for t in self._tables("results")
+        )
+
+    def _tables(self, kind: Kind) -> list[Table]:
+        return [table for table in self.manifest.tables if table.kind == kind]
+
+    def _known_dataset(self, dataset: str) -> None:
+        if dataset not in self.datasets:
+            raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
+
+    def _find(self, kind: Kind, dataset: str, name: str) -> Table:
+        self._known_dataset(dataset)
+        there = [t for t in self._tables(kind) if t.dataset == dataset]
+        for table in there:
+            if table.name == name:
+                return table
+        if name:
+            raise UnknownNameError(
+                kind, name, [t.name for t in there], where=f"{dataset} of release {self}"
+            )
+        raise ReleaseError(
+            f"release {self} has no {kind} of {dataset}",
+            expected=f"one of {', '.join(t.dataset for t in self._tables(kind))}",
+        )
+
+    def _read(self, entry: Table) -> pa.Table:
+        return pq.ParquetFile(self.folder / entry.path).read()
+
+
+def embedded_folder() -> Path:
+    """Folder of the release that comes with the package."""
+    return Path(str(files("fslbench_data") / "embedded"))
+
+
+def load_release(where: str | Path | None = None) -> Release:
+    """Open a release and compare every file with the manifest's SHA-256.
+
+    Parameters
+    ----------
+    where
+        A folder; None opens the release that comes with the package.
+
+    Raises
+    ------
+    ReleaseNotFoundError
+        If there is no release in that folder.
+    CorruptReleaseError
+        If a file is missing or differs from the manifest by as little as a bit.
+    """
+    folder = (Path(where) if where is not None else embedded_folder()).resolve()
+    try:
+        text = (folder / MANIFEST_FILE).read_bytes()
+    except OSError as error:
+        raise ReleaseNotFoundError(
+            f"there is no release at {folder}: {error.strerror}",
+            where=str(folder / MANIFEST_FILE),
+            expected=f"a folder with {MANIFEST_FILE} and the tables it lists",
+            fix="give the folder of a release, or leave --release away for the embedded one",
+        ) from None
+    manifest = Manifest.from_json(text, str(folder / MANIFEST_FILE))
+    for table in manifest.tables:
+        _check_file(folder / table.path, table)
+    return Release(folder, manifest)
+
+
+def _check_file(path: Path, table: Table) -> None:
+    try:
+        found = sha256_of(path)
+    except OSError as error:
+        problem, expected = f"cannot be read: {error.strerror}", f"{table.bytes} bytes"
+    else:
+        if found == table.sha256:
+            return
+        problem = f"is not the file that was released: its SHA-256 is {found}"
+        expected = f"SHA-256 {table.sha256}"
+    raise CorruptReleaseError(
+        f"{table.path} {problem}",
+        where=str(path),
+        expected=expected,
+        fix="get the release again; a table is never edited in place",
+    )

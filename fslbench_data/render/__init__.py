@@ -1,0 +1,1 @@
+"""Reports as text: tables for people, CSV and JSON for machines."""

@@ -1,0 +1,131 @@
+"""The terminal's tables: at most a screenful a task set, and a word on what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from analysis_sql.comparison import Comparison, Verdict
+from analysis_sql.intervals import ESTIMANDS
+from fslbench_data.render.wording import by_method, difference_text, plus_minus, summary
+from fslbench_data.report import Report, Score, ScoredSet
+
+_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+_LEGEND = (
+    "+ better, - worse, 0 not told apart, = identical, ? not estimable. "
+    "paired: 0 outside the interval of the difference. "
+    "separate: the two methods' own intervals do not overlap. "
+    "closed: the same on tasks that reuse images, the field's habit."
+)
+_FIXED_LINES = 9
+"""Lines of a task set besides its comparisons: title, headers, sentences."""
+
+
+def render_table(report: Report, *, height: int) -> list[RenderableType]:
+    """Renderables for a rich console: the signature, then a block for each task set.
+
+    Parameters
+    ----------
+    height
+        Of the terminal, in lines; a task set's block has at most about as many.
+    """
+    parts: list[RenderableType] = [Text(str(report.signature), style="dim", overflow="fold")]
+    if report.signature.unbound:
+        parts.append(
+            Text(
+                "unbound: these results do not say which tasks they were made on; everything "
+                "below rests on your word that it was these.",
+                style="yellow",
+            )
+        )
+    limit = max(5, height - _FIXED_LINES)
+    for scored in report.signature.sets:
+        here = (scored.dataset, scored.task_set)
+        parts.append(
+            _block(
+                scored,
+                [s for s in report.scores if (s.dataset, s.task_set) == here],
+                [c for c in report.comparisons if (c.dataset, c.task_set) == here],
+                limit,
+            )
+        )
+    parts.append(Text(f"\n{_LEGEND}", style="dim"))
+    return parts
+
+
+def print_table(report: Report, console: Console) -> None:
+    """Print the report's tables to a console."""
+    for part in render_table(report, height=console.height):
+        console.print(part, soft_wrap=False)
+
+
+def _block(
+    scored: ScoredSet, scores: Sequence[Score], comparisons: Sequence[Comparison], limit: int
+) -> RenderableType:
+    accuracy = scores[0].accuracy
+    title = Text(f"\n{scored}", style="bold")
+    title.append(
+        f"  {scored.n_tasks} tasks, {100 * accuracy.level:.6g} % {accuracy.kind} intervals: "
+        f"{ESTIMANDS[accuracy.kind]}",
+        style="not bold",
+    )
+    parts: list[RenderableType] = [title]
+    if comparisons:
+        parts.append(_comparison_table(comparisons[:limit], scored.n_tasks))
+    else:
+        parts.append(_score_table(scores[:limit], scored.n_tasks))
+    left = max(len(comparisons) or len(scores), limit) - limit
+    if left:
+        what = "comparisons" if comparisons else "methods"
+        parts.append(
+            Text(
+                f"… {left} more {what} left out: --format csv or json gives all, "
+                "--against and --task-set choose",
+                style="yellow",
+            )
+        )
+    groups = list(by_method(comparisons).items())
+    parts.extend(Text(summary(method, group)) for method, group in groups[:3])
+    if len(groups) > 3:
+        parts.append(Text(f"… and a sentence each on {len(groups) - 3} more", style="yellow"))
+    return Group(*parts)
+
+
+def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("method", "accuracy", "versus", "accuracy", "difference"):
+        table.add_column(name, justify="left" if name in ("method", "versus") else "right")
+    partial = any(c.difference.tasks != n_tasks for c in comparisons)
+    for name in (*(("T",) if partial else ()), "paired", "separate", "closed"):
+        table.add_column(name, justify="center")
+    previous = None
+    for c in comparisons:
+        again = previous is not None and (previous.method, previous.mean) == (c.method, c.mean)
+        closed = c.verdict_closed
+        table.add_row(
+            Text("" if again else c.method),
+            "" if again else plus_minus(c.mean),
+            Text(c.versus),
+            plus_minus(c.versus_mean),
+            difference_text(c),
+            *((str(c.difference.tasks),) if partial else ()),
+            Text(c.verdict.value, style=f"bold {_STYLES.get(c.verdict, '')}"),
+            c.verdict_direct.value,
+            closed.value if closed is not None else "",
+        )
+        previous = c
+    return table
+
+
+def _score_table(scores: Sequence[Score], n_tasks: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("method")
+    table.add_column("accuracy", justify="right")
+    table.add_column("T", justify="right")
+    for score in scores:
+        tasks = f"{score.accuracy.tasks} of {n_tasks}"
+        table.add_row(Text(score.method), plus_minus(score.accuracy), tasks)
+    return table

@@ -1,0 +1,109 @@
+"""What a comparison says, in plain words: the same in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from analysis_sql.comparison import Comparison, Verdict
+from analysis_sql.intervals import Interval
+from benchmark_spec.errors import listing
+
+_CLAIM = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.INCONCLUSIVE: "no difference",
+    Verdict.NOT_ESTIMABLE: "nothing",
+}
+
+
+def plus_minus(interval: Interval, *, signed: bool = False) -> str:
+    """An interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
+    mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
+    if interval.halfwidth is None:
+        return f"{mean}, no interval"
+    if interval.constant:
+        return f"{mean} on every task"
+    # a width that two decimals would round to nothing is given two significant digits
+    width = interval.halfwidth
+    return f"{mean} ± {width:.2f}" if width >= 0.005 else f"{mean} ± {width:.2g}"
+
+
+def difference_text(comparison: Comparison) -> str:
+    """The paired difference as text."""
+    if comparison.verdict is Verdict.IDENTICAL:
+        return "identical"
+    return plus_minus(comparison.difference, signed=True)
+
+
+def sentence(comparison: Comparison) -> str:
+    """One plain sentence: the paired conclusion, and whether the usual comparisons agree."""
+    a, b, found = comparison.method, comparison.versus, comparison.difference
+    tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"
+    size = f"{abs(found.mean):.2f} points"
+    if found.halfwidth and not found.constant:
+        size = f"{plus_minus(found).removeprefix('-')} points"
+    if comparison.verdict is Verdict.IDENTICAL:
+        text = f"{a} and {b} answer alike: identical counts on all {tasks}"
+    elif comparison.verdict is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
+        text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
+    elif comparison.verdict is Verdict.NOT_ESTIMABLE:
+        text = f"nothing can be concluded about {a} and {b} from {tasks}"
+    elif comparison.verdict is Verdict.INCONCLUSIVE:
+        text = f"{a} and {b} cannot be told apart on {tasks} (difference {plus_minus(found)})"
+    else:
+        direction = "better" if comparison.verdict is Verdict.BETTER else "worse"
+        constant = ", the same on every task" if found.constant else ""
+        text = f"{a} is {direction} than {b} by {size}{constant}, on {tasks}"
+    usual = [
+        f"{name} would say {_CLAIM[verdict]}"
+        for name, verdict in (
+            ("separate intervals", comparison.verdict_direct),
+            ("closed intervals", comparison.verdict_closed),
+        )
+        if verdict is not None and _differs(verdict, comparison.verdict)
+    ]
+    return text + (f"; {' and '.join(usual)}." if usual else ".")
+
+
+def summary(method: str, comparisons: Sequence[Comparison]) -> str:
+    """One sentence on a method's comparisons within a task set, and where closed ones mislead."""
+    said = []
+    for verdict, phrase in (
+        (Verdict.BETTER, "better than"),
+        (Verdict.WORSE, "worse than"),
+        (Verdict.INCONCLUSIVE, "not told apart from"),
+        (Verdict.IDENTICAL, "identical to"),
+        (Verdict.NOT_ESTIMABLE, "nothing concluded about"),
+    ):
+        names = [c.versus for c in comparisons if c.verdict is verdict]
+        if names:
+            said.append(f"{phrase} {listing(names, 4)}")
+    text = f"{method}: {'; '.join(said)}."
+    for name, verdicts in (
+        ("Separate intervals", [(c, c.verdict_direct) for c in comparisons]),
+        ("Closed intervals", [(c, c.verdict_closed) for c in comparisons]),
+    ):
+        if name.startswith("Closed") and comparisons[0].difference.kind == "closed":
+            continue  # they are the separate ones
+        wrong = [
+            f"{_CLAIM[usual]} {'than' if usual in '+-' else 'from'} {c.versus}"
+            for c, usual in verdicts
+            if usual is not None and _differs(usual, c.verdict)
+        ]
+        if wrong:
+            text += f" {name} would say: {listing(wrong, 4)}."
+    return text
+
+
+def _differs(usual: Verdict, verdict: Verdict) -> bool:
+    """Whether another way of comparing concludes otherwise; identical counts as no difference."""
+    same = Verdict.INCONCLUSIVE if verdict is Verdict.IDENTICAL else verdict
+    return usual is not same
+
+
+def by_method(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
+    """Comparisons by method, in their order."""
+    found: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        found.setdefault(comparison.method, []).append(comparison)
+    return found

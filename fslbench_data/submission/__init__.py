@@ -1,0 +1,1 @@
+"""Submissions: recording, reading, checking."""

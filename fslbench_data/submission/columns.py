@@ -1,0 +1,178 @@
+"""Turning the columns of a submission file into the promised types, or saying which rows fail."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmark_spec.errors import CountError, FSLBenchError, SchemaError, UnknownTaskError, rows
+
+NAMES = pa.dictionary(pa.int32(), pa.string())
+
+_ABOUT: dict[str, tuple[type[FSLBenchError], str]] = {
+    "task_id": (UnknownTaskError, "the task's id, 0..T-1, as an integer"),
+    "n_correct": (CountError, "the number of queries answered rightly, as an integer"),
+    "n_query": (CountError, "the number of queries of the task, as an integer"),
+}
+
+
+def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """A column of texts as a dictionary column without nulls."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_null(kind) and column.null_count == 0:  # no rows at all
+        kind = pa.string()
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)):
+        raise SchemaError(
+            f"column {name!r} is of type {column.type}",
+            where=where,
+            expected="texts",
+            fix=f"write `{name}` as strings",
+        )
+    if column.null_count:
+        raise SchemaError(
+            f"column {name!r} is empty in {rows(_where(column.is_null()))}",
+            where=where,
+            expected="a name in every row",
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.cast(NAMES) if column.type == kind or column.type != NAMES else column
+
+
+def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """A column of texts, nulls allowed, as strings."""
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)):
+        raise SchemaError(
+            f"column {name!r} is of type {column.type}", where=where, expected="texts"
+        )
+    return column.cast(pa.string())
+
+
+def integer_column(
+    column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
+) -> pa.ChunkedArray:
+    """A column of integers as `kind`, without nulls, fractions, NaN or overflow."""
+    error, meaning = _ABOUT[name]
+
+    def refuse(what: str, bad: pa.ChunkedArray | None, fix: str = "") -> FSLBenchError:
+        at = rows(_where(bad)) if bad is not None else ""
+        return error(what, where=", ".join(filter(None, [where, at])), expected=meaning, fix=fix)
+
+    if column.null_count:
+        raise refuse(
+            f"{name} is null", column.is_null(), "give every task its number, or leave the task out"
+        )
+    if pa.types.is_floating(column.type):
+        not_a_number = pc.invert(pc.is_finite(column))
+        if pc.any(not_a_number).as_py():
+            raise refuse(f"{name} is NaN or infinite", not_a_number, "run these tasks again")
+        fractional = pc.not_equal(pc.floor(column), column)
+        if pc.any(fractional).as_py():
+            raise refuse(
+                f"{name} is fractional",
+                fractional,
+                "give counts, not accuracies" if name == "n_correct" else "",
+            )
+    if not pa.types.is_integer(column.type):
+        raise SchemaError(
+            f"column {name!r} is of type {column.type}",
+            where=where,
+            expected=f"{kind}: {meaning}",
+            fix=f'cast it first, as in `frame["{name}"].astype("{kind}")`',
+        )
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        bounds = np.iinfo(kind.to_pandas_dtype())
+        too_large = pc.greater(column, pa.scalar(int(bounds.max), pa.int64()).cast(column.type))
+        outside = (
+            pc.or_(too_large, pc.less(column, pa.scalar(int(bounds.min), column.type)))
+            if pa.types.is_signed_integer(column.type)
+            else too_large
+        )
+        raise refuse(f"{name} is out of range", outside) from None
+
+
+def list_column(
+    column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
+) -> pa.ChunkedArray:
+    """A column of lists of integers as `kind` (a list type), null lists allowed."""
+    if pa.types.is_null(column.type):
+        return column.cast(kind)
+    found = column.type
+    is_list = (
+        pa.types.is_list(found)
+        or pa.types.is_large_list(found)
+        or pa.types.is_fixed_size_list(found)
+    )
+    if not is_list or not pa.types.is_integer(found.value_type):
+        raise SchemaError(f"column {name!r} is of type {found}", where=where, expected=f"{kind}")
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid as problem:
+        raise SchemaError(
+            f"column {name!r} holds numbers that no position or count can be: {problem}",
+            where=where,
+            expected=f"{kind}",
+        ) from None
+
+
+def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """A CSV column of texts as int64; empty cells become nulls."""
+    error, meaning = _ABOUT[name]
+    whole = pc.match_substring_regex(column, r"^\s*[+-]?[0-9]{1,15}\s*$")
+    bad = pc.invert(pc.fill_null(whole, pa.scalar(True)))
+    if pc.any(bad).as_py():
+        at = _where(bad)
+        text = column[int(at[0])].as_py()
+        try:
+            number = float(text)
+        except ValueError:
+            raise SchemaError(
+                f"{name} is {text!r:.40}, not a number",
+                where=f"{where}, {rows(at)}",
+                expected=meaning,
+            ) from None
+        kind = "fractional" if np.isfinite(number) else "NaN or infinite"
+        raise error(f"{name} is {kind}: {text}", where=f"{where}, {rows(at)}", expected=meaning)
+    return pc.utf8_trim_whitespace(column).cast(pa.int64())
+
+
+def parse_lists(
+    column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
+) -> pa.ChunkedArray:
+    """A CSV column of JSON arrays of integers as `kind` (a list type)."""
+    bounds = np.iinfo(kind.value_type.to_pandas_dtype())
+    values: list[list[int] | None] = []
+    for index, text in enumerate(column.to_pylist()):
+        try:
+            value = None if text is None else json.loads(text)
+        except (ValueError, RecursionError):
+            value = text
+        if value is not None and not (
+            isinstance(value, list)
+            and all(type(item) is int and bounds.min <= item <= bounds.max for item in value)
+        ):
+            raise SchemaError(
+                f"{name} is {text!r:.40}",
+                where=f"{where}, {rows([index])}",
+                expected="a JSON array of small integers, such as [0, 3, 1]",
+            )
+        values.append(value)
+    return pa.chunked_array([pa.array(values, kind)])
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind))
+
+
+def _where(mask: Any) -> Any:
+    """Indices at which a boolean column is true."""
+    return np.flatnonzero(mask.to_numpy(zero_copy_only=False))

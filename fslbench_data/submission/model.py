@@ -1,0 +1,183 @@
+"""A submission: per-task results of methods, and what they say about themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec.errors import DoubledTaskError, SchemaError
+from benchmark_spec.version import SPEC_VERSION, __version__
+from fslbench_data.files import whole_file
+
+METADATA_KEY = b"fslbench"
+
+GroupKey = tuple[str, str, str]
+"""Method, data set and task set: what one group of rows answers."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's name and what its authors say of it."""
+
+    name: str
+    description: str = ""
+    backbone: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Which tasks a group of rows answers.
+
+    Attributes
+    ----------
+    fingerprint
+        Of the task set.
+    tasks
+        Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
+    """
+
+    fingerprint: str
+    tasks: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """Per-task results of one or several methods on one or several task sets.
+
+    Attributes
+    ----------
+    table
+        The columns of :data:`benchmark_spec.schemas.SUBMISSION`, and those optional ones that
+        are there; one row a method, data set, task set and task.
+    methods
+        By name; a method without an entry says nothing of itself.
+    bindings
+        By method, data set and task set.
+    source
+        Where it came from, for messages.
+    package_version
+        Of the fslbench that wrote it.
+    """
+
+    table: pa.Table
+    methods: Mapping[str, Method] = field(default_factory=dict)
+    bindings: Mapping[GroupKey, Binding] = field(default_factory=dict)
+    source: str = "the submission"
+    package_version: str = __version__
+
+    @classmethod
+    def read(cls, path: str | Path) -> Submission:
+        """Read a Parquet, CSV or JSON Lines file; see docs/submissions.md for its form.
+
+        Raises
+        ------
+        SubmissionError, SchemaError
+            A kind of them for each thing that can be wrong, naming rows and remedy.
+        """
+        from fslbench_data.submission.reading import read_submission
+
+        return read_submission(path)
+
+    def write(self, path: str | Path) -> None:
+        """Write a Parquet file with its metadata; it appears whole or not at all."""
+        table = self.table.replace_schema_metadata({METADATA_KEY: self._metadata()})
+        with whole_file(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    def _metadata(self) -> bytes:
+        entries: dict[str, dict[str, Any]] = {}
+        for name, method in self.methods.items():
+            about = asdict(method)
+            del about["name"]
+            entries[name] = {**about, "task_sets": {}}
+        for (method_name, dataset, task_set), binding in self.bindings.items():
+            entry = entries.setdefault(method_name, {"task_sets": {}})
+            bound: dict[str, Any] = {"fingerprint": binding.fingerprint}
+            if binding.tasks is not None:
+                bound["tasks"] = binding.tasks
+            entry["task_sets"][f"{dataset}/{task_set}"] = bound
+        content = {
+            "spec_version": SPEC_VERSION,
+            "package_version": self.package_version,
+            "methods": entries,
+        }
+        return json.dumps(content, ensure_ascii=False).encode()
+
+
+def merge(submissions: Sequence[Submission], source: str = "the submission") -> Submission:
+    """Several submissions as one; columns that not all of them have are left out.
+
+    Raises
+    ------
+    DoubledTaskError
+        If two of them answer the same task set with the same method.
+    """
+    bindings: dict[GroupKey, Binding] = {}
+    methods: dict[str, Method] = {}
+    for submission in submissions:
+        twice = bindings.keys() & submission.bindings.keys()
+        if twice:
+            method, dataset, task_set = min(twice)
+            raise DoubledTaskError(
+                f"{method} answers {dataset}/{task_set} in two submissions",
+                where=submission.source,
+                fix="leave one of them out",
+            )
+        bindings |= submission.bindings
+        methods |= submission.methods
+    shared = [
+        name
+        for name in submissions[0].table.column_names
+        if all(name in s.table.column_names for s in submissions)
+    ]
+    tables = [s.table.select(shared) for s in submissions]
+    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    return Submission(table, methods, bindings, source)
+
+
+def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
+    """Methods, bindings and package version from a file's metadata."""
+
+    def wrong(what: str) -> SchemaError:
+        return SchemaError(
+            f"the file's fslbench metadata is wrong: {what}",
+            where=where,
+            expected='JSON {"methods": {NAME: {"task_sets": {"DATASET/TASK_SET": '
+            '{"fingerprint": HEX}}}}}',
+            fix="write the file with Submission.write, or use a `fingerprint` column instead",
+        )
+
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise wrong("it is not JSON") from None
+    entries = content.get("methods") if isinstance(content, dict) else None
+    if not isinstance(entries, dict):
+        raise wrong("it has no object `methods`")
+    methods: dict[str, Method] = {}
+    bindings: dict[GroupKey, Binding] = {}
+    for name, entry in entries.items():
+        sets = entry.get("task_sets", {}) if isinstance(entry, dict) else None
+        if not isinstance(sets, dict):
+            raise wrong(f"method {name!r} has no object `task_sets`")
+        about = {key: entry.get(key, "") for key in ("description", "backbone", "link")}
+        if not all(isinstance(value, str) for value in about.values()):
+            raise wrong(f"method {name!r}: description, backbone and link are texts")
+        methods[name] = Method(name, **about)
+        for key, bound in sets.items():
+            dataset, slash, task_set = key.partition("/")
+            fingerprint = bound.get("fingerprint") if isinstance(bound, dict) else None
+            if not slash or not isinstance(fingerprint, str):
+                raise wrong(f"{key!r} of method {name!r} has no `fingerprint`")
+            tasks = bound.get("tasks")
+            if tasks is not None and (type(tasks) is not int or tasks < 1):
+                raise wrong(f"`tasks` of {key!r} is {tasks!r}, not a positive number")
+            bindings[name, dataset, task_set] = Binding(fingerprint, tasks)
+    return methods, bindings, str(content.get("package_version", "unknown"))

@@ -1,0 +1,190 @@
+"""Recording a submission by hand, task by task or a task set at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from benchmark_spec.errors import (
+    CountError,
+    DoubledTaskError,
+    MissingTaskError,
+    PredictionError,
+    SubmissionError,
+    listing,
+)
+from benchmark_spec.naming import check_method_name
+from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
+from fslbench_data.submission.columns import NAMES
+from fslbench_data.submission.model import Binding, GroupKey, Method, Submission
+from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
+
+
+class Recorder:
+    """Collects a method's answers and makes a submission of them.
+
+    Give predictions where you can: counts per class follow from them, and anyone can check
+    them.  Task sets may be answered in part if it is the first tasks that are answered; the
+    submission then declares how many.
+
+    Parameters
+    ----------
+    method : str
+        Its name, as tables will show it; `<backbone>/<head>` is the custom.
+    description, backbone, link : str, optional
+        What readers should know about it.
+
+    Examples
+    --------
+    >>> recorder = Recorder("mine")
+    >>> for task in release.task_set("digits", "open-5w1s1q"):  # doctest: +SKIP
+    ...     recorder.add(task, my_predictions(task))
+    >>> recorder.submission().write("mine.parquet")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, method: str, *, description: str = "", backbone: str = "", link: str = ""
+    ) -> None:
+        self._method = Method(check_method_name(method), description, backbone, link)
+        self._infos: dict[str, TaskSetInfo] = {}
+        self._answers: dict[str, dict[int, tuple[int, list[int] | None, list[int] | None]]] = {}
+
+    def add(self, task: Task, predictions: ArrayLike) -> int:
+        """Record one task's predictions, integers (K·Q,) in 0..K-1, in the frozen query order.
+
+        Returns
+        -------
+        int
+            The number of correct ones.
+        """
+        given = _predictions(predictions, task.query_label[None, :], task.info)
+        return self._record(task.info, [task.task_id], given, task.query_label[None, :])[0]
+
+    def add_task_set(self, tasks: TaskSet, predictions: ArrayLike) -> NDArray[np.int64]:
+        """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,)."""
+        given = _predictions(predictions, tasks.query_label, tasks.info)
+        label = tasks.query_label[: len(given)]
+        return np.array(self._record(tasks.info, range(len(given)), given, label))
+
+    def add_counts(self, tasks: TaskSet, n_correct: ArrayLike) -> None:
+        """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
+        counts = np.asarray(n_correct)
+        if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= len(tasks):
+            raise CountError(
+                f"the counts are of type {counts.dtype} and shape {counts.shape}",
+                where=str(tasks.info),
+                expected=f"integers ({len(tasks)},), one for each task, or for the first few",
+            )
+        outside = (counts < 0) | (counts > tasks.info.protocol.n_query)
+        if outside.any():
+            raise CountError(
+                f"counts out of range: {listing(counts[outside].tolist())}",
+                where=str(tasks.info),
+                expected=f"0..{tasks.info.protocol.n_query}",
+            )
+        for task_id, count in enumerate(counts.tolist()):
+            self._keep(tasks.info, task_id, (count, None, None))
+
+    def submission(self) -> Submission:
+        """Everything recorded so far.
+
+        Raises
+        ------
+        MissingTaskError
+            If the answered tasks of a set are not its first ones.
+        """
+        if not self._answers:
+            raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
+        columns: dict[str, list[Any]] = {
+            name: [] for name in [*SUBMISSION.names, "class_correct", "predictions"]
+        }
+        bindings: dict[GroupKey, Binding] = {}
+        for name, answers in self._answers.items():
+            info = self._infos[name]
+            count = len(answers)
+            if missing := [task_id for task_id in range(count) if task_id not in answers]:
+                raise MissingTaskError(
+                    f"tasks are missing: task_id {listing(missing)}",
+                    where=f"{self._method.name} on {info}",
+                    expected=f"the first {count} tasks, if not all {info.n_tasks}",
+                    fix="answer the tasks in order",
+                )
+            key = (self._method.name, info.dataset, str(info.name))
+            bindings[key] = Binding(info.fingerprint, None if count == info.n_tasks else count)
+            for task_id in range(count):
+                n_correct, class_correct, predictions = answers[task_id]
+                row = (*key, task_id, n_correct, info.protocol.n_query, class_correct, predictions)
+                for column, value in zip(columns.values(), row, strict=True):
+                    column.append(value)
+        kinds = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
+        table = pa.table(
+            {
+                name: pa.array(values, NAMES if kinds[name] == pa.string() else kinds[name])
+                for name, values in columns.items()
+                if name in SUBMISSION.names or any(value is not None for value in values)
+            }
+        )
+        return Submission(table, {self._method.name: self._method}, bindings, "the recording")
+
+    def _record(
+        self, info: TaskSetInfo, task_ids: Any, given: NDArray[Any], label: NDArray[Any]
+    ) -> list[int]:
+        right = given == label
+        by_class = [
+            (right & (label == position)).sum(axis=1) for position in range(info.protocol.way)
+        ]
+        counts: list[int] = right.sum(axis=1).tolist()
+        per_class = np.stack(by_class, axis=1).tolist()
+        for i, task_id in enumerate(task_ids):
+            self._keep(info, task_id, (counts[i], per_class[i], given[i].tolist()))
+        return counts
+
+    def _keep(
+        self,
+        info: TaskSetInfo,
+        task_id: int,
+        answer: tuple[int, list[int] | None, list[int] | None],
+    ) -> None:
+        known = self._infos.setdefault(str(info), info)
+        if known != info:
+            raise SubmissionError(f"{info} comes from two different releases")
+        answers = self._answers.setdefault(str(info), {})
+        if task_id in answers:
+            raise DoubledTaskError(
+                f"task {task_id} has been recorded already",
+                where=f"{self._method.name} on {info}",
+                fix="use a Recorder for each method",
+            )
+        answers[task_id] = answer
+
+
+def _predictions(given: ArrayLike, label: NDArray[Any], info: TaskSetInfo) -> NDArray[Any]:
+    """Predictions as an integer array (m, K·Q), m at most the rows of `label`."""
+    array = np.asarray(given)
+    array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
+    way, n_query = info.protocol.way, info.protocol.n_query
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:
+        raise PredictionError(
+            f"predictions are of type {array.dtype} and shape {array.shape}",
+            where=str(info),
+            expected=f"integers, {n_query} for each task (K·Q)",
+            fix="predict the position 0..K-1 of the class for every query, in the given order",
+        )
+    if len(array) > len(label):
+        raise PredictionError(
+            f"there are predictions for {len(array)} tasks",
+            where=str(info),
+            expected=f"at most {len(label)}",
+        )
+    outside = (array < 0) | (array >= way)
+    if outside.any():
+        raise PredictionError(
+            f"predictions hold {array[outside][0]}",
+            where=str(info),
+            expected=f"0..{way - 1}, the position of the class in the task",
+            fix="predict positions in the task, not class ids",
+        )
+    return array

@@ -1,0 +1,114 @@
+"""Frozen tasks: a task set as arrays, and task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec.protocol import Protocol, TaskSetName
+
+Ids = NDArray[np.int32]
+Labels = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class TaskSetInfo:
+    """What a release says of a task set: enough to check a submission, without its tasks."""
+
+    dataset: str
+    name: TaskSetName
+    n_tasks: int
+    fingerprint: str
+
+    @property
+    def protocol(self) -> Protocol:
+        """Ways, shots and queries of its tasks."""
+        return self.name.protocol
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/{self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One task: images are given by id, classes by their position 0..K-1.
+
+    Attributes
+    ----------
+    class_ids : int32 (K,)
+    support : int32 (K, S)
+        Image ids, row k of the class at position k.
+    query : int32 (K·Q,)
+        Image ids in the frozen order.
+    query_label : int8 (K·Q,)
+        Position of each query's class.  A method must not see it.
+    """
+
+    info: TaskSetInfo
+    task_id: int
+    class_ids: Ids
+    support: Ids
+    query: Ids
+    query_label: Labels
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSet:
+    """All T tasks of a task set as read-only arrays; iterate or index it for single tasks.
+
+    Attributes
+    ----------
+    class_ids : int32 (T, K)
+    support : int32 (T, K, S) image ids
+    query : int32 (T, K·Q) image ids in the frozen order
+    query_label : int8 (T, K·Q) positions 0..K-1
+    """
+
+    info: TaskSetInfo
+    class_ids: Ids
+    support: Ids
+    query: Ids
+    query_label: Labels
+
+    @classmethod
+    def from_table(cls, info: TaskSetInfo, table: pa.Table) -> TaskSet:
+        """Task set of a table of the schema :func:`benchmark_spec.schemas.tasks`."""
+        protocol = info.protocol
+        return cls(
+            info,
+            _array(table, "class_ids", (protocol.way,)),
+            _array(table, "support", (protocol.way, protocol.shot)),
+            _array(table, "query", (protocol.n_query,)),
+            _array(table, "query_label", (protocol.n_query,)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.class_ids)
+
+    def __getitem__(self, task_id: int) -> Task:
+        if not 0 <= task_id < len(self):
+            raise IndexError(f"{self.info} has tasks 0..{len(self) - 1}, not {task_id}")
+        return Task(
+            self.info,
+            task_id,
+            self.class_ids[task_id],
+            self.support[task_id],
+            self.query[task_id],
+            self.query_label[task_id],
+        )
+
+    def __iter__(self) -> Iterator[Task]:
+        return (self[task_id] for task_id in range(len(self)))
+
+
+def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A fixed-size-list column as a read-only array (rows, *shape)."""
+    lists = table.column(column).combine_chunks()
+    array: NDArray[Any] = lists.flatten().to_numpy().reshape(-1, *shape)
+    array.flags.writeable = False
+    return array
