@@ -8,7 +8,6 @@ line prints it without a traceback and exits with code 2; a library user catches
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 __all__ = [
     "AccuracyError",
@@ -72,6 +71,8 @@ class UnknownNameError(FSLBenchError):
     def __init__(
         self, kind: str, name: str, valid: Iterable[str], *, where: str = "", fix: str = ""
     ) -> None:
+        from difflib import get_close_matches  # only where something is wrong
+
         names = list(valid)
         close = get_close_matches(name, names, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""

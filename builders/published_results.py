@@ -86,18 +86,16 @@ def load_tensor(path: Path) -> NDArray[Any]:
 
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(loaded, torch.Tensor):
+            raise TypeError(f"it holds a {type(loaded).__name__}")  # noqa: TRY301
+        array: NDArray[Any] = loaded.detach().double().numpy()
     except Exception as error:  # torch raises whatever the bytes lead it into
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise UnsafeFileError(
-            f"{path} cannot be read as a tensor: {str(error).splitlines()[0][:200]}",
-            expected="a .pt file that holds one tensor and nothing else",
+            f"{path} cannot be read as a tensor: {reason}",
+            expected="a .pt file that holds one tensor of real numbers and nothing else",
             fix="do not load it by other means unless you trust whoever made it",
         ) from None
-    if not isinstance(loaded, torch.Tensor):
-        raise UnsafeFileError(
-            f"{path} holds a {type(loaded).__name__}",
-            expected="one tensor and nothing else",
-        )
-    array: NDArray[Any] = loaded.detach().numpy()
     return array
 
 
@@ -118,11 +116,10 @@ def counts_of(percentages: NDArray[Any], tasks: TaskSet, where: str) -> NDArray[
             expected=f"({len(tasks)},), one for each task of {tasks.info}",
         )
     n_query = tasks.info.protocol.n_query
-    counts = percentages.astype(np.float64) * n_query / 100.0
+    counts = np.where(np.isfinite(percentages), percentages, -100.0) * n_query / 100.0
     whole = np.rint(counts)
-    # written so that NaN is refused too
-    fits = (np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE) & (whole >= 0)
-    bad = np.flatnonzero(~(fits & (whole <= n_query)))
+    fits = np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE
+    bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= n_query)))
     if bad.size:
         raise AccuracyError(
             f"{bad.size} accuracies are no multiple of 1/{n_query}: "

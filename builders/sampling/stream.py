@@ -107,7 +107,7 @@ class Stream:
         done = 0
         while done < rows:
             start = self.position
-            words = self.words((rows - done) * length).reshape(-1, length)
+            words = self.words((rows - done) * length).reshape(rows - done, length)
             order = np.argsort(words, axis=1)
             ranked = np.take_along_axis(words, order, axis=1)
             tied = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))

@@ -93,6 +93,6 @@ def _text(report: Report, form: str) -> str:
     from fslbench_data.render.screen import page
     from fslbench_data.render.table_format import print_table
 
-    with page() as console:
-        print_table(report, console)
-        return console.export_text()
+    console = page()
+    print_table(report, console)
+    return console.export_text()

@@ -25,14 +25,14 @@ _FIXED_LINES = 9
 
 
 def render_table(report: Report, *, height: int) -> list[RenderableType]:
-    """Renderables for a rich console: the signature, then a block for each task set.
+    """Renderables for a rich console: a block for each task set, and a legend.
 
     Parameters
     ----------
     height
         Of the terminal, in lines; a task set's block has at most about as many.
     """
-    parts: list[RenderableType] = [Text(str(report.signature), style="dim", overflow="fold")]
+    parts: list[RenderableType] = []
     if report.signature.unbound:
         parts.append(
             Text(
@@ -57,9 +57,10 @@ def render_table(report: Report, *, height: int) -> list[RenderableType]:
 
 
 def print_table(report: Report, console: Console) -> None:
-    """Print the report's tables to a console."""
+    """Print the report to a console: the signature on one line, then the tables."""
+    console.print(Text(str(report.signature), style="dim"), soft_wrap=True)
     for part in render_table(report, height=console.height):
-        console.print(part, soft_wrap=False)
+        console.print(part)
 
 
 def _block(
@@ -99,7 +100,9 @@ def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int) -> Table:
     for name in ("method", "accuracy", "versus", "accuracy", "difference"):
         table.add_column(name, justify="left" if name in ("method", "versus") else "right")
     partial = any(c.difference.tasks != n_tasks for c in comparisons)
-    for name in (*(("T",) if partial else ()), "paired", "separate", "closed"):
+    has_closed = any(c.verdict_closed is not None for c in comparisons)
+    last = ("closed",) if has_closed else ()
+    for name in (*(("T",) if partial else ()), "paired", "separate", *last):
         table.add_column(name, justify="center")
     previous = None
     for c in comparisons:
@@ -114,7 +117,7 @@ def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int) -> Table:
             *((str(c.difference.tasks),) if partial else ()),
             Text(c.verdict.value, style=f"bold {_STYLES.get(c.verdict, '')}"),
             c.verdict_direct.value,
-            closed.value if closed is not None else "",
+            *((closed.value if closed is not None else "",) if has_closed else ()),
         )
         previous = c
     return table

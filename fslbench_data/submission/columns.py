@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,18 @@ from benchmark_spec.errors import CountError, FSLBenchError, SchemaError, Unknow
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 
-_ABOUT: dict[str, tuple[type[FSLBenchError], str]] = {
-    "task_id": (UnknownTaskError, "the task's id, 0..T-1, as an integer"),
-    "n_correct": (CountError, "the number of queries answered rightly, as an integer"),
-    "n_query": (CountError, "the number of queries of the task, as an integer"),
+_ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
+    "task_id": (
+        UnknownTaskError,
+        "the task's id, 0..T-1, as an integer",
+        "give every row its task",
+    ),
+    "n_correct": (
+        CountError,
+        "the number of queries answered rightly, as an integer",
+        "give counts, not accuracies, and leave out no task",
+    ),
+    "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
 }
 
 
@@ -59,27 +68,20 @@ def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
     """A column of integers as `kind`, without nulls, fractions, NaN or overflow."""
-    error, meaning = _ABOUT[name]
+    error, meaning, fix = _ABOUT[name]
 
-    def refuse(what: str, bad: pa.ChunkedArray | None, fix: str = "") -> FSLBenchError:
-        at = rows(_where(bad)) if bad is not None else ""
-        return error(what, where=", ".join(filter(None, [where, at])), expected=meaning, fix=fix)
+    def refuse(what: str, bad: pa.ChunkedArray) -> FSLBenchError:
+        return error(what, where=f"{where}, {rows(_where(bad))}", expected=meaning, fix=fix)
 
     if column.null_count:
-        raise refuse(
-            f"{name} is null", column.is_null(), "give every task its number, or leave the task out"
-        )
+        raise refuse(f"{name} is null", column.is_null())
     if pa.types.is_floating(column.type):
         not_a_number = pc.invert(pc.is_finite(column))
         if pc.any(not_a_number).as_py():
-            raise refuse(f"{name} is NaN or infinite", not_a_number, "run these tasks again")
+            raise refuse(f"{name} is NaN or infinite", not_a_number)
         fractional = pc.not_equal(pc.floor(column), column)
         if pc.any(fractional).as_py():
-            raise refuse(
-                f"{name} is fractional",
-                fractional,
-                "give counts, not accuracies" if name == "n_correct" else "",
-            )
+            raise refuse(f"{name} is fractional", fractional)
     if not pa.types.is_integer(column.type):
         raise SchemaError(
             f"column {name!r} is of type {column.type}",
@@ -126,22 +128,26 @@ def list_column(
 
 def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
     """A CSV column of texts as int64; empty cells become nulls."""
-    error, meaning = _ABOUT[name]
+    error, meaning, fix = _ABOUT[name]
     whole = pc.match_substring_regex(column, r"^\s*[+-]?[0-9]{1,15}\s*$")
-    bad = pc.invert(pc.fill_null(whole, pa.scalar(True)))
-    if pc.any(bad).as_py():
-        at = _where(bad)
-        text = column[int(at[0])].as_py()
-        try:
-            number = float(text)
-        except ValueError:
-            raise SchemaError(
-                f"{name} is {text!r:.40}, not a number",
-                where=f"{where}, {rows(at)}",
-                expected=meaning,
-            ) from None
-        kind = "fractional" if np.isfinite(number) else "NaN or infinite"
-        raise error(f"{name} is {kind}: {text}", where=f"{where}, {rows(at)}", expected=meaning)
+    bad = _where(pc.invert(pc.fill_null(whole, pa.scalar(True))))
+    if bad.size:
+        values = np.array([_as_float(column[int(row)].as_py()) for row in bad], dtype=object)
+        for kind, which in (
+            ("not a number", [value is None for value in values]),
+            ("NaN or infinite", [value is not None and not isfinite(value) for value in values]),
+            ("fractional", [value is not None and value % 1 != 0 for value in values]),
+            ("not written as an integer", [True] * bad.size),
+        ):
+            if any(which):
+                at = bad[np.array(which)]
+                kind_of_error = error if kind in ("NaN or infinite", "fractional") else SchemaError
+                raise kind_of_error(
+                    f"{name} is {kind}: {column[int(at[0])].as_py()!r:.40}",
+                    where=f"{where}, {rows(at)}",
+                    expected=meaning,
+                    fix=fix,
+                )
     return pc.utf8_trim_whitespace(column).cast(pa.int64())
 
 
@@ -167,6 +173,13 @@ def parse_lists(
             )
         values.append(value)
     return pa.chunked_array([pa.array(values, kind)])
+
+
+def _as_float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _is_view(kind: pa.DataType) -> bool:

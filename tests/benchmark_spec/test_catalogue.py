@@ -1,0 +1,62 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark_spec.catalogue import catalogue, lookup
+from benchmark_spec.errors import UnknownNameError
+
+# Lafargue et al. (TMLR 2024), Table 2, and the two sizes that it misreports (13,463 and 39,252)
+IMAGES = {
+    "aircraft": 1500,
+    "cub": 1770,
+    "dtd": 840,
+    "fungi": 13116,
+    "mscoco": 151545,
+    "omniglot": 13180,
+    "quickdraw": 7710295,
+    "traffic_signs": 39209,
+    "vgg_flower": 1425,
+}
+CLASSES = {
+    "aircraft": 15,
+    "cub": 30,
+    "dtd": 7,
+    "fungi": 200,
+    "mscoco": 40,
+    "omniglot": 659,
+    "quickdraw": 52,
+    "traffic_signs": 43,
+    "vgg_flower": 16,
+}
+
+
+def test_counts_of_the_nine_test_splits() -> None:
+    assert {name: d.n_images for name, d in catalogue().items()} == IMAGES
+    assert {name: len(d.class_names) for name, d in catalogue().items()} == CLASSES
+
+
+def test_every_entry_is_whole() -> None:
+    for dataset in catalogue().values():
+        assert len(dataset.class_names) == len(dataset.class_sizes)
+        assert len(set(dataset.class_names)) == len(dataset.class_names)
+        assert min(dataset.class_sizes) > 0
+        assert dataset.citation.startswith("@")
+        assert dataset.licence
+        assert dataset.homepage.startswith("http")
+
+
+def test_classes_are_those_of_the_design(shared: Path) -> None:
+    design = json.loads((shared / "design/class_sizes.json").read_text())
+    assert {
+        name: [(c["name"], c["n"]) for c in entry["classes"]] for name, entry in design.items()
+    } == {
+        name: list(zip(d.class_names, d.class_sizes, strict=True))
+        for name, d in catalogue().items()
+    }
+
+
+def test_unknown_names_list_the_known() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'aircraft'"):
+        lookup("aircrafts")
+    assert lookup("cub").n_images == 1770

@@ -1,0 +1,92 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError
+from benchmark_spec.manifest import Dataset, Manifest, Table, check_manifest, table_path
+
+DATASET = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4)
+
+
+def _table(kind: str, dataset: str, name: str) -> Table:
+    path = table_path(kind, dataset, name)  # type: ignore[arg-type]
+    return Table(path, kind, dataset, name, 1, 2, "s", "d", provenance={"seed": 0})  # type: ignore[arg-type]
+
+
+MANIFEST = Manifest(
+    "small",
+    "1.0.0",
+    "é",
+    (DATASET,),
+    (
+        _table("classes", "cub", ""),
+        _table("tasks", "cub", "open-5w1s1q"),
+        _table("features", "cub", "a:b/c"),
+        _table("results", "", "b/c"),
+    ),
+)
+
+
+def test_a_manifest_reads_its_own_text() -> None:
+    assert Manifest.from_json(MANIFEST.to_json(), "x") == MANIFEST
+
+
+def test_configurations_as_the_card_lists_them() -> None:
+    assert [(c.name, dict(c.splits)) for c in MANIFEST.configs()] == [
+        ("classes", {"cub": ("classes/cub.parquet",)}),
+        ("tasks-open-5w1s1q", {"cub": ("tasks/open-5w1s1q/cub.parquet",)}),
+        ("features-a-b-c-cub", {"cub": ("features/a-b-c/cub-00000-of-00001.parquet",)}),
+        ("results", {"test": ("results/b-c.parquet",)}),
+    ]
+
+
+def test_the_digest_is_of_content_not_of_files() -> None:
+    first, *rest = MANIFEST.tables
+    rewritten = replace(MANIFEST, tables=(replace(first, sha256="other", bytes=9), *rest))
+    assert rewritten.digest == MANIFEST.digest
+    changed = replace(MANIFEST, tables=(replace(first, digest="other"), *rest))
+    assert changed.digest != MANIFEST.digest
+    assert replace(MANIFEST, version="1.0.1").digest != MANIFEST.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"digest": "0"}, "digest"),
+        ({"tables": {}}, "tables"),
+        ({"name": 3}, "name"),
+        ({"version": "1"}, "version"),
+        ({"datasets": [{"name": "cub"}]}, "title"),
+        ({"datasets": ["cub"]}, "describe"),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, object], what: str) -> None:
+    raw = {**json.loads(MANIFEST.to_json()), **change}
+    with pytest.raises(CorruptReleaseError, match=what):
+        Manifest.from_json(json.dumps(raw), "x")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null"])
+def test_texts_that_are_no_manifests(text: str) -> None:
+    with pytest.raises(CorruptReleaseError):
+        Manifest.from_json(text, "x")
+
+
+def test_a_later_specification_asks_for_an_upgrade() -> None:
+    raw = json.loads(MANIFEST.to_json()) | {"spec_version": "2.0"}
+    with pytest.raises(CorruptReleaseError, match="upgrade fslbench"):
+        Manifest.from_json(json.dumps(raw), "x")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x.parquet", "tasks/x.parquet", "x.txt"])
+def test_tables_stay_inside_the_release(path: str) -> None:
+    tables = (replace(MANIFEST.tables[0], path=path),)
+    with pytest.raises(FSLBenchError):
+        check_manifest(replace(MANIFEST, tables=tables))
+
+
+def test_names_that_would_share_a_path_are_refused() -> None:
+    tables = (_table("results", "", "a/b"), _table("results", "", "a-b"))
+    with pytest.raises(FSLBenchError, match="share"):
+        check_manifest(replace(MANIFEST, tables=tables))

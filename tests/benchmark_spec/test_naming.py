@@ -1,0 +1,36 @@
+import pytest
+
+from benchmark_spec.errors import MethodNameError, SpecError, listing, rows
+from benchmark_spec.naming import check_dataset_name, check_method_name, slug
+
+
+def test_slugs() -> None:
+    assert slug("dinov2/NCC") == "dinov2-NCC"
+    assert slug("open_clip:ViT-B-16/openai.x é") == "open_clip-ViT-B-16-openai.x--"
+    for name in ("..", "/", "-", ""):
+        with pytest.raises(SpecError):
+            slug(name)
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "\x1b[31mred", "x" * 201, "a\u202eb"])
+def test_names_that_no_method_can_have(name: str) -> None:
+    with pytest.raises(MethodNameError):
+        check_method_name(name)
+
+
+def test_names_that_a_method_can_have() -> None:
+    for name in ("dinov2/NCC", "Ünïcode [with] brackets", "x" * 200):
+        assert check_method_name(name) == name
+
+
+def test_data_set_names_are_splits() -> None:
+    assert check_dataset_name("fashion_mnist") == "fashion_mnist"
+    for name in ("Fashion", "fashion-mnist", "", "../x", "1a"):
+        with pytest.raises(SpecError):
+            check_dataset_name(name)
+
+
+def test_rows_are_counted_from_one_and_not_listed_for_ever() -> None:
+    assert rows([0]) == "row 1"
+    assert rows(range(10)) == "rows 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
+    assert listing([1, 2], most=2) == "1, 2"

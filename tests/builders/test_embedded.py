@@ -1,0 +1,165 @@
+"""The embedded release: frozen to the last bit, and made again from its sources."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.catalogue import catalogue
+from benchmark_spec.digest import content_digest
+from benchmark_spec.protocol import TaskSetName
+from builders.sampling import draw_task_set
+from fslbench_data.release import Release, embedded_folder
+
+MEGABYTE = 1_000_000
+
+
+def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Release) -> None:
+    found = {
+        table.path: content_digest(pq.ParquetFile(embedded.folder / table.path).read())
+        for table in embedded.manifest.tables
+    }
+    assert found == golden
+    assert {t.path: t.digest for t in embedded.manifest.tables} == golden
+
+
+def test_it_is_small() -> None:
+    size = sum(path.stat().st_size for path in embedded_folder().rglob("*") if path.is_file())
+    assert size < 3 * MEGABYTE
+
+
+def test_what_it_holds(embedded: Release) -> None:
+    published = [s for s in embedded.task_sets if s.name.suite == "published"]
+    digits = {str(s.name): s.n_tasks for s in embedded.task_sets if s.dataset == "digits"}
+    assert len(published) == 27
+    assert {k: v for k, v in digits.items() if k.startswith("closed")} == {
+        "closed-5w1s1q": 600,
+        "closed-5w5s5q": 600,
+        "closed-5w10s7q": 600,
+    }
+    # 1797 images: at most 179, 35 and 21 tasks; Algorithm 2 strands a few images
+    assert {k: v for k, v in digits.items() if k.startswith("open")} == {
+        "open-5w1s1q": 176,
+        "open-5w5s5q": 31,
+        "open-5w10s7q": 19,
+    }
+    assert embedded.methods == ("pixels/NCC", "pixels/MatchingNet", "pixels/LR")
+
+
+def _class_sizes(release: Release, dataset: str) -> list[int]:
+    sizes: list[int] = release.classes(dataset).column("n_images").to_pylist()
+    return sizes
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        "digits",
+        *(pytest.param(n, marks=pytest.mark.slow) if n == "quickdraw" else n for n in catalogue()),
+    ],
+)
+def test_task_sets_are_drawn_again_bit_by_bit(
+    dataset: str, golden: dict[str, str], embedded: Release
+) -> None:
+    """From class sizes and provenance alone (quickdraw's 7.7 million images take 40 s)."""
+    sizes = _class_sizes(embedded, dataset)
+    for table in embedded.manifest.tables:
+        if table.kind == "tasks" and table.dataset == dataset:
+            how = table.provenance
+            drawn, provenance = draw_task_set(
+                dataset,
+                TaskSetName.parse(table.name),
+                sizes,
+                seed=how["seed"],
+                tasks=how.get("tasks"),
+            )
+            assert content_digest(drawn) == golden[table.path]
+            assert provenance == how
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
+def test_string_hashes_feed_no_generator(hash_seed: str, golden: dict[str, str]) -> None:
+    code = (
+        "from benchmark_spec.digest import content_digest\n"
+        "from benchmark_spec.protocol import TaskSetName\n"
+        "from builders.sampling import draw_task_set\n"
+        "from benchmark_spec.catalogue import lookup\n"
+        "from fslbench_data.release import load_release\n"
+        "sizes = load_release().classes('digits')['n_images'].to_pylist()\n"
+        "for name, tasks in (('open-5w5s5q', None), ('closed-5w1s1q', 600)):\n"
+        "    table, _ = draw_task_set('digits', TaskSetName.parse(name), sizes, tasks=tasks)\n"
+        "    print(content_digest(table))\n"
+        "name = TaskSetName.parse('published-5w1s1q')\n"
+        "print(content_digest(draw_task_set('cub', name, lookup('cub').class_sizes)[0]))\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
+    assert out.stdout.split() == [
+        golden["tasks/open-5w5s5q/digits.parquet"],
+        golden["tasks/closed-5w1s1q/digits.parquet"],
+        golden["tasks/published-5w1s1q/cub.parquet"],
+    ]
+
+
+def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    from builders.features.pixels import pixel_features
+    from builders.sources import digits
+
+    source = digits.load()
+    assert content_digest(source.images) == golden["images/digits.parquet"]
+    features, _ = pixel_features(source.pixels, white=16)
+    assert content_digest(features) == golden["features/pixels/digits-00000-of-00001.parquet"]
+
+
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet", pytest.param("LR", marks=pytest.mark.slow)])
+def test_reference_results_are_made_again_from_the_features(
+    head: str, golden: dict[str, str], embedded: Release
+) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    from builders.baselines import run_head
+
+    submission = run_head(embedded, head, "pixels", "digits")
+    assert content_digest(submission.table) == golden[f"results/pixels-{head}.parquet"]
+
+
+def test_tasks_hold_what_they_say(embedded: Release) -> None:
+    """Labels, distinct classes, no image on both sides, and in open sets none used twice."""
+    for info in embedded.task_sets:
+        tasks = embedded.task_set(info.dataset, str(info.name))
+        class_of = np.repeat(
+            np.arange(len(_class_sizes(embedded, info.dataset))),
+            _class_sizes(embedded, info.dataset),
+        )
+        assert (np.sort(tasks.query_label) == np.repeat(np.arange(5), info.protocol.query)).all()
+        ordered = np.sort(tasks.class_ids, axis=1)
+        assert (ordered[:, 1:] > ordered[:, :-1]).all()
+        assert (class_of[tasks.support] == tasks.class_ids[..., None]).all()
+        by_label = np.take_along_axis(tasks.class_ids, tasks.query_label.astype(int), axis=1)
+        assert (class_of[tasks.query] == by_label).all()
+        images = np.concatenate([tasks.support.reshape(len(tasks), -1), tasks.query], axis=1)
+        images.sort(axis=1)
+        assert (images[:, 1:] > images[:, :-1]).all()
+        if info.name.interval == "open":
+            assert np.unique(images).size == images.size
+
+
+def test_the_example_is_what_its_script_writes(tmp_path: Path, root: Path, example: object) -> None:
+    path = tmp_path / "again.parquet"
+    script = root / "examples/my_method.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    from fslbench_data import Submission
+
+    again = Submission.read(path)
+    assert isinstance(example, Submission)
+    assert content_digest(again.table) == content_digest(example.table)
+    assert again.bindings == example.bindings

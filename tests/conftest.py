@@ -1,0 +1,111 @@
+"""Fixtures: the embedded release, a release small enough to compute by hand, shared input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmark_spec.protocol import Protocol, TaskSetName
+from fslbench_data.release import Release, load_release
+from fslbench_data.submission.model import Submission
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Input that the repository does not ship."""
+    if not SHARED.is_dir():
+        pytest.skip("needs the folder `shared` beside the repository")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Release:
+    return load_release()
+
+
+@pytest.fixture(scope="session")
+def golden(root: Path) -> dict[str, str]:
+    """Content digest of every table of the embedded release, by path."""
+    found: dict[str, str] = json.loads((root / "tests/golden/embedded.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Two data sets of 4 classes with 6 images; 4 `open` and 5 `closed` tasks, K = 2, Q = 2."""
+    from builders.release_writer import ReleaseWriter
+    from builders.sampling import draw_task_set
+
+    folder = tmp_path_factory.mktemp("toy") / "release"
+    writer = ReleaseWriter(folder, "toy", "1.0.0", "A toy.")
+    for name in ("cats", "dogs"):
+        sizes = [6, 6, 6, 6]
+        writer.add_dataset(
+            name,
+            title=name,
+            homepage="https://example.org",
+            licence="CC0",
+            citation="@misc{x}",
+            class_names=["a", "b", "c", "d"],
+            class_sizes=sizes,
+        )
+        for suite, tasks in (("open", None), ("closed", 5)):
+            task_set = TaskSetName(suite, Protocol(2, 1, 2))
+            writer.add_tasks(
+                name, task_set, *draw_task_set(name, task_set, sizes, seed=1, tasks=tasks)
+            )
+    writer.finish()
+    return load_release(folder)
+
+
+Rows = Callable[..., pa.Table]
+
+
+@pytest.fixture(scope="session")
+def long_form() -> Rows:
+    """Makes submission tables: counts of one method on one task set."""
+
+    def make(
+        counts: Any,
+        *,
+        method: str = "mine",
+        dataset: str = "cats",
+        task_set: str = "open-2w1s2q",
+        n_query: int = 4,
+        fingerprint: str | None = None,
+    ) -> pa.Table:
+        n = len(counts)
+        columns: dict[str, Any] = {
+            "method": [method] * n,
+            "dataset": [dataset] * n,
+            "task_set": [task_set] * n,
+            "task_id": pa.array(range(n), pa.int32()),
+            "n_correct": pa.array(np.asarray(counts), pa.int16()),
+            "n_query": pa.array([n_query] * n, pa.int16()),
+        }
+        if fingerprint is not None:
+            columns["fingerprint"] = [fingerprint] * n
+        return pa.table(columns)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def example(root: Path) -> Submission:
+    """The submission that the README scores."""
+    return Submission.read(root / "examples/my_results.parquet")

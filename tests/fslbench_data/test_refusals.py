@@ -1,0 +1,485 @@
+"""Everything that can be wrong with a submission: its own error, rows, remedy, exit code 2."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec import errors
+from fslbench_data.cli import main
+from fslbench_data.release import Release
+from fslbench_data.scoring import score
+from fslbench_data.submission.checks import validate
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
+
+Edit = Callable[[dict[str, list[Any]]], None]
+SET = "open-5w5s5q"  # 31 tasks of 25 queries
+
+
+@pytest.fixture(scope="module")
+def good(embedded: Release) -> dict[str, list[Any]]:
+    """A submission with predictions, as columns."""
+    tasks = embedded.task_set("digits", SET)
+    rng = np.random.default_rng(0)
+    recorder = Recorder("mine")
+    recorder.add_task_set(tasks, rng.integers(0, 5, tasks.query_label.shape))
+    columns = recorder.submission().table.to_pydict()
+    columns["fingerprint"] = [tasks.info.fingerprint] * len(tasks)
+    return dict(columns)
+
+
+def _set(column: str, row: int, value: Any) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        columns[column][row] = value
+
+    return edit
+
+
+def _drop(column: str) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        del columns[column]
+
+    return edit
+
+
+def _rows(change: Callable[[list[Any]], list[Any]]) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        for name in columns:
+            columns[name] = change(columns[name])
+
+    return edit
+
+
+def _all(*edits: Edit) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        for each in edits:
+            each(columns)
+
+    return edit
+
+
+def _cast(column: str, to: type) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        columns[column] = [to(value) for value in columns[column]]
+
+    return edit
+
+
+def _constant(column: str, value: Any) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        columns[column] = [value] * len(columns["method"])
+
+    return edit
+
+
+def _longer(column: str, row: int) -> Edit:
+    def edit(columns: dict[str, list[Any]]) -> None:
+        columns[column][row] = [*columns[column][row], 0]
+
+    return edit
+
+
+def _bare(columns: dict[str, list[Any]]) -> None:
+    """Without the lists, so that counts can be edited alone."""
+    del columns["predictions"], columns["class_correct"]
+
+
+# name: edit, error, what its text must say
+CASES: dict[str, tuple[Edit, type[errors.FSLBenchError], list[str]]] = {
+    "missing task": (
+        _rows(lambda x: x[:7] + x[8:]),
+        errors.MissingTaskError,
+        ["1 of 31 tasks are missing: task_id 7", "mine on digits/open-5w5s5q", "0..30"],
+    ),
+    "many missing tasks": (
+        _rows(lambda x: x[:3]),
+        errors.MissingTaskError,
+        ["28 of 31", "3, 4, 5, 6, 7, 8, 9, 10 and 20 more"],
+    ),
+    "doubled task": (
+        _rows(lambda x: [*x, x[4]]),
+        errors.DoubledTaskError,
+        ["task 4 is answered more than once", "rows 5, 32"],
+    ),
+    "one task in place of another": (
+        _set("task_id", 3, 2),
+        errors.DoubledTaskError,
+        ["rows 3, 4"],
+    ),
+    "unknown task": (
+        _set("task_id", 30, 31),
+        errors.UnknownTaskError,
+        ["no task 31", "row 31", "0..30"],
+    ),
+    "negative task": (_set("task_id", 0, -1), errors.UnknownTaskError, ["no task -1", "row 1 "]),
+    "absurd task": (_set("task_id", 0, 2**40), errors.UnknownTaskError, ["row 1"]),
+    "null task": (_set("task_id", 9, None), errors.UnknownTaskError, ["null", "row 10"]),
+    "too many right": (
+        _all(_bare, _set("n_correct", 2, 26)),
+        errors.CountError,
+        ["26, out of range", "row 3 ", "0..25"],
+    ),
+    "a percentage": (
+        _all(_bare, _set("n_correct", 2, 92)),
+        errors.CountError,
+        ["not percentages"],
+    ),
+    "fewer than none right": (
+        _all(_bare, _set("n_correct", 5, -1)),
+        errors.CountError,
+        ["row 6 ", "0..25"],
+    ),
+    "absurd count": (_all(_bare, _set("n_correct", 5, 70_000)), errors.CountError, ["row 6"]),
+    "null count": (_all(_bare, _set("n_correct", 4, None)), errors.CountError, ["null", "row 5"]),
+    "fractional count": (
+        _all(_bare, _cast("n_correct", float), _set("n_correct", 6, 3.5)),
+        errors.CountError,
+        ["fractional", "row 7", "counts, not accuracies"],
+    ),
+    "NaN": (
+        _all(_bare, _cast("n_correct", float), _set("n_correct", 1, float("nan"))),
+        errors.CountError,
+        ["NaN", "row 2"],
+    ),
+    "counts as floats": (
+        _all(_bare, _cast("n_correct", float)),
+        errors.SchemaError,
+        ["n_correct", "integer"],
+    ),
+    "counts as texts": (
+        _all(_bare, _cast("n_correct", str)),
+        errors.SchemaError,
+        ["n_correct", "string"],
+    ),
+    "counts as booleans": (
+        _all(_bare, _cast("n_correct", bool)),
+        errors.SchemaError,
+        ["n_correct", "bool"],
+    ),
+    "names as numbers": (_constant("method", 3), errors.SchemaError, ["method", "int64"]),
+    "null name": (_set("method", 3, None), errors.SchemaError, ["method", "row 4"]),
+    "another number of queries": (
+        _constant("n_query", 15),
+        errors.QueryCountError,
+        ["n_query is 15", "25", "5 ways with 5 queries"],
+    ),
+    "one row's number of queries": (
+        _set("n_query", 12, 5),
+        errors.QueryCountError,
+        ["n_query is 5", "row 13 "],
+    ),
+    "wrong fingerprint": (
+        _constant("fingerprint", "0" * 64),
+        errors.FingerprintError,
+        ["other tasks", "rows 1, 2", "found 0000"],
+    ),
+    "a fingerprint left out": (
+        _set("fingerprint", 8, None),
+        errors.FingerprintError,
+        ["row 9 ", "found none"],
+    ),
+    "no fingerprint": (
+        _drop("fingerprint"),
+        errors.UnboundError,
+        ["--unbound", "fslbench info", "mine on digits/open-5w5s5q"],
+    ),
+    "a reference method's name": (
+        _constant("method", "pixels/NCC"),
+        errors.MethodNameError,
+        ["already called 'pixels/NCC'", "rename"],
+    ),
+    "an unprintable name": (
+        _constant("method", "a\x1b[31m"),
+        errors.MethodNameError,
+        ["printable"],
+    ),
+    "no such data set": (
+        _constant("dataset", "digit"),
+        errors.UnknownNameError,
+        ["did you mean 'digits'", "from row 1"],
+    ),
+    "no such task set": (
+        _constant("task_set", "open-5w5s4q"),
+        errors.UnknownNameError,
+        ["did you mean 'open-5w5s5q'"],
+    ),
+    "a task set of other data": (
+        _constant("task_set", "published-5w5s5q"),
+        errors.UnknownNameError,
+        ["task set of digits", "closed-5w5s5q"],
+    ),
+    "missing column": (_drop("n_query"), errors.SchemaError, ["misses column 'n_query'"]),
+    "unknown column": (
+        _constant("accuracy", 1.0),
+        errors.SchemaError,
+        ["unknown column 'accuracy'", "predictions"],
+    ),
+    "several runs": (_constant("run", 1), errors.SchemaError, ["'run'", "method name of its own"]),
+    "predictions too long": (
+        _longer("predictions", 3),
+        errors.PredictionError,
+        ["26 entries", "row 4 ", "25 (K·Q"],
+    ),
+    "a class id for a prediction": (
+        _set("predictions", 3, [7] * 25),
+        errors.PredictionError,
+        ["holds 7", "row 4 ", "0..K-1"],
+    ),
+    "a null among predictions": (
+        _set("predictions", 3, [None] * 25),
+        errors.PredictionError,
+        ["null", "row 4 "],
+    ),
+    "predictions as texts": (
+        _constant("predictions", ["1"] * 25),
+        errors.SchemaError,
+        ["predictions"],
+    ),
+    "counts that contradict predictions": (
+        _all(_drop("class_correct"), _set("n_correct", 11, 25)),
+        errors.ContradictionError,
+        ["row 12 ", "n_correct is 25"],
+    ),
+    "class counts that contradict the count": (
+        _all(_drop("predictions"), _set("class_correct", 2, [5, 5, 5, 5, 5])),
+        errors.ContradictionError,
+        ["sums to 25", "row 3 "],
+    ),
+    "class counts too short": (
+        _constant("class_correct", [1, 1]),
+        errors.PredictionError,
+        ["2 entries", "5 (K"],
+    ),
+    "class counts out of range": (
+        _all(_drop("predictions"), _set("class_correct", 0, [6, 0, 0, 0, 0])),
+        errors.PredictionError,
+        ["holds 6", "0..Q"],
+    ),
+}
+IN_CSV = {
+    name: case
+    for name, case in CASES.items()
+    # CSV has texts only: these cannot be told, or read as something else that is wrong
+    if name not in {"counts as texts", "counts as booleans", "names as numbers"}
+    and not name.startswith(("predictions as", "a null among"))
+}
+
+
+def _columns(good: dict[str, list[Any]], edit: Edit) -> dict[str, list[Any]]:
+    columns = {name: list(values) for name, values in good.items()}
+    edit(columns)
+    return columns
+
+
+def _refused(path: Path, said: list[str], *options: str) -> None:
+    """Both commands: exit code 2, the reason on standard error, nothing else anywhere."""
+    for command in ("score", "validate"):
+        result = CliRunner().invoke(main, [command, str(path), *options])
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert "Traceback" not in result.stderr
+        assert result.stderr.startswith("Error: ")
+        for text in said:
+            assert text in result.stderr
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parquet(name: str, good: dict[str, list[Any]], tmp_path: Path, embedded: Release) -> None:
+    edit, error, said = CASES[name]
+    path = tmp_path / "submission.parquet"
+    pq.write_table(pa.table(_columns(good, edit)), path)
+    with pytest.raises(error) as caught:
+        validate(Submission.read(path), embedded)
+    assert type(caught.value) is error
+    assert caught.value.where
+    _refused(path, [*said, "submission.parquet"])
+
+
+@pytest.mark.parametrize("name", IN_CSV)
+def test_csv(name: str, good: dict[str, list[Any]], tmp_path: Path, embedded: Release) -> None:
+    edit, error, said = IN_CSV[name]
+    columns = _columns(good, edit)
+    path = tmp_path / "submission.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row)
+    with pytest.raises(error) as caught:
+        validate(Submission.read(path), embedded)
+    assert type(caught.value) is error
+    for text in said:
+        assert text in str(caught.value)
+
+
+def test_untouched_it_is_accepted(
+    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
+) -> None:
+    """The cases above fail for what they change, not for something else."""
+    path = tmp_path / "good.parquet"
+    pq.write_table(pa.table(good), path)
+    assert validate(Submission.read(path), embedded).methods == ("mine",)
+    result = CliRunner().invoke(main, ["validate", str(path)])
+    assert result.exit_code == 0
+    assert "mine on digits/open-5w5s5q: 31 tasks, bound to" in result.stdout
+    assert "predictions and class_correct checked" in result.stderr
+
+
+def test_texts_where_csv_wants_numbers(good: dict[str, list[Any]], tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    head = "method,dataset,task_set,task_id,n_correct,n_query"
+    path.write_text(f"{head}\na,digits,{SET},0,many,25\n")
+    with pytest.raises(errors.SchemaError, match=r"not a number: 'many'(.|\n)*row 1"):
+        Submission.read(path)
+    path.write_text(f"{head},predictions\na,digits,{SET},0,3,25,1 2 3\n")
+    with pytest.raises(errors.SchemaError, match="JSON array"):
+        Submission.read(path)
+    path.write_text(f"{head},predictions\na,digits,{SET},0,3,25,[999]\n")
+    with pytest.raises(errors.SchemaError, match="JSON array"):
+        Submission.read(path)
+
+
+def _make_cut(path: Path, good: dict[str, list[Any]]) -> None:
+    pq.write_table(pa.table(good), path)
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+FILES: dict[str, tuple[str, Callable[[Path, dict[str, list[Any]]], object], list[str]]] = {
+    "cut short": ("x.parquet", _make_cut, ["cannot be read as parquet", "cut short"]),
+    "not Parquet": ("x.parquet", lambda p, _: p.write_text("hello"), ["cannot be read as parquet"]),
+    "empty": ("x.parquet", lambda p, _: p.write_bytes(b""), ["is empty"]),
+    "empty CSV": ("x.csv", lambda p, _: p.write_bytes(b""), ["is empty"]),
+    "header only": (
+        "x.csv",
+        lambda p, _: p.write_text("method,dataset,task_set,task_id,n_correct,n_query\n"),
+        ["no rows"],
+    ),
+    "no rows": (
+        "x.parquet",
+        lambda p, good: pq.write_table(pa.table(good).slice(0, 0), p),
+        ["no rows"],
+    ),
+    "a folder": ("x.parquet", lambda p, _: p.mkdir(), ["is a folder", "--release"]),
+    "not there": ("x.parquet", lambda p, _: None, ["there is no file"]),
+    "another ending": ("x.xlsx", lambda p, _: p.write_text("x"), [".xlsx", ".jsonl"]),
+    "bytes in CSV": ("x.csv", lambda p, _: p.write_bytes(b"method\n\xff\xfe\n"), ["x.csv"]),
+    "bad JSON": ("x.jsonl", lambda p, _: p.write_text('{"method": '), ["cannot be read as jsonl"]),
+    "ragged CSV": ("x.csv", lambda p, _: p.write_text("method,dataset\na\n"), ["x.csv"]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_cannot_be_read(name: str, good: dict[str, list[Any]], tmp_path: Path) -> None:
+    file, make, said = FILES[name]
+    path = tmp_path / file
+    make(path, good)
+    with pytest.raises(errors.FSLBenchError) as caught:
+        Submission.read(path)
+    assert isinstance(caught.value, errors.UnreadableError | errors.SchemaError)
+    _refused(path, said)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"\xff",
+        b"[]",
+        b"{}",
+        b'{"methods": {"mine": 3}}',
+        b'{"methods": {"mine": {"description": 3}}}',
+        b'{"methods": {"mine": {"task_sets": {"digits": {"fingerprint": "x"}}}}}',
+        b'{"methods": {"mine": {"task_sets": {"digits/s": {}}}}}',
+        b'{"methods": {"mine": {"task_sets": {"digits/s": {"fingerprint": "x", "tasks": 0}}}}}',
+    ],
+)
+def test_metadata_that_is_wrong(
+    metadata: bytes, good: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(good).replace_schema_metadata({b"fslbench": metadata}), path)
+    with pytest.raises(errors.SchemaError, match="metadata"):
+        Submission.read(path)
+
+
+def test_a_fingerprint_of_other_tasks_in_the_metadata(embedded: Release, tmp_path: Path) -> None:
+    tasks = embedded.task_set("digits", SET)
+    recorder = Recorder("mine")
+    recorder.add_counts(tasks, np.full(31, 20))
+    path = tmp_path / "x.parquet"
+    recorder.submission().write(path)
+    table = pq.read_table(path)
+    metadata = table.schema.metadata[b"fslbench"].replace(
+        tasks.info.fingerprint.encode(), b"0" * 64
+    )
+    pq.write_table(table.replace_schema_metadata({b"fslbench": metadata}), path)
+    with pytest.raises(errors.FingerprintError, match="other tasks"):
+        validate(Submission.read(path), embedded)
+    # a column cannot outvote it
+    column = pa.array([tasks.info.fingerprint] * 31)
+    both = table.append_column("fingerprint", column)
+    pq.write_table(both.replace_schema_metadata({b"fslbench": metadata}), path)
+    with pytest.raises(errors.FingerprintError):
+        validate(Submission.read(path), embedded)
+
+
+def test_more_tasks_declared_than_there_are_or_answered(embedded: Release, tmp_path: Path) -> None:
+    tasks = embedded.task_set("digits", SET)
+    recorder = Recorder("mine")
+    recorder.add_counts(tasks, np.full(10, 20))
+    path = tmp_path / "x.parquet"
+    recorder.submission().write(path)
+    table = pq.read_table(path)
+
+    def declared(m: int) -> Submission:
+        metadata = table.schema.metadata[b"fslbench"].replace(
+            b'"tasks": 10', f'"tasks": {m}'.encode()
+        )
+        pq.write_table(table.replace_schema_metadata({b"fslbench": metadata}), path)
+        return Submission.read(path)
+
+    assert validate(declared(10), embedded).groups[0].tasks == 10
+    with pytest.raises(errors.MissingTaskError, match="1 of 11 tasks"):
+        validate(declared(11), embedded)
+    with pytest.raises(errors.UnknownTaskError, match="beyond the 9 tasks"):
+        validate(declared(9), embedded)
+    with pytest.raises(errors.UnknownTaskError, match="declares 32 tasks"):
+        validate(declared(32), embedded)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--against", "pixels/NNC"], ["did you mean 'pixels/NCC'", "pixels/Ridge"]),
+        (["--dataset", "digit"], ["unknown data set 'digit'", "did you mean 'digits'"]),
+        (["--dataset", "cub"], ["unknown data set 'cub'"]),
+        (["--task-set", "open-5w5s6q"], ["unknown task set", "open-5w5s5q"]),
+        (["--level", "95"], ["95.0 is not a confidence level"]),
+        (["--release", "nowhere"], ["there is no release at"]),
+        (["-o", "nowhere/x.csv", "--format", "csv"], ["cannot write nowhere/x.csv"]),
+        (["-o", ".", "--format", "csv"], ["is a folder"]),
+    ],
+)
+def test_options_that_are_wrong(options: list[str], said: list[str], root: Path) -> None:
+    result = CliRunner().invoke(
+        main, ["score", str(root / "examples/my_results.parquet"), *options]
+    )
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for text in said:
+        assert text in result.stderr
+
+
+def test_errors_are_raised_to_library_users_too(example: Submission, embedded: Release) -> None:
+    with pytest.raises(errors.UnknownNameError, match="unknown method 'x'"):
+        score(example, embedded, against=["x"])
+    with pytest.raises(errors.FSLBenchError):
+        score(example, embedded, datasets=["x"])
