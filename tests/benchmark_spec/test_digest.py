@@ -76,7 +76,9 @@ def test_chunks_slices_and_dictionaries_do_not_matter() -> None:
 
 
 def test_parquet_encodings_and_metadata_do_not_matter(tmp_path: Path) -> None:
-    table = _wide(1000)
+    # (older Arrow cannot write nulls among lists of fixed size; no release has any)
+    pairs = pa.array([[i, -i] for i in range(1000)], pa.list_(pa.int16(), 2))
+    table = _wide(1000).set_column(2, "c", pairs)
     path = tmp_path / "t.parquet"
     digests = set()
     for options in (
