@@ -19,6 +19,7 @@ __all__ = [
     "FSLBenchError",
     "FingerprintError",
     "MethodNameError",
+    "MissingPackageError",
     "MissingTaskError",
     "OutputError",
     "PredictionError",
@@ -166,6 +167,10 @@ class SamplingError(FSLBenchError):
 
 class SourceError(FSLBenchError):
     """A source of images that is not what it should be."""
+
+
+class MissingPackageError(FSLBenchError):
+    """A package that only an extra of the distribution installs."""
 
 
 class OutputError(FSLBenchError):

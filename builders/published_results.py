@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError, listing
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
+from builders.extras import require
 from fslbench_data.release import Release
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
@@ -82,8 +83,7 @@ def load_tensor(path: Path) -> NDArray[Any]:
     UnsafeFileError
         If the file is not of that kind, or holds anything but a tensor.
     """
-    import torch
-
+    torch = require("torch")
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(loaded, torch.Tensor):

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from builders.extras import require
+
 Floats = NDArray[np.float64]
 Head = Callable[[Floats, Floats], NDArray[np.int64]]
 
@@ -41,10 +43,10 @@ def logistic_regression(support: Floats, query: Floats) -> NDArray[np.int64]:
     Solved by Newton's method to a tight tolerance, so that the predictions are those of the
     objective and not of a solver stopped early.
     """
-    from sklearn.linear_model import LogisticRegression
-
     way, shot, dimensions = support.shape
-    model = LogisticRegression(C=1.0, max_iter=1000, solver="newton-cholesky", tol=1e-10)
+    model = require("sklearn.linear_model").LogisticRegression(
+        C=1.0, max_iter=1000, solver="newton-cholesky", tol=1e-10
+    )
     model.fit(normalised(support).reshape(-1, dimensions), np.repeat(np.arange(way), shot))
     return np.asarray(model.predict(normalised(query)), dtype=np.int64)
 

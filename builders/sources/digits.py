@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError
+from builders.extras import require
 
 NAME = "digits"
 PIXELS_SHA256 = "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"
@@ -59,9 +60,7 @@ def load() -> Digits:
     SourceError
         If scikit-learn's images are not the ones that the release was made of.
     """
-    from sklearn.datasets import load_digits
-
-    raw = load_digits()
+    raw = require("sklearn.datasets").load_digits()
     pixels = raw.images.astype(np.uint8).reshape(-1, 64)
     found = hashlib.sha256(pixels.tobytes()).hexdigest()
     if found != PIXELS_SHA256:

@@ -1,0 +1,23 @@
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import MissingPackageError
+from builders.cli import main
+from builders.extras import require
+
+
+def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
+    with pytest.raises(MissingPackageError, match=r"'no_such'(.|\n)*fslbench\[builders\]"):
+        require("no_such.part")
+    assert require("json").loads("1") == 1
+
+
+def test_on_the_command_line(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    result = CliRunner().invoke(main, ["embedded", "-o", f"{tmp_path}/new"])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    assert "pip install" in result.stderr
