@@ -75,12 +75,13 @@ class UnknownNameError(FSLBenchError):
         from difflib import get_close_matches  # only where something is wrong
 
         names = list(valid)
-        close = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        plain = {known.lower(): known for known in names}
+        close = get_close_matches(name.lower(), plain, n=1)
+        hint = f"; did you mean {plain[close[0]]!r}?" if close else ""
         super().__init__(
             f"unknown {kind} {name!r}{hint}",
             where=where,
-            expected=f"one of {listing(names, most=40)}" if names else f"there is no {kind} here",
+            expected=f"one of {listing(names, most=40)}" if names else "none: there are none here",
             fix=fix,
         )
 
@@ -185,6 +186,6 @@ def listing(items: Sequence[object], most: int = 8) -> str:
 
 
 def rows(indices: Iterable[int], most: int = 8) -> str:
-    """Name rows by their number, counted from 1 without any header, at most `most` of them."""
+    """Name rows of data by their number, from 1 and without any header, at most `most` of them."""
     numbers = [int(index) + 1 for index in indices]
-    return f"row{'s' if len(numbers) != 1 else ''} {listing(numbers, most)}"
+    return f"data row{'s' if len(numbers) != 1 else ''} {listing(numbers, most)}"

@@ -44,6 +44,6 @@ def check_method_name(name: str, where: str = "") -> str:
             where=where,
             expected=f"1 to {MAX_METHOD_NAME} printable characters, none of them a blank at "
             "either end, such as dinov2/NCC",
-            fix="rename the method in the `method` column",
+            fix="rename the method",
         )
     return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +12,10 @@ from analysis_sql.comparison import Comparison, PairMoments, compare
 from analysis_sql.engine import Engine
 from analysis_sql.intervals import Interval, check_level, interval
 from analysis_sql.moments import Moments
-from benchmark_spec.errors import SubmissionError, UnknownNameError
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.schemas import SUBMISSION
 from benchmark_spec.version import __version__
-from fslbench_data.release import Release
+from fslbench_data.release import Release, load_release
 from fslbench_data.report import Report, Score, ScoredSet, Signature
 from fslbench_data.submission.checks import Group, Validated, validate
 from fslbench_data.submission.model import Submission, merge
@@ -22,12 +23,12 @@ from fslbench_data.tasks import TaskSetInfo
 
 
 def score(
-    submission: Submission,
-    release: Release,
+    submission: Submission | str | Path,
+    release: Release | None = None,
     *,
-    against: Sequence[str] = (),
-    datasets: Sequence[str] = (),
-    task_sets: Sequence[str] = (),
+    against: str | Sequence[str] = (),
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
     level: float = 0.95,
     allow_unbound: bool = False,
 ) -> Report:
@@ -36,7 +37,8 @@ def score(
     Parameters
     ----------
     submission, release
-        The answers, and the release whose tasks they answer.
+        The answers, or a file of them, and the release whose tasks they answer; None is the
+        one inside the package.
     against
         Names of the methods to compare with, of the submission or reference methods; by default
         all of both.
@@ -58,11 +60,22 @@ def score(
         A kind of it for everything that can be wrong with the arguments or the submission.
     """
     check_level(level)
+    if not isinstance(submission, Submission):
+        submission = Submission.read(submission)
+    release = load_release() if release is None else release
+    against, datasets, task_sets = _names(against), _names(datasets), _names(task_sets)
     answers = validate(submission, release, allow_unbound=allow_unbound)
     references = _references(release)
     _check_against(against, answers, release)
     infos = _chosen(answers, release, datasets, task_sets)
     pairs = _pairs(infos, answers.groups, references.groups if references else (), against)
+    if against and not pairs:
+        raise SubmissionError(
+            f"there is nothing to compare: {listing(against)} has no results on "
+            f"{listing(infos, 4)}, or is the only method there",
+            where="--against",
+            fix="fslbench info lists the reference methods; leave --against away for accuracies",
+        )
     tables = {
         "task_sets": _task_set_table(release),
         "results": _results_table(answers, references),
@@ -78,6 +91,10 @@ def score(
             _comparison(info, names, moments, scores, level) for info, names in pairs
         ),
     )
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _references(release: Release) -> Validated | None:

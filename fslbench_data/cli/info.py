@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from fslbench_data.release import Release
 
 
@@ -67,20 +69,25 @@ def _content(release: Release) -> dict[str, object]:
 
 
 def _print(release: Release) -> None:
+    from fslbench_data.render.screen import screen
+
+    with screen() as console:
+        _print_on(console, release)
+
+
+def _print_on(screen: Console, release: Release) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fslbench_data.render.screen import console
-
     manifest = release.manifest
-    screen = console()
     screen.print(Text(f"release {release}#{manifest.digest[:12]}", style="bold"))
     screen.print(Text(manifest.description))
     screen.print(Text(f"folder: {release.folder}", overflow="fold"))
     screen.print(Text(f"reference methods: {', '.join(release.methods) or 'none'}\n"))
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("data set", "classes", "images", "task set", "T", "interval", "fingerprint"):
-        table.add_column(name, justify="right" if name in ("classes", "images", "T") else "left")
+        number = name in ("classes", "images", "T")
+        table.add_column(name, justify="right" if number else "left", no_wrap=name != "data set")
     about = {d.name: d for d in manifest.datasets}
     previous = ""
     for s in release.task_sets:
@@ -97,4 +104,10 @@ def _print(release: Release) -> None:
         )
         previous = s.dataset
     screen.print(table)
-    screen.print(Text("\n--format json gives configurations and whole fingerprints", style="dim"))
+    screen.print(
+        Text(
+            "\nThe first 12 digits of a fingerprint are enough for a submission; --format json "
+            "gives them whole, and the configurations for datasets.load_dataset.",
+            style="dim",
+        )
+    )

@@ -27,6 +27,21 @@ unbound_option: Callable[[Command], Command] = click.option(
 )
 
 
+def check_output(path: Path | None, source: Path) -> None:
+    """Refuse, before any work, to write over the input or under a name that says another kind."""
+    from benchmark_spec.errors import OutputError
+
+    if path is None:
+        return
+    if path.exists() and source.exists() and path.samefile(source):
+        raise OutputError(f"{path} is the submission itself", fix="name another file to write")
+    if path.suffix.lower() in (".parquet", ".xlsx", ".jsonl", ".md", ".tex"):
+        raise OutputError(
+            f"{path} cannot be written: there is no output of that kind",
+            expected=".csv, .json, or any other ending for the table as text",
+        )
+
+
 def output(text: str, path: Path | None) -> None:
     """Write text to a file that appears whole or not at all, or to standard output."""
     if path is None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fslbench_data.cli.options import (
     FILE,
+    check_output,
     output,
     release_option,
     submission_argument,
     unbound_option,
 )
-
-if TYPE_CHECKING:
-    from fslbench_data.report import Report
 
 
 @click.command()
@@ -38,8 +35,7 @@ if TYPE_CHECKING:
     "--format",
     "form",
     type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
+    help="By default the one that the ending of --output names, else table.",
 )
 @click.option("-o", "--output", "path", type=FILE, help="Write to this file.")
 def score(
@@ -50,7 +46,7 @@ def score(
     task_sets: tuple[str, ...],
     level: float,
     unbound: bool,
-    form: str,
+    form: str | None,
     path: Path | None,
 ) -> None:
     """Compare the methods in FILE with each other and with the reference methods.
@@ -63,6 +59,7 @@ def score(
     from fslbench_data.scoring import score as run
     from fslbench_data.submission.reading import read_submission
 
+    check_output(path, file)
     report = run(
         read_submission(file),
         load_release(release),
@@ -72,27 +69,23 @@ def score(
         level=level,
         allow_unbound=unbound,
     )
-    if form == "table" and path is None:
-        from fslbench_data.render.screen import console
-        from fslbench_data.render.table_format import print_table
-
-        print_table(report, console())
-    else:
-        output(_text(report, form), path)
-
-
-def _text(report: Report, form: str) -> str:
+    form = form or ("" if path is None else path.suffix[1:].lower())
     if form == "csv":
         from fslbench_data.render.csv_format import render_csv
 
-        return render_csv(report)
-    if form == "json":
+        output(render_csv(report), path)
+    elif form == "json":
         from fslbench_data.render.json_format import render_json
 
-        return render_json(report)
-    from fslbench_data.render.screen import page
-    from fslbench_data.render.table_format import print_table
+        output(render_json(report), path)
+    else:
+        from fslbench_data.render.screen import page, screen
+        from fslbench_data.render.table_format import print_table
 
-    console = page()
-    print_table(report, console)
-    return console.export_text()
+        if path is None:
+            with screen() as console:
+                print_table(report, console)
+        else:
+            with page() as (console, text):
+                print_table(report, console)
+            output(text(), path)

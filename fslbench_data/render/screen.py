@@ -1,45 +1,45 @@
-"""Consoles: the terminal, or a page of fixed width where there is none."""
+"""Consoles: the terminal, or a page of fixed size where there is none."""
 
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 
-PAGE_WIDTH = 120
-PAGE_HEIGHT = 50
+PAGE = (120, 50)
+"""Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
 
 
-def console() -> Console:
-    """Standard output: as wide and high as the terminal, or a page if it is none."""
-    screen = Console(highlight=False, markup=False, emoji=False)
-    return (
-        screen
-        if screen.is_terminal
-        else Console(
-            highlight=False, markup=False, emoji=False, width=PAGE_WIDTH, height=PAGE_HEIGHT
-        )
+@contextmanager
+def screen() -> Iterator[Console]:
+    """Standard output; where it is no terminal, plain lines without trailing blanks."""
+    terminal = Console(highlight=False, markup=False, emoji=False)
+    if terminal.is_terminal:
+        yield terminal
+        return
+    with page() as (console, text):
+        yield console
+    click.echo(text(), nl=False)
+
+
+@contextmanager
+def page() -> Iterator[tuple[Console, Callable[[], str]]]:
+    """A console without a terminal, and what gives its text."""
+    width, height = shutil.get_terminal_size(PAGE)
+    file = io.StringIO()
+    console = Console(
+        file=file, highlight=False, markup=False, emoji=False, width=width, height=height
     )
-
-
-def page() -> Console:
-    """A console that keeps its text, for a file."""
-    return Console(
-        file=io.StringIO(),
-        record=True,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        width=PAGE_WIDTH,
-        height=PAGE_HEIGHT,
-    )
+    yield console, lambda: "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
 @contextmanager
 def steps(title: str) -> Iterator[Callable[[str], None]]:
     """Show on standard error what a long job is at; silent where that is no terminal."""
-    screen = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with screen.status(title) as status:
+    terminal = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    with terminal.status(title) as status:
         yield lambda step: status.update(f"{title}: {step}")

@@ -15,22 +15,24 @@ from fslbench_data.report import Report, Score, ScoredSet
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _LEGEND = (
-    "+ better, - worse, 0 not told apart, = identical, ? not estimable. "
-    "paired: 0 outside the interval of the difference. "
-    "separate: the two methods' own intervals do not overlap. "
-    "closed: the same on tasks that reuse images, the field's habit."
+    "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
+    "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
+    "direct: the two methods' own intervals do not overlap."
 )
+_LEGEND_CLOSED = " closed: the same on tasks that reuse images, the field's habit."
 _FIXED_LINES = 9
 """Lines of a task set besides its comparisons: title, headers, sentences."""
+_WIDE = 96
+"""Characters that all columns need with names of usual length."""
 
 
-def render_table(report: Report, *, height: int) -> list[RenderableType]:
+def render_table(report: Report, *, width: int, height: int) -> list[RenderableType]:
     """Renderables for a rich console: a block for each task set, and a legend.
 
     Parameters
     ----------
-    height
-        Of the terminal, in lines; a task set's block has at most about as many.
+    width, height
+        Of the terminal, in characters and lines; a task set's block has at most about as many.
     """
     parts: list[RenderableType] = []
     if report.signature.unbound:
@@ -42,6 +44,7 @@ def render_table(report: Report, *, height: int) -> list[RenderableType]:
             )
         )
     limit = max(5, height - _FIXED_LINES)
+    narrow = width < _WIDE
     for scored in report.signature.sets:
         here = (scored.dataset, scored.task_set)
         parts.append(
@@ -50,21 +53,29 @@ def render_table(report: Report, *, height: int) -> list[RenderableType]:
                 [s for s in report.scores if (s.dataset, s.task_set) == here],
                 [c for c in report.comparisons if (c.dataset, c.task_set) == here],
                 limit,
+                narrow=narrow,
             )
         )
-    parts.append(Text(f"\n{_LEGEND}", style="dim"))
+    closed = any(c.verdict_closed is not None for c in report.comparisons)
+    if report.comparisons:
+        parts.append(Text(f"\n{_LEGEND}{_LEGEND_CLOSED if closed else ''}", style="dim"))
     return parts
 
 
 def print_table(report: Report, console: Console) -> None:
     """Print the report to a console: the signature on one line, then the tables."""
     console.print(Text(str(report.signature), style="dim"), soft_wrap=True)
-    for part in render_table(report, height=console.height):
+    for part in render_table(report, width=console.width, height=console.height):
         console.print(part)
 
 
 def _block(
-    scored: ScoredSet, scores: Sequence[Score], comparisons: Sequence[Comparison], limit: int
+    scored: ScoredSet,
+    scores: Sequence[Score],
+    comparisons: Sequence[Comparison],
+    limit: int,
+    *,
+    narrow: bool,
 ) -> RenderableType:
     accuracy = scores[0].accuracy
     title = Text(f"\n{scored}", style="bold")
@@ -75,7 +86,7 @@ def _block(
     )
     parts: list[RenderableType] = [title]
     if comparisons:
-        parts.append(_comparison_table(comparisons[:limit], scored.n_tasks))
+        parts.append(_comparison_table(comparisons[:limit], scored.n_tasks, narrow=narrow))
     else:
         parts.append(_score_table(scores[:limit], scored.n_tasks))
     left = max(len(comparisons) or len(scores), limit) - limit
@@ -95,15 +106,16 @@ def _block(
     return Group(*parts)
 
 
-def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int) -> Table:
+def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int, *, narrow: bool) -> Table:
+    """One row a comparison; a narrow one leaves out the other methods' own accuracies."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("method", "accuracy", "versus", "accuracy", "difference"):
-        table.add_column(name, justify="left" if name in ("method", "versus") else "right")
+    for name in ("method", "accuracy", "versus", *(() if narrow else ("accuracy",)), "difference"):
+        _add_column(table, name)
     partial = any(c.difference.tasks != n_tasks for c in comparisons)
     has_closed = any(c.verdict_closed is not None for c in comparisons)
     last = ("closed",) if has_closed else ()
-    for name in (*(("T",) if partial else ()), "paired", "separate", *last):
-        table.add_column(name, justify="center")
+    for name in (*(("T",) if partial else ()), "paired", "direct", *last):
+        table.add_column(name, justify="center", overflow="fold")
     previous = None
     for c in comparisons:
         again = previous is not None and (previous.method, previous.mean) == (c.method, c.mean)
@@ -112,7 +124,7 @@ def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int) -> Table:
             Text("" if again else c.method),
             "" if again else plus_minus(c.mean),
             Text(c.versus),
-            plus_minus(c.versus_mean),
+            *(() if narrow else (plus_minus(c.versus_mean),)),
             difference_text(c),
             *((str(c.difference.tasks),) if partial else ()),
             Text(c.verdict.value, style=f"bold {_STYLES.get(c.verdict, '')}"),
@@ -123,11 +135,16 @@ def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int) -> Table:
     return table
 
 
+def _add_column(table: Table, name: str) -> None:
+    """Where the terminal is too narrow names and numbers are folded, never cut."""
+    text = name in ("method", "versus")
+    table.add_column(name, justify="left" if text else "right", overflow="fold")
+
+
 def _score_table(scores: Sequence[Score], n_tasks: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("method")
-    table.add_column("accuracy", justify="right")
-    table.add_column("T", justify="right")
+    for name in ("method", "accuracy", "T"):
+        _add_column(table, name)
     for score in scores:
         tasks = f"{score.accuracy.tasks} of {n_tasks}"
         table.add_row(Text(score.method), plus_minus(score.accuracy), tasks)

@@ -57,7 +57,7 @@ def sentence(comparison: Comparison) -> str:
     usual = [
         f"{name} would say {_CLAIM[verdict]}"
         for name, verdict in (
-            ("separate intervals", comparison.verdict_direct),
+            ("comparing their intervals directly", comparison.verdict_direct),
             ("closed intervals", comparison.verdict_closed),
         )
         if verdict is not None and _differs(verdict, comparison.verdict)
@@ -80,7 +80,7 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
             said.append(f"{phrase} {listing(names, 4)}")
     text = f"{method}: {'; '.join(said)}."
     for name, verdicts in (
-        ("Separate intervals", [(c, c.verdict_direct) for c in comparisons]),
+        ("Comparing intervals directly", [(c, c.verdict_direct) for c in comparisons]),
         ("Closed intervals", [(c, c.verdict_closed) for c in comparisons]),
     ):
         if name.startswith("Closed") and comparisons[0].difference.kind == "closed":
@@ -92,6 +92,8 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
         ]
         if wrong:
             text += f" {name} would say: {listing(wrong, 4)}."
+    if comparisons[0].difference.kind == "closed":
+        text += " None of this is about new images."
     return text
 
 

@@ -6,12 +6,12 @@ mend it.  What passes is one row for every task that each method claims to have 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import (
@@ -34,6 +34,9 @@ from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
 Array = NDArray[Any]
+
+FINGERPRINT_DIGITS = 12
+"""As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
 
 
 @dataclass(frozen=True)
@@ -213,19 +216,22 @@ def _check_ranges(table: _Rows) -> None:
 def _check_bindings(submission: Submission, table: _Rows, allow_unbound: bool) -> list[bool]:
     """Fingerprints, from the metadata and from the column, against the release's."""
     bound = [key in submission.bindings for key in table.keys]
-    for key, info, row in zip(table.keys, table.infos, table.first, strict=True):
+    for key, info in zip(table.keys, table.infos, strict=True):
         binding = submission.bindings.get(key)
-        if binding is not None and binding.fingerprint != info.fingerprint:
-            raise _other_tasks(table.spell(np.array([row])), binding.fingerprint, info)
+        if binding is not None and not fits(binding.fingerprint, info):
+            where = f"{table.where}, metadata of {key[0]} on {info}"
+            raise _other_tasks(where, binding.fingerprint, info)
     if "fingerprint" in submission.table.column_names:
-        column = submission.table.column("fingerprint")
-        given = np.bincount(table.group[column.is_valid().to_numpy()], minlength=len(bound)) > 0
-        expected = pa.array([info.fingerprint for info in table.infos]).take(pa.array(table.group))
-        import pyarrow.compute as pc
-
-        equal = pc.fill_null(pc.equal(column, expected), pa.scalar(False)).to_numpy()
-        if (bad := np.flatnonzero(given[table.group] & ~equal)).size:
-            found = column[int(bad[0])].as_py()
+        column = submission.table.column("fingerprint").combine_chunks().dictionary_encode()
+        given = (
+            np.bincount(table.group[column.is_valid().to_numpy(False)], minlength=len(bound)) > 0
+        )
+        texts = [*column.dictionary.to_pylist(), None]
+        text_of = column.indices.fill_null(len(texts) - 1).to_numpy()
+        # which text fits which group: a small table, looked up for every row
+        good = np.array([[fits(text, info) for text in texts] for info in table.infos])
+        if (bad := np.flatnonzero(given[table.group] & ~good[table.group, text_of])).size:
+            found = texts[int(text_of[bad[0]])]
             raise _other_tasks(table.spell(bad), found, table.infos[int(table.group[bad[0]])])
         bound = [a or bool(b) for a, b in zip(bound, given, strict=True)]
     if not allow_unbound and not all(bound):
@@ -236,7 +242,7 @@ def _check_bindings(submission: Submission, table: _Rows, allow_unbound: bool) -
             "the submission does not say which tasks it was made on",
             where=f"{table.where}: {listing(loose, 4)}",
             expected="the task set's fingerprint, in a column `fingerprint` or in the metadata "
-            "that Submission.write leaves",
+            "that Submission.write leaves (pandas drops it)",
             fix="add the column (fslbench info lists the fingerprints), or pass --unbound to "
             "score on your word; the output then says `unbound`",
         )
@@ -255,11 +261,35 @@ def _check_predictions(submission: Submission, table: _Rows, release: Release) -
         )
 
 
+def fits(found: str | None, info: TaskSetInfo) -> bool:
+    """Whether a fingerprint, or its first twelve or more digits, is the task set's."""
+    return (
+        found is not None
+        and len(found) >= FINGERPRINT_DIGITS
+        and info.fingerprint.startswith(found.lower())
+    )
+
+
 def _other_tasks(where: str, found: str | None, info: TaskSetInfo) -> FingerprintError:
+    if found is None:
+        return FingerprintError(
+            "the fingerprint is left out of some rows",
+            where=where,
+            expected=f"{info.fingerprint} in all rows of {info}, or in none",
+            fix="fill the column",
+        )
+    if not re.fullmatch(rf"[0-9a-fA-F]{{{FINGERPRINT_DIGITS},64}}", found):
+        return FingerprintError(
+            f"{found!r:.80} is not a fingerprint",
+            where=where,
+            expected=f"{FINGERPRINT_DIGITS} to 64 hexadecimal digits: that of {info} is "
+            f"{info.fingerprint}",
+            fix="copy it from fslbench info",
+        )
     return FingerprintError(
         f"the answers were made on other tasks than the release's {info}",
         where=where,
-        expected=f"fingerprint {info.fingerprint}, found {found or 'none'}",
+        expected=f"fingerprint {info.fingerprint}, found {found}",
         fix="run the method on this release's tasks, or score with the release it was run on "
         "(--release)",
     )
@@ -300,8 +330,8 @@ def _check_complete(submission: Submission, table: _Rows) -> list[int]:
                 f"task_id {listing(missing.tolist())}",
                 where=group,
                 expected=f"every task_id 0..{tasks[index] - 1} once",
-                fix="run the missing tasks; to submit only the first m, declare it with "
-                "Recorder or in the metadata (`tasks`: m)",
+                fix="run the missing tasks; a file of only the first m tasks must declare so, as "
+                "Parquet files do that Recorder wrote (CSV and JSON Lines cannot)",
             )
         if (beyond := np.flatnonzero(~wanted & answered)).size:
             raise UnknownTaskError(

@@ -23,7 +23,7 @@ _ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     "n_correct": (
         CountError,
         "the number of queries answered rightly, as an integer",
-        "give counts, not accuracies, and leave out no task",
+        "give counts, not accuracies, one for each task",
     ),
     "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
 }
@@ -86,8 +86,8 @@ def integer_column(
         raise SchemaError(
             f"column {name!r} is of type {column.type}",
             where=where,
-            expected=f"{kind}: {meaning}",
-            fix=f'cast it first, as in `frame["{name}"].astype("{kind}")`',
+            expected=f"an integer type: {meaning}",
+            fix=f'{fix}; if they are whole numbers, as in frame["{name}"].astype(int)',
         )
     try:
         return column.cast(kind)
@@ -141,12 +141,17 @@ def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
         ):
             if any(which):
                 at = bad[np.array(which)]
+                text = column[int(at[0])].as_py()
                 kind_of_error = error if kind in ("NaN or infinite", "fractional") else SchemaError
+                remedy = {
+                    "not written as an integer": f"{fix}; if they are, write them as integers: "
+                    f'frame["{name}"].astype(int)'
+                }.get(kind, fix)
                 raise kind_of_error(
-                    f"{name} is {kind}: {column[int(at[0])].as_py()!r:.40}",
+                    f"{name} is {kind}: {text!r:.40}",
                     where=f"{where}, {rows(at)}",
                     expected=meaning,
-                    fix=fix,
+                    fix="the header stands there again: remove it" if text == name else remedy,
                 )
     return pc.utf8_trim_whitespace(column).cast(pa.int64())
 
@@ -170,6 +175,7 @@ def parse_lists(
                 f"{name} is {text!r:.40}",
                 where=f"{where}, {rows([index])}",
                 expected="a JSON array of small integers, such as [0, 3, 1]",
+                fix="write lists with json.dumps, or the file as Parquet",
             )
         values.append(value)
     return pa.chunked_array([pa.array(values, kind)])

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.errors import DoubledTaskError, SchemaError
+from benchmark_spec.errors import DoubledTaskError, OutputError, SchemaError
 from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
 
@@ -86,7 +86,19 @@ class Submission:
         return read_submission(path)
 
     def write(self, path: str | Path) -> None:
-        """Write a Parquet file with its metadata; it appears whole or not at all."""
+        """Write a Parquet file with its metadata; it appears whole or not at all.
+
+        Raises
+        ------
+        OutputError
+            If the name does not end in ``.parquet``, or the file cannot be written.
+        """
+        if Path(path).suffix.lower() != ".parquet":
+            raise OutputError(
+                f"{path} does not end in .parquet",
+                expected="submissions are written as Parquet, which keeps what they are bound to",
+                fix="name a .parquet file",
+            )
         table = self.table.replace_schema_metadata({METADATA_KEY: self._metadata()})
         with whole_file(path) as temporary:
             pq.write_table(table, temporary, compression="zstd")
@@ -112,7 +124,7 @@ class Submission:
 
 
 def merge(submissions: Sequence[Submission], source: str = "the submission") -> Submission:
-    """Several submissions as one; columns that not all of them have are left out.
+    """Several submissions as one; a column that one of them has not is null in its rows.
 
     Raises
     ------
@@ -132,12 +144,7 @@ def merge(submissions: Sequence[Submission], source: str = "the submission") -> 
             )
         bindings |= submission.bindings
         methods |= submission.methods
-    shared = [
-        name
-        for name in submissions[0].table.column_names
-        if all(name in s.table.column_names for s in submissions)
-    ]
-    tables = [s.table.select(shared) for s in submissions]
+    tables = [submission.table for submission in submissions]
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     return Submission(table, methods, bindings, source)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.errors import SchemaError, UnreadableError
+from benchmark_spec.errors import SchemaError, UnreadableError, listing
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission import columns
 from fslbench_data.submission.model import METADATA_KEY, Submission, read_metadata
@@ -38,7 +38,7 @@ def read_submission(path: str | Path) -> Submission:
         raise UnreadableError(
             f"{path} ends in {path.suffix or 'nothing'}",
             expected=f"a file ending in {', '.join(readers)}",
-            fix="give the file the ending of what it holds",
+            fix="decompress it, or export it as one of these",
         )
     if path.stat().st_size == 0:
         raise UnreadableError(f"{path} is empty", fix="write the submission again")
@@ -46,13 +46,20 @@ def read_submission(path: str | Path) -> Submission:
         submission = reader(path)
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise UnreadableError(
-            f"{path} cannot be read as {path.suffix[1:]}: {str(error).splitlines()[0]}",
-            expected="a whole file of that kind",
-            fix="write it again; it may be cut short or of another kind",
+            f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
+            expected="a whole file of that kind; texts in UTF-8",
+            fix="mend the row that is named; where none is, the file may be cut short, of another "
+            "kind or not in UTF-8: write it again",
         ) from None
     if not submission.table.num_rows:
         raise UnreadableError(f"{path} has columns but no rows", fix="write the results into it")
     return submission
+
+
+def printable(error: Exception) -> str:
+    """An error's first line, without what a terminal could not print."""
+    first = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    return "".join(c if c.isprintable() else "?" for c in first)
 
 
 def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
@@ -79,7 +86,10 @@ def _read_csv(path: Path) -> Submission:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    table = _known_columns(csv.read_csv(path, convert_options=options), source)
+    # one thread, so that errors name the row
+    reading = csv.ReadOptions(use_threads=False)
+    table = csv.read_csv(path, read_options=reading, convert_options=options)
+    table = _known_columns(table, source)
     for index, name in enumerate(table.column_names):
         column = table.column(name)
         if name in ("task_id", "n_correct", "n_query"):
@@ -118,11 +128,24 @@ def _known_columns(table: pa.Table, where: str) -> pa.Table:
             plural = "s" if len(names) > 1 else ""
             raise SchemaError(
                 f"the file {what} column{plural} {', '.join(map(repr, names))}",
-                where=where,
+                where=f"{where}, whose columns are {listing([repr(name) for name in found], 12)}",
                 expected=expected,
-                fix="rename or drop the columns accordingly",
+                fix=_column_remedy(found, missing),
             )
     return table.select([name for name in known if name in found])
+
+
+def _column_remedy(found: list[str], missing: list[str]) -> str:
+    """What to do about columns, guessed from what they are called."""
+    if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+        return "separate the columns by commas"
+    renamed = {name.strip().lower(): name for name in found}
+    renames = [f"{renamed[name]!r} to {name!r}" for name in missing if name in renamed]
+    if renames:
+        return f"rename {', '.join(renames)}"
+    if "" in found or "Unnamed: 0" in found:
+        return "write the file without pandas' index: to_csv(..., index=False)"
+    return "rename or drop columns; the first line of a CSV file names them"
 
 
 def _typed(table: pa.Table, where: str) -> pa.Table:

@@ -31,6 +31,6 @@ def test_data_set_names_are_splits() -> None:
 
 
 def test_rows_are_counted_from_one_and_not_listed_for_ever() -> None:
-    assert rows([0]) == "row 1"
-    assert rows(range(10)) == "rows 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
+    assert rows([0]) == "data row 1"
+    assert rows(range(10)) == "data rows 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
     assert listing([1, 2], most=2) == "1, 2"

@@ -1,5 +1,6 @@
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,9 @@ def test_output_to_a_file(mine: str, tmp_path: Path) -> None:
     assert result.stderr == f"wrote {path}\n"
     assert path.read_text() == printed
     assert printed.startswith("# fslbench:")
+    by_ending = tmp_path / "y.csv"
+    CliRunner().invoke(main, ["score", mine, "-o", str(by_ending)])
+    assert by_ending.read_text() == printed
     table = tmp_path / "x.txt"
     CliRunner().invoke(main, ["score", mine, "-o", str(table)])
     assert table.read_text() == _run("score", mine)
@@ -128,6 +132,9 @@ def test_the_installed_command(mine: str) -> None:
     assert out.stderr == ""
     assert "\x1b" not in out.stdout
     assert "pixels/Ridge: better than pixels/MatchingNet" in out.stdout
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    plain = subprocess.run([command, "score", mine], capture_output=True, env=ascii_only)
+    assert (plain.returncode, plain.stderr) == (0, b"")
     bad = subprocess.run([command, "score", "nowhere.csv"], capture_output=True, text=True)
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == "Error: there is no file nowhere.csv\n"

@@ -140,6 +140,10 @@ def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Pa
     recorder.add_counts(toy.task_set("cats", "closed-2w1s2q"), [4, 3, 2, 1, 0])
     with pytest.raises(OutputError, match="cannot write"):
         recorder.submission().write(tmp_path / "no" / "x.parquet")
-    with pytest.raises(OutputError, match="folder"):
-        recorder.submission().write(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    for name in ("x.csv", "x", "."):
+        with pytest.raises(OutputError, match=r"does not end in \.parquet"):
+            recorder.submission().write(tmp_path / name)
+    (tmp_path / "y.parquet").mkdir()
+    with pytest.raises(OutputError, match="is a folder"):
+        recorder.submission().write(tmp_path / "y.parquet")
+    assert list(tmp_path.iterdir()) == [tmp_path / "y.parquet"]

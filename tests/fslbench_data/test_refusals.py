@@ -184,7 +184,22 @@ CASES: dict[str, tuple[Edit, type[errors.FSLBenchError], list[str]]] = {
     "a fingerprint left out": (
         _set("fingerprint", 8, None),
         errors.FingerprintError,
-        ["row 9 ", "found none"],
+        ["row 9 ", "left out"],
+    ),
+    "a fingerprint cut too short": (
+        _constant("fingerprint", "e2c84bbb9f3"),
+        errors.FingerprintError,
+        ["'e2c84bbb9f3' is not a fingerprint", "12 to 64"],
+    ),
+    "something else for a fingerprint": (
+        _constant("fingerprint", "embedded@1.0.0"),
+        errors.FingerprintError,
+        ["is not a fingerprint", "fslbench info"],
+    ),
+    "another fingerprint's first digits": (
+        _constant("fingerprint", "eab66a82ed61"),
+        errors.FingerprintError,
+        ["other tasks", "found eab66a82ed61"],
     ),
     "no fingerprint": (
         _drop("fingerprint"),
@@ -204,7 +219,7 @@ CASES: dict[str, tuple[Edit, type[errors.FSLBenchError], list[str]]] = {
     "no such data set": (
         _constant("dataset", "digit"),
         errors.UnknownNameError,
-        ["did you mean 'digits'", "from row 1"],
+        ["did you mean 'digits'", "from data row 1"],
     ),
     "no such task set": (
         _constant("task_set", "open-5w5s4q"),
@@ -331,6 +346,10 @@ def test_untouched_it_is_accepted(
     assert result.exit_code == 0
     assert "mine on digits/open-5w5s5q: 31 tasks, bound to" in result.stdout
     assert "predictions and class_correct checked" in result.stderr
+    # the digits that `fslbench info` prints will do
+    short = {**good, "fingerprint": [text[:12].upper() for text in good["fingerprint"]]}
+    pq.write_table(pa.table(short), path)
+    assert validate(Submission.read(path), embedded).groups[0].bound
 
 
 def test_texts_where_csv_wants_numbers(good: dict[str, list[Any]], tmp_path: Path) -> None:
@@ -465,6 +484,8 @@ def test_more_tasks_declared_than_there_are_or_answered(embedded: Release, tmp_p
         (["--release", "nowhere"], ["there is no release at"]),
         (["-o", "nowhere/x.csv", "--format", "csv"], ["cannot write nowhere/x.csv"]),
         (["-o", ".", "--format", "csv"], ["is a folder"]),
+        (["-o", "x.xlsx"], ["no output of that kind", ".csv, .json"]),
+        (["--against", "pixels/Ridge"], ["nothing to compare"]),
     ],
 )
 def test_options_that_are_wrong(options: list[str], said: list[str], root: Path) -> None:
@@ -483,3 +504,47 @@ def test_errors_are_raised_to_library_users_too(example: Submission, embedded: R
         score(example, embedded, against=["x"])
     with pytest.raises(errors.FSLBenchError):
         score(example, embedded, datasets=["x"])
+
+
+def test_the_submission_itself_is_not_written_over(
+    good: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(good), path)
+    before = path.read_bytes()
+    result = CliRunner().invoke(main, ["score", str(path), "-o", str(path)])
+    assert result.exit_code == 2
+    assert "is the submission itself" in result.stderr
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("head", "remedy"),
+    [
+        ("method;dataset;task_set;task_id;n_correct;n_query", "separate the columns by commas"),
+        ("method,dataset,task_set,Task_ID, n_correct,n_query", "'Task_ID' to 'task_id', ' n_corr"),
+        (",method,dataset,task_set,task_id,n_correct,n_query", "index=False"),
+        ("method,dataset,task_set,task_id,correct,n_query", "columns are 'method', 'dataset'"),
+    ],
+)
+def test_columns_that_are_almost_right(head: str, remedy: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    mark = ";" if ";" in head else ","
+    path.write_text(f"{head}\n{mark.join(['1'] * (head.count(mark) + 1))}\n")
+    with pytest.raises(errors.SchemaError) as caught:
+        Submission.read(path)
+    assert remedy in str(caught.value)
+
+
+def test_what_is_wrong_with_a_csv_file_is_found_by_its_row(tmp_path: Path) -> None:
+    head = "method,dataset,task_set,task_id,n_correct,n_query"
+    path = tmp_path / "x.csv"
+    path.write_text(f"{head}\na,digits,{SET},0,3,25\na,digits,{SET},1\n")
+    with pytest.raises(errors.UnreadableError, match="Row #3: Expected 6 columns, got 4"):
+        Submission.read(path)
+    path.write_bytes(f"{head}\né,digits,{SET},0,3,25\n".encode("latin-1"))
+    with pytest.raises(errors.UnreadableError, match="UTF-8"):
+        Submission.read(path)
+    path.write_text(f"{head}\na,digits,{SET},0,3,25\n{head}\n")
+    with pytest.raises(errors.SchemaError, match="header stands there again"):
+        Submission.read(path)

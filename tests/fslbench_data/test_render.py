@@ -94,8 +94,9 @@ def test_the_table_shows_all_three_verdicts(report: Report) -> None:
     line = next(line for line in text.splitlines() if "+3.48 ± 2.48" in line)
     assert re.search(r"\+\s+0\s+\+\s*$", line)
     assert "95 % open intervals: new images of these classes" in text
-    assert "Separate intervals would say: no difference from pixels/MatchingNet" in " ".join(
-        text.split()
+    assert (
+        "Comparing intervals directly would say: no difference from pixels/MatchingNet"
+        in " ".join(text.split())
     )
 
 
@@ -125,7 +126,7 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
     said = {(x.method, x.versus): sentence(x) for x in report.comparisons}
     assert said["a", "b"] == (
         "a and b differ by the same 25.00 points on each of 4 tasks, too few to conclude from; "
-        "separate intervals would say better."
+        "comparing their intervals directly would say better."
     )
     assert said["b", "c"] == "b and c answer alike: identical counts on all 4 tasks."
     rows = list(csv.DictReader(render_csv(report).splitlines()[1:]))
@@ -187,5 +188,19 @@ def test_names_are_printed_as_they_are(toy: Release) -> None:
     assert ":smile:" in text
 
 
-def test_a_page_has_a_fixed_width() -> None:
-    assert (page().width, page().height) == (120, 50)
+def test_a_page_is_as_wide_as_it_is_told_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "77")
+    with page() as (console, text):
+        console.print("x")
+    assert console.width == 77
+    assert text() == "x\n"
+
+
+def test_a_narrow_terminal_keeps_every_name_and_number(report: Report) -> None:
+    for width in (60, 80):
+        text = _table(report, width=width)
+        assert "…" not in text
+        assert max(map(len, text.splitlines()[1:])) <= width
+        # folded within their columns, so piece by piece
+        for piece in ("pixels/N", "pixels/Match", "89.29", "2.44", "+3.48", "2.48"):
+            assert piece[:8] in text

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from analysis_sql.comparison import Verdict
-from benchmark_spec.errors import UnboundError
+from benchmark_spec.errors import SubmissionError, UnboundError
 from fslbench_data.release import Release
 from fslbench_data.scoring import score
 from fslbench_data.submission.model import Submission, merge
@@ -114,9 +114,15 @@ def test_against_chooses(embedded: Release, example: Submission) -> None:
     report = score(example, embedded, against=["pixels/LR", "pixels/NCC"], datasets=["digits"])
     assert {c.versus for c in report.comparisons} == {"pixels/NCC", "pixels/LR"}
     assert len(report.comparisons) == 12
-    alone = score(example, embedded, against=["pixels/Ridge"])
-    assert alone.comparisons == ()
-    assert len(alone.scores) == 24
+    assert score(example, against="pixels/LR").comparisons == tuple(
+        c for c in score(example, embedded).comparisons if c.versus == "pixels/LR"
+    )
+    with pytest.raises(SubmissionError, match="nothing to compare"):
+        score(example, embedded, against="pixels/Ridge")
+
+
+def test_a_file_can_be_scored_by_its_name(example: Submission, root: Path) -> None:
+    assert score(root / "examples/my_results.parquet") == score(example)
 
 
 def test_intervals_equal_scipys_on_real_results(embedded: Release, example: Submission) -> None:
