@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import nan
+from typing import Any
 
-from analysis_sql.intervals import Interval, interval
+import numpy as np
+
+from analysis_sql.intervals import Interval, halfwidths, interval
 from analysis_sql.moments import Moments
 from benchmark_spec.protocol import IntervalKind
 
@@ -18,6 +22,11 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "0"
     IDENTICAL = "="
     NOT_ESTIMABLE = "?"
+
+
+VERDICTS = tuple(Verdict)
+"""Verdicts in the order in which arrays of them count."""
+_BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = range(5)
 
 
 @dataclass(frozen=True)
@@ -55,41 +64,50 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairMoments:
-    """Moments of two methods' counts on the same T tasks, and of their differences."""
+    """Moments of two methods' counts on the same T tasks, and of their differences.
+
+    For many pairs at once the moments are arrays.
+    """
 
     method: Moments
     versus: Moments
     difference: Moments
 
 
-def paired_verdict(difference: Moments, kind: IntervalKind, level: float) -> Verdict:
-    """Verdict of a paired difference: conclusive when 0 lies outside its interval.
+def paired_verdicts(difference: Moments, kind: IntervalKind, level: float) -> Any:
+    """Verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
-    Differences that are all 0 are *identical*, whatever T.  T < 2 is *not estimable*.  Where all
-    differences are equal but not 0, Student's interval has no width and says nothing of how
-    sure one can be; the exact sign-flip test stands in: its p-value is 2^(1-T), so T tasks are
-    conclusive if that is at most 1 - level (T >= 6 at 95 %), and else too few.
+    Conclusive when 0 lies outside the interval of the difference.  Differences that are all 0
+    are *identical*, whatever T.  T < 2 is *not estimable*.  Where all differences are equal but
+    not 0, Student's interval has no width and says nothing of how sure one can be; the exact
+    sign-flip test stands in: its p-value is 2^(1-T), so T tasks are conclusive if that is at
+    most 1 - level (T >= 6 at 95 %), and else too few.
     """
-    if difference.tasks and difference.all_zero:
-        return Verdict.IDENTICAL
-    if difference.tasks < 2:
-        return Verdict.NOT_ESTIMABLE
-    if difference.constant and 2.0 ** (1 - difference.tasks) > 1.0 - level + 1e-12:
-        return Verdict.NOT_ESTIMABLE
-    found = interval(difference, kind, level)
-    if found.halfwidth is None or abs(found.mean) <= found.halfwidth:
-        return Verdict.INCONCLUSIVE
-    return Verdict.BETTER if found.mean > 0 else Verdict.WORSE
+    tasks = np.asarray(difference.tasks)
+    enough = np.where(difference.constant, 2.0 ** (1.0 - tasks) <= 1.0 - level + 1e-12, tasks >= 2)
+    mean = np.asarray(difference.mean)
+    outside = np.abs(mean) > halfwidths(difference, kind, level)
+    codes = np.where(outside, np.where(mean > 0, _BETTER, _WORSE), _INCONCLUSIVE)
+    codes = np.where(enough & (tasks >= 2), codes, _NOT_ESTIMABLE)
+    identical = np.asarray(difference.all_zero) & (tasks > 0)
+    return np.where(identical, _IDENTICAL, codes).astype(np.int8)
+
+
+def direct_verdicts(mean: Any, halfwidth: Any, versus_mean: Any, versus_halfwidth: Any) -> Any:
+    """Verdicts of comparing two separate intervals, as positions in VERDICTS, elementwise.
+
+    Conclusive when the intervals do not overlap; not estimable where one of them is NaN.
+    """
+    gap = np.subtract(mean, versus_mean)
+    reach = np.add(halfwidth, versus_halfwidth)
+    codes = np.where(np.abs(gap) > reach, np.where(gap > 0, _BETTER, _WORSE), _INCONCLUSIVE)
+    return np.where(np.isnan(reach), _NOT_ESTIMABLE, codes).astype(np.int8)
 
 
 def direct_verdict(method: Interval, versus: Interval) -> Verdict:
     """Verdict of comparing two separate intervals: conclusive when they do not overlap."""
-    if method.halfwidth is None or versus.halfwidth is None:
-        return Verdict.NOT_ESTIMABLE
-    gap = method.mean - versus.mean
-    if abs(gap) <= method.halfwidth + versus.halfwidth:
-        return Verdict.INCONCLUSIVE
-    return Verdict.BETTER if gap > 0 else Verdict.WORSE
+    widths = [nan if i.halfwidth is None else i.halfwidth for i in (method, versus)]
+    return VERDICTS[int(direct_verdicts(method.mean, widths[0], versus.mean, widths[1]))]
 
 
 def compare(
@@ -118,7 +136,7 @@ def compare(
     """
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)
-    verdict = paired_verdict(moments.difference, kind, level)
+    verdict = VERDICTS[int(paired_verdicts(moments.difference, kind, level))]
     difference = interval(moments.difference, kind, level)
     if verdict is Verdict.NOT_ESTIMABLE or (
         verdict is Verdict.IDENTICAL and difference.halfwidth is None

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import isnan
 from types import MappingProxyType
+from typing import Any
 
+import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from analysis_sql.moments import Moments
@@ -76,6 +78,19 @@ def check_level(level: float) -> float:
     return level
 
 
+def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
+    """Half-width of an interval, in percentage points; NaN where T < 2.
+
+    Elementwise where the moments are arrays; see the module's docstring for the formulas, and
+    :func:`interval` for the arguments.
+    """
+    tail = 1.0 - (1.0 - level) / 2.0
+    tasks = np.asarray(moments.tasks)
+    freedom = np.maximum(tasks - 1, 1)
+    quantile = ndtri(tail) if kind == "closed" else stdtrit(freedom, tail)
+    return np.where(tasks < 2, np.nan, quantile * moments.deviation / np.sqrt(tasks))
+
+
 def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
     """Confidence interval of a mean over tasks; see the module's docstring for the formulas.
 
@@ -89,10 +104,12 @@ def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
         Such as 0.95.
     """
     check_level(level)
-    tail = 1.0 - (1.0 - level) / 2.0
-    if moments.tasks < 2:
-        halfwidth = None
-    else:
-        quantile = ndtri(tail) if kind == "closed" else stdtrit(moments.tasks - 1, tail)
-        halfwidth = float(quantile) * moments.deviation / sqrt(moments.tasks)
-    return Interval(kind, level, moments.tasks, moments.mean, halfwidth, moments.constant)
+    halfwidth = float(halfwidths(moments, kind, level))
+    return Interval(
+        kind,
+        level,
+        int(moments.tasks),
+        float(moments.mean),
+        None if isnan(halfwidth) else halfwidth,
+        bool(moments.constant),
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Integers = int | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,10 @@ class Moments:
 
     Counts are integers, so that equality, and a standard deviation of 0, are exact; division
     comes last.  For one method x is the number of correct queries, for a paired difference the
-    difference of two such numbers; `unit` is K·Q.
+    difference of two such numbers; `unit` is K·Q (times runs, where there are several).
+
+    Every attribute may be an array, for many methods or pairs at once; everything is elementwise.
+    T²·unit² must stay below 2^63, which T = 10^6 tasks of 1000 queries do.
 
     Attributes
     ----------
@@ -26,9 +30,9 @@ class Moments:
         Queries in a task.
     """
 
-    tasks: int
-    total: int
-    squares: int
+    tasks: Integers
+    total: Integers
+    squares: Integers
     unit: int
 
     @classmethod
@@ -38,22 +42,27 @@ class Moments:
         return cls(x.size, int(x.sum()), int((x * x).sum()), unit)
 
     @property
-    def mean(self) -> float:
+    def mean(self) -> Any:
         """Mean of x / unit, in percentage points."""
-        return 100.0 * self.total / (self.tasks * self.unit)
+        return np.true_divide(100.0 * self.total, self.tasks * self.unit)
 
     @property
-    def deviation(self) -> float:
-        """Sample standard deviation (T - 1) of x / unit, in percentage points; T >= 2."""
-        scatter = self.tasks * self.squares - self.total**2  # exact
-        return 100.0 * sqrt(scatter / (self.tasks * (self.tasks - 1))) / self.unit
+    def deviation(self) -> Any:
+        """Sample standard deviation (T - 1) of x / unit, in percentage points; 0 where T < 2."""
+        freedom = np.maximum(np.subtract(self.tasks, 1), 1)
+        return 100.0 * np.sqrt(self._scatter / (self.tasks * freedom)) / self.unit
 
     @property
-    def constant(self) -> bool:
+    def constant(self) -> Any:
         """Whether all x are equal."""
-        return self.tasks * self.squares == self.total**2
+        return self._scatter == 0
 
     @property
-    def all_zero(self) -> bool:
+    def all_zero(self) -> Any:
         """Whether all x are 0."""
-        return self.squares == 0
+        return np.equal(self.squares, 0)
+
+    @property
+    def _scatter(self) -> Any:
+        """T Σx² - (Σx)², exact."""
+        return self.tasks * self.squares - self.total * self.total

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
 
-from analysis_sql.comparison import Comparison
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison import Comparison, PairMoments, compare
 from analysis_sql.intervals import Interval
+from analysis_sql.pairs import PairArrays, pair_arrays, pair_at
+from benchmark_spec.protocol import IntervalKind
 
 
 @dataclass(frozen=True)
@@ -55,23 +63,154 @@ class Signature:
 
 @dataclass(frozen=True)
 class Score:
-    """A method's mean accuracy over the tasks of a set that it answered."""
+    """A method's mean accuracy over the tasks of a set that it answered.
+
+    Attributes
+    ----------
+    runs, run_spread
+        Number of runs (training seeds) whose counts were summed, and the sample standard
+        deviation between their accuracies, percentage points; None below two.
+    """
 
     dataset: str
     task_set: str
     method: str
     is_reference: bool
     accuracy: Interval
+    runs: int = 1
+    run_spread: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SetReport:
+    """The results on one task set: scores, and every pair that was asked for.
+
+    Pairs are held as arrays; a :class:`Comparison` is made when it is looked at.
+
+    Attributes
+    ----------
+    scores
+        Of the submission's methods, then of the reference methods.
+    asked : bool (F, M)
+        Which of the F methods of the submission are compared with which of all M.
+    moments
+        Of the F x M pairs.
+    closed
+        Intervals on the closed set of the same data and protocol, by method.
+    """
+
+    scored: ScoredSet
+    kind: IntervalKind
+    level: float
+    scores: tuple[Score, ...]
+    asked: NDArray[np.bool_]
+    moments: PairMoments
+    closed: Mapping[str, Interval]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names in the order of rows and columns."""
+        return tuple(score.method for score in self.scores)
+
+    @cached_property
+    def pairs(self) -> PairArrays:
+        """Intervals and verdicts of all F x M pairs."""
+        return pair_arrays(self.moments, self.kind, self.level)
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """The comparisons that were asked for."""
+        return Comparisons((self,))
+
+    def comparisons_of(self, row: int) -> list[Comparison]:
+        """The comparisons of the submission's method number `row`."""
+        return [self.comparison(row, int(j)) for j in np.flatnonzero(self.asked[row])]
+
+    def comparison(self, row: int, column: int) -> Comparison:
+        """The comparison of two methods by their positions."""
+        names = (self.scores[row].method, self.scores[column].method)
+        closed = [self.closed[name] for name in names if name in self.closed]
+        return compare(
+            self.scored.dataset,
+            self.scored.task_set,
+            names,
+            pair_at(self.moments, row, column),
+            kind=self.kind,
+            level=self.level,
+            closed=(closed[0], closed[1]) if len(closed) == 2 else None,
+        )
+
+
+class Comparisons(Sequence[Comparison]):
+    """Comparisons of one or several task sets, made when they are looked at."""
+
+    def __init__(self, sets: Sequence[SetReport]) -> None:
+        self._sets = sets
+        self._ends = np.cumsum([int(s.asked.sum()) for s in sets], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Comparison]: ...
+    def __getitem__(self, index: int | slice) -> Comparison | list[Comparison]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise IndexError(index)
+        number = int(np.searchsorted(self._ends, at, side="right"))
+        found = self._sets[number]
+        if number:
+            at -= int(self._ends[number - 1])
+        rows = np.cumsum(found.asked.sum(axis=1))
+        row = int(np.searchsorted(rows, at, side="right"))
+        column = np.flatnonzero(found.asked[row])[at - (int(rows[row - 1]) if row else 0)]
+        return found.comparison(row, int(column))
+
+    def __iter__(self) -> Iterator[Comparison]:
+        for found in self._sets:
+            for row in range(len(found.asked)):
+                yield from found.comparisons_of(row)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
 class Report:
     """All scores and comparisons of a submission.
 
-    Scores and comparisons are in the release's order of task sets; methods in the order of the
-    submission, then of the release.
+    Attributes
+    ----------
+    sets
+        In the release's order of task sets; methods in the order of the submission, then of the
+        release.
     """
 
     signature: Signature
-    scores: tuple[Score, ...]
-    comparisons: tuple[Comparison, ...]
+    sets: tuple[SetReport, ...]
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """The scores of all task sets."""
+        return tuple(score for each in self.sets for score in each.scores)
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """The comparisons of all task sets."""
+        return Comparisons(self.sets)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Report)
+            and self.signature == other.signature
+            and self.scores == other.scores
+            and self.comparisons == other.comparisons
+        )
+
+    __hash__ = None  # type: ignore[assignment]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
+import numpy as np
+from numpy.typing import NDArray
 
-from analysis_sql.comparison import Comparison, PairMoments, compare
-from analysis_sql.engine import Engine
-from analysis_sql.intervals import Interval, check_level, interval
+from analysis_sql.intervals import check_level, interval
 from analysis_sql.moments import Moments
+from analysis_sql.pairs import pair_moments
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
-from benchmark_spec.schemas import SUBMISSION
 from benchmark_spec.version import __version__
 from fslbench_data.release import Release, load_release
-from fslbench_data.report import Report, Score, ScoredSet, Signature
-from fslbench_data.submission.checks import Group, Validated, validate
+from fslbench_data.report import Report, Score, ScoredSet, SetReport, Signature
+from fslbench_data.submission.checks import Validated, counts_on, validate
 from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.runs import Group
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -68,29 +67,15 @@ def score(
     references = _references(release)
     _check_against(against, answers, release)
     infos = _chosen(answers, release, datasets, task_sets)
-    pairs = _pairs(infos, answers.groups, references.groups if references else (), against)
-    if against and not pairs:
+    sets = tuple(_set_report(info, answers, references, against, level) for info in infos)
+    if against and not any(each.asked.any() for each in sets):
         raise SubmissionError(
             f"there is nothing to compare: {listing(against)} has no results on "
             f"{listing(infos, 4)}, or is the only method there",
             where="--against",
             fix="fslbench info lists the reference methods; leave --against away for accuracies",
         )
-    tables = {
-        "task_sets": _task_set_table(release),
-        "results": _results_table(answers, references),
-        "pairs": _pair_table(pairs),
-    }
-    with Engine(tables) as engine:
-        scores = _scores(engine.run("method_moments"), release, level)
-        moments = {_key(row): _pair_moments(row) for row in engine.run("pair_moments")}
-    return Report(
-        signature=_signature(release, answers, infos, level),
-        scores=_ordered_scores(scores, infos, answers, release),
-        comparisons=tuple(
-            _comparison(info, names, moments, scores, level) for info, names in pairs
-        ),
-    )
+    return Report(_signature(release, answers, infos, level), sets)
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -142,121 +127,57 @@ def _chosen(
     return chosen
 
 
-def _pairs(
-    infos: Sequence[TaskSetInfo],
-    groups: Sequence[Group],
-    references: Sequence[Group],
-    against: Sequence[str],
-) -> list[tuple[TaskSetInfo, tuple[str, str]]]:
-    """Every unordered pair once: each method with the later ones, then with the references."""
-    pairs: list[tuple[TaskSetInfo, tuple[str, str]]] = []
-    for info in infos:
-        own = [group.method for group in groups if group.info == info]
-        others = [group.method for group in references if group.info == info]
-        seen: set[frozenset[str]] = set()
-        for method in own:
-            for versus in [*own, *others]:
-                pair = frozenset((method, versus))
-                if len(pair) < 2 or pair in seen or (against and versus not in against):
-                    continue
-                seen.add(pair)
-                pairs.append((info, (method, versus)))
-    return pairs
-
-
-def _task_set_table(release: Release) -> pa.Table:
-    infos = release.task_sets
-    return pa.table(
-        {
-            "dataset": [info.dataset for info in infos],
-            "task_set": [str(info.name) for info in infos],
-            "n_tasks": pa.array([info.n_tasks for info in infos], pa.int32()),
-            "n_query": pa.array([info.protocol.n_query for info in infos], pa.int32()),
-        }
-    )
-
-
-def _results_table(answers: Validated, references: Validated | None) -> pa.Table:
-    parts = []
-    for part, is_reference in ((answers, False), (references, True)):
-        if part is not None:
-            table = part.submission.table.select(SUBMISSION.names)
-            flag = pa.array([is_reference]).take(pa.array([0] * table.num_rows, pa.int32()))
-            parts.append(table.append_column("is_reference", flag))
-    return pa.concat_tables(parts).unify_dictionaries()
-
-
-def _pair_table(pairs: Sequence[tuple[TaskSetInfo, tuple[str, str]]]) -> pa.Table:
-    columns = {
-        "dataset": [info.dataset for info, _ in pairs],
-        "task_set": [str(info.name) for info, _ in pairs],
-        "method": [method for _, (method, _) in pairs],
-        "versus": [versus for _, (_, versus) in pairs],
-    }
-    return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-
-
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return row["dataset"], row["task_set"], row["method"], row["versus"]
-
-
-def _pair_moments(row: Mapping[str, Any]) -> PairMoments:
-    def moments(prefix: str) -> Moments:
-        return Moments(row["tasks"], row[f"{prefix}total"], row[f"{prefix}squares"], row["n_query"])
-
-    return PairMoments(moments(""), moments("versus_"), moments("difference_"))
-
-
-def _scores(
-    rows: Sequence[Mapping[str, Any]], release: Release, level: float
-) -> dict[tuple[str, str, str], Score]:
-    kinds = {(info.dataset, str(info.name)): info.name.interval for info in release.task_sets}
-    found = {}
-    for row in rows:
-        dataset, task_set, method = row["dataset"], row["task_set"], row["method"]
-        moments = Moments(row["tasks"], row["total"], row["squares"], row["n_query"])
-        accuracy = interval(moments, kinds[dataset, task_set], level)
-        found[dataset, task_set, method] = Score(
-            dataset, task_set, method, row["is_reference"], accuracy
-        )
-    return found
-
-
-def _ordered_scores(
-    scores: Mapping[tuple[str, str, str], Score],
-    infos: Sequence[TaskSetInfo],
-    answers: Validated,
-    release: Release,
-) -> tuple[Score, ...]:
-    keys = (
-        (info.dataset, str(info.name), method)
-        for info in infos
-        for method in [*answers.methods, *release.methods]
-    )
-    return tuple(scores[key] for key in keys if key in scores)
-
-
-def _comparison(
+def _set_report(
     info: TaskSetInfo,
-    names: tuple[str, str],
-    moments: Mapping[tuple[str, str, str, str], PairMoments],
-    scores: Mapping[tuple[str, str, str], Score],
+    answers: Validated,
+    references: Validated | None,
+    against: Sequence[str],
     level: float,
-) -> Comparison:
-    dataset, task_set = info.dataset, str(info.name)
+) -> SetReport:
+    """Scores and pairs on a task set that the submission answers."""
+    parts = [answers, *([references] if references else ())]
+    own = answers.on(info.dataset, str(info.name))
+    groups = [group for part in parts for group in part.on(info.dataset, str(info.name))]
     twin = str(info.name.closed_twin)
-    closed: list[Interval] = [
-        scores[dataset, twin, name].accuracy for name in names if (dataset, twin, name) in scores
-    ]
-    return compare(
-        dataset,
-        task_set,
-        names,
-        moments[dataset, task_set, *names],
+    return SetReport(
+        scored=ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint),
         kind=info.name.interval,
         level=level,
-        closed=(closed[0], closed[1]) if len(closed) == 2 else None,
+        scores=tuple(_score(group, index >= len(own), level) for index, group in enumerate(groups)),
+        asked=_asked([group.method for group in groups], len(own), against),
+        moments=pair_moments(counts_on(groups), len(own)),
+        closed={
+            group.method: _score(group, False, level).accuracy
+            for part in parts
+            for group in part.on(info.dataset, twin)
+        },
     )
+
+
+def _score(group: Group, is_reference: bool, level: float) -> Score:
+    moments = Moments.of(group.counts, group.unit)
+    return Score(
+        group.info.dataset,
+        str(group.info.name),
+        group.method,
+        is_reference,
+        interval(moments, group.info.name.interval, level),
+        max(len(group.runs), 1),
+        group.run_spread,
+    )
+
+
+def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
+    """Which pairs to compare, (own, methods): every unordered pair once.
+
+    Each method with the later ones and the references; with `against`, only with those.
+    """
+    row, column = np.arange(own)[:, None], np.arange(len(methods))[None, :]
+    if not against:
+        return np.asarray(column > row)
+    chosen = np.array([method in against for method in methods])
+    both = chosen[:own, None] & chosen[None, :] & (column < own)
+    return np.asarray(chosen[None, :] & (column != row) & ~(both & (column < row)))
 
 
 def _signature(

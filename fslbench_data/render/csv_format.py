@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
+
 from analysis_sql.comparison import Comparison
 from fslbench_data.report import Report, Score
 
@@ -36,16 +38,11 @@ def render_csv(report: Report) -> str:
     out.write(f"# {report.signature}\n")
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
-    for scored in report.signature.sets:
-        here = (scored.dataset, scored.task_set)
-        comparisons = [c for c in report.comparisons if (c.dataset, c.task_set) == here]
-        compared = {name for c in comparisons for name in (c.method, c.versus)}
-        writer.writerows(_comparison(c) for c in comparisons)
-        writer.writerows(
-            _lone(s)
-            for s in report.scores
-            if (s.dataset, s.task_set) == here and not s.is_reference and s.method not in compared
-        )
+    for each in report.sets:
+        writer.writerows(_comparison(c) for c in each.comparisons)
+        own = len(each.asked)
+        alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
+        writer.writerows(_lone(each.scores[int(i)]) for i in np.flatnonzero(alone))
     return out.getvalue()
 
 

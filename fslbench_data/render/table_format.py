@@ -10,8 +10,8 @@ from rich.text import Text
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
-from fslbench_data.render.wording import by_method, difference_text, plus_minus, summary
-from fslbench_data.report import Report, Score, ScoredSet
+from fslbench_data.render.wording import difference_text, plus_minus, summary
+from fslbench_data.report import Report, Score, SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _LEGEND = (
@@ -45,19 +45,9 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
         )
     limit = max(5, height - _FIXED_LINES)
     narrow = width < _WIDE
-    for scored in report.signature.sets:
-        here = (scored.dataset, scored.task_set)
-        parts.append(
-            _block(
-                scored,
-                [s for s in report.scores if (s.dataset, s.task_set) == here],
-                [c for c in report.comparisons if (c.dataset, c.task_set) == here],
-                limit,
-                narrow=narrow,
-            )
-        )
-    closed = any(c.verdict_closed is not None for c in report.comparisons)
-    if report.comparisons:
+    parts.extend(_block(each, limit, narrow=narrow) for each in report.sets)
+    closed = any(each.closed for each in report.sets)
+    if len(report.comparisons):
         parts.append(Text(f"\n{_LEGEND}{_LEGEND_CLOSED if closed else ''}", style="dim"))
     return parts
 
@@ -69,29 +59,22 @@ def print_table(report: Report, console: Console) -> None:
         console.print(part)
 
 
-def _block(
-    scored: ScoredSet,
-    scores: Sequence[Score],
-    comparisons: Sequence[Comparison],
-    limit: int,
-    *,
-    narrow: bool,
-) -> RenderableType:
-    accuracy = scores[0].accuracy
-    title = Text(f"\n{scored}", style="bold")
+def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
+    title = Text(f"\n{each.scored}", style="bold")
     title.append(
-        f"  {scored.n_tasks} tasks, {100 * accuracy.level:.6g} % {accuracy.kind} intervals: "
-        f"{ESTIMANDS[accuracy.kind]}",
+        f"  {each.scored.n_tasks} tasks, {100 * each.level:.6g} % {each.kind} intervals: "
+        f"{ESTIMANDS[each.kind]}",
         style="not bold",
     )
     parts: list[RenderableType] = [title]
-    if comparisons:
-        parts.append(_comparison_table(comparisons[:limit], scored.n_tasks, narrow=narrow))
+    total = len(each.comparisons)
+    if total:
+        shown = each.comparisons[:limit]
+        parts.append(_comparison_table(shown, each.scored.n_tasks, narrow=narrow))
     else:
-        parts.append(_score_table(scores[:limit], scored.n_tasks))
-    left = max(len(comparisons) or len(scores), limit) - limit
-    if left:
-        what = "comparisons" if comparisons else "methods"
+        parts.append(_score_table(each.scores[:limit], each.scored.n_tasks))
+    if (left := (total or len(each.scores)) - limit) > 0:
+        what = "comparisons" if total else "methods"
         parts.append(
             Text(
                 f"… {left} more {what} left out: --format csv or json gives all, "
@@ -99,11 +82,22 @@ def _block(
                 style="yellow",
             )
         )
-    groups = list(by_method(comparisons).items())
-    parts.extend(Text(summary(method, group)) for method, group in groups[:3])
-    if len(groups) > 3:
-        parts.append(Text(f"… and a sentence each on {len(groups) - 3} more", style="yellow"))
+    parts.extend(_runs(each.scores[:limit]))
+    rows = [row for row in range(len(each.asked)) if each.asked[row].any()]
+    parts.extend(Text(summary(each.methods[row], each.comparisons_of(row))) for row in rows[:3])
+    if len(rows) > 3:
+        parts.append(Text(f"… and a sentence each on {len(rows) - 3} more", style="yellow"))
     return Group(*parts)
+
+
+def _runs(scores: Sequence[Score]) -> list[Text]:
+    """One line on the methods that were run several times."""
+    said = [
+        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}"
+        for s in scores
+        if s.run_spread is not None
+    ]
+    return [Text("; ".join(said))] if said else []
 
 
 def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int, *, narrow: bool) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import Interval
@@ -101,11 +101,3 @@ def _differs(usual: Verdict, verdict: Verdict) -> bool:
     """Whether another way of comparing concludes otherwise; identical counts as no difference."""
     same = Verdict.INCONCLUSIVE if verdict is Verdict.IDENTICAL else verdict
     return usual is not same
-
-
-def by_method(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
-    """Comparisons by method, in their order."""
-    found: dict[str, list[Comparison]] = {}
-    for comparison in comparisons:
-        found.setdefault(comparison.method, []).append(comparison)
-    return found

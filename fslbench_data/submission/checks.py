@@ -1,28 +1,25 @@
 """Checking a submission against a release: every rule, all rows at once.
 
 Nothing is repaired: what does not fit is refused, with the rows, what was expected and how to
-mend it.  What passes is one row for every task that each method claims to have answered.
+mend it.  What passes is, for every method and task set, the counts of its tasks in order.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis_sql.pairs import Counts
 from benchmark_spec.errors import (
     CountError,
-    DoubledTaskError,
     FingerprintError,
     MethodNameError,
-    MissingTaskError,
     QueryCountError,
     UnboundError,
-    UnknownNameError,
     UnknownTaskError,
     listing,
     rows,
@@ -30,36 +27,25 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import check_method_name
 from fslbench_data.release import Release
 from fslbench_data.submission.answers import check_answer_lists, check_predictions
+from fslbench_data.submission.completeness import as_matrix, declared_tasks, dense_counts
+from fslbench_data.submission.grouping import Array, Rows, group_rows
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.runs import Group, sum_runs
 from fslbench_data.tasks import TaskSetInfo
-
-Array = NDArray[Any]
 
 FINGERPRINT_DIGITS = 12
 """As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """One method's answers on one task set, found complete.
+@dataclass(frozen=True, eq=False)
+class Validated:
+    """A submission that fits a release.
 
     Attributes
     ----------
-    tasks
-        Number of tasks answered: T of the set, or the declared prefix.
-    bound
-        Whether the answers say, by fingerprint, that they were made on these tasks.
+    groups
+        What each method answered, in the order of their first row.
     """
-
-    method: str
-    info: TaskSetInfo
-    tasks: int
-    bound: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Validated:
-    """A submission that fits a release; groups are in the order of their first row."""
 
     submission: Submission
     groups: tuple[Group, ...]
@@ -69,24 +55,22 @@ class Validated:
         """Names of the methods, in the order of their first row."""
         return tuple(dict.fromkeys(group.method for group in self.groups))
 
+    @cached_property
+    def _by_set(self) -> dict[tuple[str, str], list[Group]]:
+        found: dict[tuple[str, str], list[Group]] = {}
+        for group in self.groups:
+            found.setdefault((group.info.dataset, str(group.info.name)), []).append(group)
+        return found
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The submission's rows as arrays (N,), and the groups they belong to."""
+    def on(self, dataset: str, task_set: str) -> list[Group]:
+        """What was answered of a task set, a group a method."""
+        return self._by_set.get((dataset, task_set), [])
 
-    where: str
-    task_id: Array
-    n_correct: Array
-    n_query: Array
-    group: Array  # index into keys
-    keys: Sequence[tuple[str, str, str]]
-    first: Array  # first row of each group
-    infos: Sequence[TaskSetInfo]  # of each group
 
-    def spell(self, bad: Array) -> str:
-        """File, group and rows, for a message about some rows."""
-        method, dataset, task_set = self.keys[int(self.group[bad[0]])]
-        return f"{self.where}, {rows(bad)} ({method} on {dataset}/{task_set})"
+def counts_on(groups: list[Group]) -> Counts:
+    """The counts of some groups on one task set, in a common unit."""
+    unit = int(np.lcm.reduce([group.unit for group in groups]))
+    return as_matrix([group.counts * np.int32(unit // group.unit) for group in groups], unit)
 
 
 def validate(
@@ -114,130 +98,103 @@ def validate(
     SubmissionError
         Its kind says which rule is broken.
     """
-    known = {(info.dataset, str(info.name)): info for info in release.task_sets}
-    table = _group(submission, known)
+    table = group_rows(submission, release)
     _check_methods(table, release.methods if taken is None else taken)
     _check_ranges(table)
     bound = _check_bindings(submission, table, allow_unbound)
-    tasks = _check_complete(submission, table)
-    check_answer_lists(submission.table, table.group, table.infos, table.spell)
-    if "predictions" in submission.table.column_names:
+    counts = dense_counts(table, declared_tasks(submission, table))
+    columns = submission.table.column_names
+    if "class_correct" in columns or "predictions" in columns:
+        infos = [key.info for key in table.keys]
+        check_answer_lists(submission.table, table.group, infos, table.spell)
+    if "predictions" in columns:
         _check_predictions(submission, table, release)
-    groups = [
-        Group(key[0], info, count, is_bound)
-        for key, info, count, is_bound in zip(table.keys, table.infos, tasks, bound, strict=True)
-    ]
-    return Validated(submission, tuple(groups[i] for i in np.argsort(table.first)))
+    return Validated(submission, tuple(sum_runs(table, counts, bound)))
 
 
-def _group(submission: Submission, known: dict[tuple[str, str], TaskSetInfo]) -> _Rows:
-    """Group rows by method, data set and task set, all of which must exist."""
-    table = submission.table
-    code = np.zeros(table.num_rows, np.int64)
-    labels = []
-    for name in ("method", "dataset", "task_set"):
-        column = table.column(name).combine_chunks()
-        names = column.dictionary.to_pylist()
-        labels.append(names)
-        code = code * max(len(names), 1) + column.indices.to_numpy()
-    found, first, group = np.unique(code, return_index=True, return_inverse=True)
-    methods, datasets, sets = labels
-    keys = [
-        (
-            methods[int(c) // (len(datasets) * len(sets))],
-            datasets[int(c) // len(sets) % len(datasets)],
-            sets[int(c) % len(sets)],
-        )
-        for c in found
-    ]
-    for (_, dataset, task_set), row in sorted(zip(keys, first, strict=True), key=lambda k: k[1]):
-        if (dataset, task_set) in known:
-            continue
-        where = f"{submission.source}, from {rows([row])}"
-        there = [name for of, name in known if of == dataset]
-        if there:
-            raise UnknownNameError(f"task set of {dataset}", task_set, there, where=where)
-        raise UnknownNameError(
-            "data set", dataset, dict.fromkeys(of for of, _ in known), where=where
-        )
-    return _Rows(
-        submission.source,
-        table.column("task_id").to_numpy(),
-        table.column("n_correct").to_numpy(),
-        table.column("n_query").to_numpy(),
-        group=group,
-        keys=keys,
-        first=first,
-        infos=[known[dataset, task_set] for _, dataset, task_set in keys],
-    )
-
-
-def _check_methods(table: _Rows, taken: Collection[str]) -> None:
-    for (method, _, _), row in zip(table.keys, table.first, strict=True):
-        check_method_name(method, f"{table.where}, from {rows([row])}")
-        if method in taken:
+def _check_methods(table: Rows, taken: Collection[str]) -> None:
+    for key, row in zip(table.keys, table.first, strict=True):
+        check_method_name(key.method, f"{table.where}, from {rows([row])}")
+        if key.method in taken:
             raise MethodNameError(
-                f"a reference method of the release is already called {method!r}",
+                f"a reference method of the release is already called {key.method!r}",
                 where=f"{table.where}, from {rows([row])}",
                 expected=f"a name other than {listing(sorted(taken))}",
                 fix="rename your method in the `method` column",
             )
 
 
-def _check_ranges(table: _Rows) -> None:
+def _check_ranges(table: Rows) -> None:
     """n_query, task ids and counts, each against the row's own task set."""
-    n_query = np.array([info.protocol.n_query for info in table.infos])[table.group]
-    n_tasks = np.array([info.n_tasks for info in table.infos])[table.group]
-    if (bad := np.flatnonzero(table.n_query != n_query)).size:
-        info = table.infos[int(table.group[bad[0]])]
-        raise QueryCountError(
-            f"n_query is {table.n_query[bad[0]]}",
-            where=table.spell(bad),
-            expected=f"{info.protocol.n_query}, since a task of {info.name} has "
-            f"{info.protocol.way} ways with {info.protocol.query} queries each",
-            fix="answer every query of the task set named in the row",
-        )
-    if (bad := np.flatnonzero((table.task_id < 0) | (table.task_id >= n_tasks))).size:
-        raise UnknownTaskError(
-            f"there is no task {listing(np.unique(table.task_id[bad]).tolist())}",
-            where=table.spell(bad),
-            expected=f"task_id 0..{n_tasks[bad[0]] - 1}",
-            fix="number tasks from 0 in the release's order, and leave out any others",
-        )
-    if (bad := np.flatnonzero((table.n_correct < 0) | (table.n_correct > n_query))).size:
-        raise CountError(
-            f"n_correct is {listing(table.n_correct[bad].tolist())}, out of range",
-            where=table.spell(bad),
-            expected=f"0..{n_query[bad[0]]}, the number of queries answered rightly",
-            fix="give counts of correct queries, not percentages",
-        )
+    n_query = np.array([key.info.protocol.n_query for key in table.keys], np.int32)
+    n_tasks = np.array([key.info.n_tasks for key in table.keys], np.int32)
+    for block in table.blocks():
+        group, task_id = table.group[block], table.task_id[block]
+        n_correct, own = table.n_correct[block], n_query[group]
+        if (table.n_query[block] != own).any():
+            raise _wrong_n_query(table, np.flatnonzero(table.n_query != n_query[table.group]))
+        if ((task_id < 0) | (task_id >= n_tasks[group])).any():
+            outside = (table.task_id < 0) | (table.task_id >= n_tasks[table.group])
+            raise _unknown_task(table, np.flatnonzero(outside))
+        if ((n_correct < 0) | (n_correct > own)).any():
+            outside = (table.n_correct < 0) | (table.n_correct > n_query[table.group])
+            raise _wrong_count(table, np.flatnonzero(outside))
 
 
-def _check_bindings(submission: Submission, table: _Rows, allow_unbound: bool) -> list[bool]:
+def _wrong_n_query(table: Rows, bad: Array) -> QueryCountError:
+    info = table.keys[int(table.group[bad[0]])].info
+    return QueryCountError(
+        f"n_query is {table.n_query[bad[0]]}",
+        where=table.spell(bad),
+        expected=f"{info.protocol.n_query}, since a task of {info.name} has "
+        f"{info.protocol.way} ways with {info.protocol.query} queries each",
+        fix="answer every query of the task set named in the row",
+    )
+
+
+def _unknown_task(table: Rows, bad: Array) -> UnknownTaskError:
+    info = table.keys[int(table.group[bad[0]])].info
+    return UnknownTaskError(
+        f"there is no task {listing(np.unique(table.task_id[bad]).tolist())}",
+        where=table.spell(bad),
+        expected=f"task_id 0..{info.n_tasks - 1}",
+        fix="number tasks from 0 in the release's order, and leave out any others",
+    )
+
+
+def _wrong_count(table: Rows, bad: Array) -> CountError:
+    info = table.keys[int(table.group[bad[0]])].info
+    return CountError(
+        f"n_correct is {listing(table.n_correct[bad].tolist())}, out of range",
+        where=table.spell(bad),
+        expected=f"0..{info.protocol.n_query}, the number of queries answered rightly",
+        fix="give counts of correct queries, not percentages",
+    )
+
+
+def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) -> list[bool]:
     """Fingerprints, from the metadata and from the column, against the release's."""
-    bound = [key in submission.bindings for key in table.keys]
-    for key, info in zip(table.keys, table.infos, strict=True):
-        binding = submission.bindings.get(key)
-        if binding is not None and not fits(binding.fingerprint, info):
-            where = f"{table.where}, metadata of {key[0]} on {info}"
-            raise _other_tasks(where, binding.fingerprint, info)
+    bound = []
+    for key in table.keys:
+        binding = submission.bindings.get((key.method, key.info.dataset, str(key.info.name)))
+        if binding is not None and not fits(binding.fingerprint, key.info):
+            where = f"{table.where}, metadata of {key}"
+            raise _other_tasks(where, binding.fingerprint, key.info)
+        bound.append(binding is not None)
     if "fingerprint" in submission.table.column_names:
         column = submission.table.column("fingerprint").combine_chunks().dictionary_encode()
-        given = (
-            np.bincount(table.group[column.is_valid().to_numpy(False)], minlength=len(bound)) > 0
-        )
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        given = np.bincount(table.group[valid], minlength=len(bound)) > 0
         texts = [*column.dictionary.to_pylist(), None]
         text_of = column.indices.fill_null(len(texts) - 1).to_numpy()
         # which text fits which group: a small table, looked up for every row
-        good = np.array([[fits(text, info) for text in texts] for info in table.infos])
+        good = np.array([[fits(text, key.info) for text in texts] for key in table.keys])
         if (bad := np.flatnonzero(given[table.group] & ~good[table.group, text_of])).size:
-            found = texts[int(text_of[bad[0]])]
-            raise _other_tasks(table.spell(bad), found, table.infos[int(table.group[bad[0]])])
+            info = table.keys[int(table.group[bad[0]])].info
+            raise _other_tasks(table.spell(bad), texts[int(text_of[bad[0]])], info)
         bound = [a or bool(b) for a, b in zip(bound, given, strict=True)]
     if not allow_unbound and not all(bound):
-        loose = [
-            f"{k[0]} on {k[1]}/{k[2]}" for k, b in zip(table.keys, bound, strict=True) if not b
-        ]
+        loose = [str(key) for key, is_bound in zip(table.keys, bound, strict=True) if not is_bound]
         raise UnboundError(
             "the submission does not say which tasks it was made on",
             where=f"{table.where}: {listing(loose, 4)}",
@@ -249,10 +206,10 @@ def _check_bindings(submission: Submission, table: _Rows, allow_unbound: bool) -
     return bound
 
 
-def _check_predictions(submission: Submission, table: _Rows, release: Release) -> None:
+def _check_predictions(submission: Submission, table: Rows, release: Release) -> None:
     """Count the predictions, one task set after another."""
-    sets = {str(info): info for info in table.infos}
-    of_row = np.array([list(sets).index(str(info)) for info in table.infos])[table.group]
+    sets = {str(key.info): key.info for key in table.keys}
+    of_row = np.array([list(sets).index(str(key.info)) for key in table.keys])[table.group]
     for index, info in enumerate(sets.values()):
         at = np.flatnonzero(of_row == index)
         label = release.task_set(info.dataset, str(info.name)).query_label
@@ -293,52 +250,3 @@ def _other_tasks(where: str, found: str | None, info: TaskSetInfo) -> Fingerprin
         fix="run the method on this release's tasks, or score with the release it was run on "
         "(--release)",
     )
-
-
-def _check_complete(submission: Submission, table: _Rows) -> list[int]:
-    """Every task of each group exactly once; returns the number of tasks of each."""
-    tasks = []
-    for key, info in zip(table.keys, table.infos, strict=True):
-        binding = submission.bindings.get(key)
-        declared = info.n_tasks if binding is None or binding.tasks is None else binding.tasks
-        if declared > info.n_tasks:
-            raise UnknownTaskError(
-                f"the metadata declares {declared} tasks",
-                where=f"{table.where} ({key[0]} on {info})",
-                expected=f"at most {info.n_tasks}, the tasks of the set",
-            )
-        tasks.append(declared)
-    offset = np.cumsum([0, *(info.n_tasks for info in table.infos)])
-    slot = offset[table.group] + table.task_id
-    seen = np.bincount(slot, minlength=int(offset[-1]))
-    if (seen > 1).any():
-        bad = np.flatnonzero(seen[slot] > 1)
-        here = bad[table.group[bad] == table.group[bad[0]]]
-        raise DoubledTaskError(
-            f"task {listing(np.unique(table.task_id[here]).tolist())} is answered more than once",
-            where=table.spell(here),
-            expected="one row for each task",
-            fix="keep one answer; several methods in one file need different names",
-        )
-    for index, (key, info) in enumerate(zip(table.keys, table.infos, strict=True)):
-        answered = seen[offset[index] : offset[index + 1]] > 0
-        wanted = np.arange(info.n_tasks) < tasks[index]
-        group = f"{table.where} ({key[0]} on {info})"
-        if (missing := np.flatnonzero(wanted & ~answered)).size:
-            raise MissingTaskError(
-                f"{missing.size} of {tasks[index]} tasks are missing: "
-                f"task_id {listing(missing.tolist())}",
-                where=group,
-                expected=f"every task_id 0..{tasks[index] - 1} once",
-                fix="run the missing tasks; a file of only the first m tasks must declare so, as "
-                "Parquet files do that Recorder wrote (CSV and JSON Lines cannot)",
-            )
-        if (beyond := np.flatnonzero(~wanted & answered)).size:
-            raise UnknownTaskError(
-                f"task_id {listing(beyond.tolist())} lies beyond the {tasks[index]} tasks "
-                "that the metadata declares",
-                where=group,
-                expected=f"task_id 0..{tasks[index] - 1}",
-                fix="declare the number of tasks that were really answered",
-            )
-    return tasks

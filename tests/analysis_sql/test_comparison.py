@@ -3,12 +3,13 @@ import pytest
 from scipy import stats
 
 from analysis_sql.comparison import (
+    VERDICTS,
     Comparison,
     PairMoments,
     Verdict,
     compare,
     direct_verdict,
-    paired_verdict,
+    paired_verdicts,
 )
 from analysis_sql.intervals import Interval
 from analysis_sql.moments import Moments
@@ -111,7 +112,7 @@ def test_verdicts_agree_with_the_paired_t_test() -> None:
         if np.unique(x - y).size < 2:
             continue
         p = stats.ttest_rel(x, y).pvalue
-        verdict = paired_verdict(Moments.of(x - y, 25), "open", 0.95)
+        verdict = VERDICTS[paired_verdicts(Moments.of(x - y, 25), "open", 0.95)]
         assert (verdict is not Verdict.INCONCLUSIVE) == (p < 0.05)
         seen.add(verdict)
     assert seen == {Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.WORSE}

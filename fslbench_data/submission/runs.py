@@ -1,0 +1,88 @@
+"""Several runs (training seeds) of one method: their counts are summed, their spread reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark_spec.errors import MissingTaskError
+from fslbench_data.submission.grouping import Array, Rows
+from fslbench_data.tasks import TaskSetInfo
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One method's answers on one task set, found complete.
+
+    Attributes
+    ----------
+    counts : int32 (tasks,)
+        Correct queries of each task, summed over runs.
+    bound
+        Whether the answers say, by fingerprint, that they were made on these tasks.
+    runs
+        Names of the runs; empty where the submission has no column `run`.
+    run_totals : int64 (runs,)
+        Correct queries of each run, over all its tasks.
+    """
+
+    method: str
+    info: TaskSetInfo
+    counts: Array
+    bound: bool
+    runs: tuple[str, ...]
+    run_totals: Array
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks answered: T of the set, or the declared prefix."""
+        return len(self.counts)
+
+    @property
+    def unit(self) -> int:
+        """Queries in a task, over all runs."""
+        return self.info.protocol.n_query * max(len(self.runs), 1)
+
+    @property
+    def run_spread(self) -> float | None:
+        """Sample standard deviation between runs' accuracies, percentage points; None below 2."""
+        if len(self.runs) < 2:
+            return None
+        accuracy = 100.0 * self.run_totals / (self.tasks * self.info.protocol.n_query)
+        return float(np.std(accuracy, ddof=1))
+
+
+def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> list[Group]:
+    """One group a method and task set, in the order of their first row.
+
+    Raises
+    ------
+    MissingTaskError
+        If the runs of a method do not answer the same tasks.
+    """
+    parts: dict[tuple[str, TaskSetInfo], list[int]] = {}
+    for index, key in enumerate(table.keys):
+        parts.setdefault((key.method, key.info), []).append(index)
+    groups = []
+    for (method, info), members in parts.items():
+        lengths = {len(counts[i]) for i in members}
+        if len(lengths) > 1:
+            raise MissingTaskError(
+                f"the runs of {method} on {info} answer different numbers of tasks",
+                where=f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}",
+                expected="the same tasks in every run",
+            )
+        whole = counts[members[0]] if len(members) == 1 else np.sum([counts[i] for i in members], 0)
+        groups.append(
+            Group(
+                method,
+                info,
+                whole.astype(np.int32, copy=False),
+                all(bound[i] for i in members),
+                tuple(table.keys[i].run for i in members if table.keys[i].run),
+                np.array([counts[i].sum() for i in members], np.int64),
+            )
+        )
+    return groups
