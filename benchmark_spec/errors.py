@@ -18,12 +18,14 @@ __all__ = [
     "DoubledTaskError",
     "FSLBenchError",
     "FingerprintError",
+    "MethodFailedError",
     "MethodNameError",
     "MissingPackageError",
     "MissingTaskError",
     "OutputError",
     "PredictionError",
     "QueryCountError",
+    "QueryError",
     "ReleaseError",
     "ReleaseNotFoundError",
     "SamplingError",
@@ -172,6 +174,14 @@ class SourceError(FSLBenchError):
 
 class MissingPackageError(FSLBenchError):
     """A package that only an extra of the distribution installs."""
+
+
+class MethodFailedError(FSLBenchError):
+    """A method under evaluation that raised."""
+
+
+class QueryError(FSLBenchError):
+    """An SQL query that fails, or does what it may not."""
 
 
 class OutputError(FSLBenchError):

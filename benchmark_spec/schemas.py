@@ -53,9 +53,10 @@ SUBMISSION_OPTIONAL = pa.schema(
         ("class_correct", pa.list_(pa.int16())),
         ("predictions", pa.list_(pa.int8())),
         ("fingerprint", pa.string()),
+        ("run", pa.string()),
     ]
 )
-"""The columns that a submission may have besides."""
+"""The columns that a submission may have besides; `run` names training seeds of one method."""
 
 
 def tasks(protocol: Protocol) -> pa.Schema:

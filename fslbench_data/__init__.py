@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark_spec.version import __version__
 
 if TYPE_CHECKING:
+    from fslbench_data.evaluation.loop import evaluate
     from fslbench_data.release import Release, load_release
     from fslbench_data.report import Report
     from fslbench_data.scoring import score
@@ -29,6 +30,7 @@ __all__ = [
     "Task",
     "TaskSet",
     "__version__",
+    "evaluate",
     "load_release",
     "score",
     "validate",
@@ -41,6 +43,7 @@ _HOMES = {
     "Submission": "submission.model",
     "Task": "tasks",
     "TaskSet": "tasks",
+    "evaluate": "evaluation.loop",
     "load_release": "release",
     "score": "scoring",
     "validate": "submission.checks",

@@ -50,6 +50,15 @@ class Release:
         """Names of the reference methods."""
         return tuple(table.name for table in self._tables("results"))
 
+    @property
+    def backbones(self) -> tuple[str, ...]:
+        """Names of the backbones that there are features of."""
+        return tuple(dict.fromkeys(table.name for table in self._tables("features")))
+
+    def datasets_with(self, kind: Kind, name: str = "") -> tuple[str, ...]:
+        """Data sets of which there are tables of a kind, such as the features of a backbone."""
+        return tuple(t.dataset for t in self._tables(kind) if t.name == name)
+
     @cached_property
     def task_sets(self) -> tuple[TaskSetInfo, ...]:
         """All task sets, in the manifest's order."""

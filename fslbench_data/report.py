@@ -70,6 +70,8 @@ class Score:
     runs, run_spread
         Number of runs (training seeds) whose counts were summed, and the sample standard
         deviation between their accuracies, percentage points; None below two.
+    transductive
+        Whether the method says that it uses a task's queries together.
     """
 
     dataset: str
@@ -79,6 +81,7 @@ class Score:
     accuracy: Interval
     runs: int = 1
     run_spread: float | None = None
+    transductive: bool = False
 
 
 @dataclass(frozen=True, eq=False)

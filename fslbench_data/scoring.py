@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from analysis_sql.moments import Moments
 from analysis_sql.pairs import pair_moments
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.version import __version__
+from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.report import Report, Score, ScoredSet, SetReport, Signature
 from fslbench_data.submission.checks import Validated, counts_on, validate
@@ -62,7 +64,7 @@ def score(
     if not isinstance(submission, Submission):
         submission = Submission.read(submission)
     release = load_release() if release is None else release
-    against, datasets, task_sets = _names(against), _names(datasets), _names(task_sets)
+    against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
     answers = validate(submission, release, allow_unbound=allow_unbound)
     references = _references(release)
     _check_against(against, answers, release)
@@ -78,13 +80,11 @@ def score(
     return Report(_signature(release, answers, infos, level), sets)
 
 
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _references(release: Release) -> Validated | None:
     submissions = release.references(counts_only=True)
-    return validate(merge(submissions), release, taken=()) if submissions else None
+    if not submissions:
+        return None
+    return replace(validate(merge(submissions), release, taken=()), are_references=True)
 
 
 def _check_against(against: Sequence[str], answers: Validated, release: Release) -> None:
@@ -143,27 +143,33 @@ def _set_report(
         scored=ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint),
         kind=info.name.interval,
         level=level,
-        scores=tuple(_score(group, index >= len(own), level) for index, group in enumerate(groups)),
+        scores=tuple(
+            _score(group, part, level)
+            for part in parts
+            for group in part.on(info.dataset, str(info.name))
+        ),
         asked=_asked([group.method for group in groups], len(own), against),
         moments=pair_moments(counts_on(groups), len(own)),
         closed={
-            group.method: _score(group, False, level).accuracy
+            group.method: _score(group, part, level).accuracy
             for part in parts
             for group in part.on(info.dataset, twin)
         },
     )
 
 
-def _score(group: Group, is_reference: bool, level: float) -> Score:
+def _score(group: Group, part: Validated, level: float) -> Score:
     moments = Moments.of(group.counts, group.unit)
+    about = part.submission.methods.get(group.method)
     return Score(
         group.info.dataset,
         str(group.info.name),
         group.method,
-        is_reference,
+        part.are_references,
         interval(moments, group.info.name.interval, level),
-        max(len(group.runs), 1),
-        group.run_spread,
+        runs=max(len(group.runs), 1),
+        run_spread=group.run_spread,
+        transductive=about is not None and about.transductive,
     )
 
 

@@ -43,11 +43,12 @@ def main() -> None:
 
 
 def _add_commands() -> None:
+    from fslbench_data.cli.evaluate import evaluate
     from fslbench_data.cli.info import info
     from fslbench_data.cli.score import score
     from fslbench_data.cli.validate import validate
 
-    for command in (score, validate, info):
+    for command in (score, evaluate, validate, info):
         main.add_command(command)
 
 

@@ -10,7 +10,13 @@ from rich.text import Text
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
-from fslbench_data.render.wording import difference_text, plus_minus, summary
+from fslbench_data.render.wording import (
+    TRANSDUCTIVE,
+    TRANSDUCTIVE_NOTE,
+    difference_text,
+    plus_minus,
+    summary,
+)
 from fslbench_data.report import Report, Score, SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
@@ -49,6 +55,8 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
     closed = any(each.closed for each in report.sets)
     if len(report.comparisons):
         parts.append(Text(f"\n{_LEGEND}{_LEGEND_CLOSED if closed else ''}", style="dim"))
+    if any(score.transductive for score in report.scores):
+        parts.append(Text(TRANSDUCTIVE_NOTE, style="dim"))
     return parts
 
 
@@ -70,7 +78,7 @@ def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
     total = len(each.comparisons)
     if total:
         shown = each.comparisons[:limit]
-        parts.append(_comparison_table(shown, each.scored.n_tasks, narrow=narrow))
+        parts.append(_comparison_table(shown, each, narrow=narrow))
     else:
         parts.append(_score_table(each.scores[:limit], each.scored.n_tasks))
     if (left := (total or len(each.scores)) - limit) > 0:
@@ -100,24 +108,29 @@ def _runs(scores: Sequence[Score]) -> list[Text]:
     return [Text("; ".join(said))] if said else []
 
 
-def _comparison_table(comparisons: Sequence[Comparison], n_tasks: int, *, narrow: bool) -> Table:
+def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, narrow: bool) -> Table:
     """One row a comparison; a narrow one leaves out the other methods' own accuracies."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("method", "accuracy", "versus", *(() if narrow else ("accuracy",)), "difference"):
         _add_column(table, name)
-    partial = any(c.difference.tasks != n_tasks for c in comparisons)
+    partial = any(c.difference.tasks != each.scored.n_tasks for c in comparisons)
     has_closed = any(c.verdict_closed is not None for c in comparisons)
     last = ("closed",) if has_closed else ()
     for name in (*(("T",) if partial else ()), "paired", "direct", *last):
         table.add_column(name, justify="center", overflow="fold")
+    transductive = {score.method for score in each.scores if score.transductive}
+
+    def marked(name: str) -> str:
+        return f"{name} {TRANSDUCTIVE}" if name in transductive else name
+
     previous = None
     for c in comparisons:
         again = previous is not None and (previous.method, previous.mean) == (c.method, c.mean)
         closed = c.verdict_closed
         table.add_row(
-            Text("" if again else c.method),
+            Text("" if again else marked(c.method)),
             "" if again else plus_minus(c.mean),
-            Text(c.versus),
+            Text(marked(c.versus)),
             *(() if narrow else (plus_minus(c.versus_mean),)),
             difference_text(c),
             *((str(c.difference.tasks),) if partial else ()),
@@ -141,5 +154,6 @@ def _score_table(scores: Sequence[Score], n_tasks: int) -> Table:
         _add_column(table, name)
     for score in scores:
         tasks = f"{score.accuracy.tasks} of {n_tasks}"
-        table.add_row(Text(score.method), plus_minus(score.accuracy), tasks)
+        mark = f" {TRANSDUCTIVE}" if score.transductive else ""
+        table.add_row(Text(score.method + mark), plus_minus(score.accuracy), tasks)
     return table

@@ -8,6 +8,11 @@ from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import Interval
 from benchmark_spec.errors import listing
 
+TRANSDUCTIVE = "†"
+TRANSDUCTIVE_NOTE = (
+    "† transductive: uses a task's queries together, and so gains from every class having as many."
+)
+
 _CLAIM = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",

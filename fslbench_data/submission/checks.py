@@ -49,6 +49,7 @@ class Validated:
 
     submission: Submission
     groups: tuple[Group, ...]
+    are_references: bool = False
 
     @property
     def methods(self) -> tuple[str, ...]:

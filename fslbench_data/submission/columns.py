@@ -64,6 +64,13 @@ def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     return column.cast(pa.string())
 
 
+def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+    """The column `run`, texts or integers without nulls, as a dictionary column of texts."""
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    return name_column(column, "run", where)
+
+
 def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:

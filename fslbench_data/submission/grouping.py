@@ -96,7 +96,7 @@ def group_rows(submission: Submission, release: Release) -> Rows:
     code = method.astype(np.int64) * len(infos) + cell
     runs = [""]
     if "run" in table.column_names:
-        run, runs = _codes(table.column("run").dictionary_encode())
+        run, runs = _codes(table.column("run"))
         code = code * len(runs) + run
     # where a new group may begin: few places in a sorted file
     starts = np.concatenate([[0], np.flatnonzero(code[1:] != code[:-1]) + 1])

@@ -29,6 +29,8 @@ class Method:
     description: str = ""
     backbone: str = ""
     link: str = ""
+    transductive: bool = False
+    """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[Group
         about = {key: entry.get(key, "") for key in ("description", "backbone", "link")}
         if not all(isinstance(value, str) for value in about.values()):
             raise wrong(f"method {name!r}: description, backbone and link are texts")
-        methods[name] = Method(name, **about)
+        methods[name] = Method(name, **about, transductive=entry.get("transductive") is True)
         for key, bound in sets.items():
             dataset, slash, task_set = key.partition("/")
             fingerprint = bound.get("fingerprint") if isinstance(bound, dict) else None

@@ -117,12 +117,6 @@ def _known_columns(table: pa.Table, where: str) -> pa.Table:
     doubled = sorted({name for name in found if found.count(name) > 1})
     missing = [name for name in SUBMISSION.names if name not in found]
     unknown = [name for name in found if name not in known]
-    if "run" in unknown:
-        raise SchemaError(
-            "column 'run' (several training seeds of one method) is not scored by this version",
-            where=where,
-            fix="give each run a method name of its own, and drop the column",
-        )
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
         if names:
             plural = "s" if len(names) > 1 else ""
@@ -158,6 +152,8 @@ def _typed(table: pa.Table, where: str) -> pa.Table:
             typed[name] = columns.name_column(column, name, where)
         elif name == "fingerprint":
             typed[name] = columns.text_column(column, name, where)
+        elif name == "run":
+            typed[name] = columns.run_column(column, where)
         elif name in SUBMISSION_OPTIONAL.names:
             typed[name] = columns.list_column(column, name, types[name], where)
         else:

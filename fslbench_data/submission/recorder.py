@@ -36,6 +36,8 @@ class Recorder:
         Its name, as tables will show it; `<backbone>/<head>` is the custom.
     description, backbone, link : str, optional
         What readers should know about it.
+    transductive : bool, optional
+        Whether it uses a task's queries together; tables mark it.
 
     Examples
     --------
@@ -46,9 +48,15 @@ class Recorder:
     """
 
     def __init__(
-        self, method: str, *, description: str = "", backbone: str = "", link: str = ""
+        self,
+        method: str,
+        *,
+        description: str = "",
+        backbone: str = "",
+        link: str = "",
+        transductive: bool = False,
     ) -> None:
-        self._method = Method(check_method_name(method), description, backbone, link)
+        self._method = Method(check_method_name(method), description, backbone, link, transductive)
         self._infos: dict[str, TaskSetInfo] = {}
         self._answers: dict[str, dict[int, tuple[int, list[int] | None, list[int] | None]]] = {}
 

@@ -237,7 +237,6 @@ CASES: dict[str, tuple[Edit, type[errors.FSLBenchError], list[str]]] = {
         errors.SchemaError,
         ["unknown column 'accuracy'", "predictions"],
     ),
-    "several runs": (_constant("run", 1), errors.SchemaError, ["'run'", "method name of its own"]),
     "predictions too long": (
         _longer("predictions", 3),
         errors.PredictionError,

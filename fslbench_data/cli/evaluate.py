@@ -1,0 +1,75 @@
+"""``fslbench evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import FILE, release_option
+
+
+@click.command()
+@click.argument("method", metavar="MODULE:CALLABLE")
+@release_option
+@click.option("--features", metavar="B", help="Run on the release's features of this backbone.")
+@click.option("--images", metavar="DIR", type=FILE, help="Run on the images in this folder.")
+@click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
+@click.option("--dataset", "datasets", multiple=True, metavar="D", help="Only this data set.")
+@click.option("--task-set", "task_sets", multiple=True, metavar="S", help="Only this task set.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the method's generator.")
+@click.option("--batch", type=int, metavar="B", help="Call the method with B tasks at once.")
+@click.option("--max-tasks", type=int, metavar="N", help="Only the first N tasks of each set.")
+@click.option(
+    "--transductive", is_flag=True, default=None, help="The method uses the queries together."
+)
+@click.option("--description", default="", help="What readers should know of the method.")
+@click.option("-o", "--output", "path", type=FILE, required=True, help="Submission (.parquet).")
+def evaluate(
+    method: str,
+    release: str | None,
+    features: str | None,
+    images: Path | None,
+    name: str | None,
+    datasets: tuple[str, ...],
+    task_sets: tuple[str, ...],
+    seed: int,
+    batch: int | None,
+    max_tasks: int | None,
+    transductive: bool | None,
+    description: str,
+    path: Path,
+) -> None:
+    """Run a method over frozen tasks and write its submission.
+
+    MODULE is a module or a .py file, CALLABLE a function method(support, query, rng) that
+    returns predictions, or a class of such objects.  Every answered task is kept beside the
+    output, in a file ending in .partial: run the same command again to resume.
+    """
+    from benchmark_spec.errors import OutputError
+    from fslbench_data.evaluation.loader import load_callable
+    from fslbench_data.evaluation.loop import evaluate as run
+    from fslbench_data.release import load_release
+
+    if path.suffix.lower() != ".parquet":
+        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
+    journal = path.with_name(path.name + ".partial")
+    submission = run(
+        load_callable(method),
+        load_release(release),
+        name=name,
+        datasets=datasets,
+        task_sets=task_sets,
+        features=features,
+        images=images,
+        seed=seed,
+        batch=batch,
+        max_tasks=max_tasks,
+        transductive=transductive,
+        description=description,
+        journal=journal,
+        show_progress=True,
+    )
+    submission.write(path)
+    journal.unlink(missing_ok=True)
+    click.echo(f"wrote {path}: score it with fslbench score {path}", err=True)

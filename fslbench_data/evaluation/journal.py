@@ -1,0 +1,127 @@
+"""The journal of an evaluation: every answered task at once on disk, so that a run can resume.
+
+A text file, one JSON value a line: first what the run is, then one line an answered task.  Lines
+are appended; a line cut off by a crash is dropped.  The journal is removed once the submission
+that it leads to is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from benchmark_spec.errors import OutputError
+
+Answers = dict[tuple[str, int], list[int]]
+"""Predictions by task set (``dataset/task_set``) and task id."""
+
+_SYNC_SECONDS = 1.0
+
+
+class Journal:
+    """Answered tasks of one run, kept in a file if there is a path.
+
+    Parameters
+    ----------
+    path
+        Of the journal, or None to keep nothing.
+    run
+        What must be equal for a journal to be resumed.
+
+    Raises
+    ------
+    OutputError
+        If the file is of another run, or cannot be written.
+    """
+
+    def __init__(self, path: Path | None, run: Mapping[str, Any]) -> None:
+        self.path, self.answers = path, Answers()
+        self._file = None
+        if path is None:
+            return
+        try:
+            kept = self._read(path, dict(run)) if path.exists() else b""
+            if kept:
+                with path.open("r+b") as file:
+                    file.truncate(len(kept))
+            self._file = path.open("ab" if kept else "wb")
+            if not kept:
+                self._file.write(_line(dict(run)))
+            self._sync()
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._sync()
+            self._file.close()
+
+    def add(self, task_set: str, task_id: int, predictions: list[int]) -> None:
+        """Keep the answer to a task."""
+        self.answers[task_set, task_id] = predictions
+        if self._file is not None:
+            self._file.write(_line([task_set, task_id, predictions]))
+            self._file.flush()
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                self._sync()
+
+    def remove(self) -> None:
+        """Delete the file: what it led to has been written."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _sync(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def _read(self, path: Path, run: dict[str, Any]) -> bytes:
+        """Take over the answers of a journal; returns the part of it that is whole."""
+        text = path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        head, *lines = whole.splitlines() or [b"null"]
+        found = _parsed(head)
+        if whole and found != run:
+            differs = [
+                f"{key}: {found.get(key)!r:.60}, now {run[key]!r:.60}"
+                for key in run
+                if isinstance(found, dict) and found.get(key) != run[key]
+            ]
+            raise OutputError(
+                f"{path} is of another run",
+                where="; ".join(differs) or "it is no journal of an evaluation",
+                fix="run it as before, or remove that file to start anew",
+            )
+        kept = len(head) + 1
+        for line in lines:
+            entry = _parsed(line)
+            if not (isinstance(entry, list) and len(entry) == 3):
+                break  # damaged: what follows is answered again
+            self.answers[entry[0], entry[1]] = entry[2]
+            kept += len(line) + 1
+        return whole[:kept] if whole else b""
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None

@@ -1,0 +1,236 @@
+"""Running a method over task sets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import MethodFailedError, PredictionError, SpecError, UnknownNameError
+from fslbench_data.evaluation.inputs import Inputs, feature_inputs, image_inputs
+from fslbench_data.evaluation.journal import Journal
+from fslbench_data.evaluation.progress import Progress, progress_bar
+from fslbench_data.naming import names_of
+from fslbench_data.release import Release, load_release
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
+
+MethodCallable = Callable[[Any, Any, np.random.Generator], Any]
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What decides the answers of a run, besides the method's own code."""
+
+    seed: int
+    batch: int | None
+
+
+def evaluate(
+    method: MethodCallable,
+    release: Release | None = None,
+    *,
+    name: str | None = None,
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
+    features: str | None = None,
+    images: str | Path | None = None,
+    seed: int = 0,
+    batch: int | None = None,
+    max_tasks: int | None = None,
+    transductive: bool | None = None,
+    description: str = "",
+    journal: str | Path | None = None,
+    show_progress: bool = False,
+) -> Submission:
+    """Run a method over the tasks of a release.
+
+    Parameters
+    ----------
+    method : callable
+        ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query
+        float32 (K·Q, D), or lists of image paths; predictions integers (K·Q,) in 0..K-1, the
+        position of the class in the task.  `rng` is a generator of the task's own.  Query
+        labels are never passed; queries stand in their frozen order.
+    release
+        None is the one inside the package.
+    name
+        Of the method in the submission; by default the callable's.
+    datasets, task_sets
+        Which task sets; by default all whose inputs there are.
+    features, images
+        Name of a backbone of the release, or the folder of the images; one of the two.
+    seed
+        Of `rng`: it depends on the seed and the task, and on nothing else.
+    batch
+        Call the method with B tasks at once: support (B, K, S, D), query (B, K·Q, D),
+        predictions (B, K·Q).  The last batch of a set may be smaller.
+    max_tasks
+        Answer only the first few tasks of each set; the submission declares it.
+    transductive
+        Whether the method uses the queries together; balanced queries then leak, and tables
+        mark it.  By default the callable's attribute `transductive`, or False.
+    journal
+        File that keeps every answered task, so that a stopped run resumes where it was.  It is
+        left in place; remove it when the submission has been written.
+
+    Returns
+    -------
+    Submission
+        With predictions and per-class counts; the same bytes however often it was resumed.
+
+    Raises
+    ------
+    MethodFailedError
+        If the method raises; names the task.  What was answered is in the journal.
+    PredictionError
+        If it returns anything but positions; names the task.
+    """
+    release = load_release() if release is None else release
+    if (features is None) == (images is None):
+        raise SpecError("a method is run on features or on images", expected="one of the two")
+    if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
+        raise SpecError("a batch, and a number of tasks, is at least 1")
+    label = name or str(getattr(method, "__name__", type(method).__name__))
+    recorder = Recorder(
+        label,
+        description=description,
+        backbone=features or "",
+        transductive=bool(getattr(method, "transductive", False))
+        if transductive is None
+        else transductive,
+    )
+    infos = _chosen(release, names_of(datasets), names_of(task_sets), features, images is not None)
+    run = {
+        "method": label,
+        "release": release.manifest.digest,
+        "features": features or "images",
+        "seed": seed,
+        "batch": batch,
+    }
+    counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
+    with (
+        Journal(None if journal is None else Path(journal), run) as kept,
+        progress_bar(sum(counts), show=show_progress) as progress,
+    ):
+        for info, count in zip(infos, counts, strict=True):
+            inputs = _inputs(release, info.dataset, features, images)
+            tasks = release.task_set(info.dataset, str(info.name))
+            _run_set(method, inputs, tasks, count, _Settings(seed, batch), kept, progress)
+            predictions = [kept.answers[str(info), task_id] for task_id in range(count)]
+            recorder.add_task_set(tasks, predictions)
+    return recorder.submission()
+
+
+def _run_set(
+    method: MethodCallable,
+    inputs: Inputs,
+    tasks: TaskSet,
+    count: int,
+    settings: _Settings,
+    kept: Journal,
+    progress: Progress,
+) -> None:
+    """Answer the first `count` tasks of a set, but for those that are answered already."""
+    name = str(tasks.info)
+    step = settings.batch or 1
+    for start in range(0, count, step):
+        group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
+        if all((name, task.task_id) in kept.answers for task in group):
+            progress(len(group), resumed=True)
+            continue
+        rng = task_generator(settings.seed, tasks.info, start)
+        support, query = inputs.one(group[0]) if settings.batch is None else inputs.batch(group)
+        try:
+            answer = method(support, query, rng)
+        except Exception as error:
+            raise _failed(error, group) from error
+        rows = np.asarray(answer)[None] if settings.batch is None else np.asarray(answer)
+        for task, row in zip(group, _checked(rows, group), strict=True):
+            kept.add(name, task.task_id, row.tolist())
+        progress(len(group))
+
+
+def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Generator:
+    """The generator of one task (or of the batch that begins with it)."""
+    text = json.dumps(["fslbench-evaluate-1", seed, info.dataset, str(info.name), task_id])
+    key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:
+    """Predictions (B, K·Q) of a group of tasks."""
+    info = group[0].info
+    where = _where(group)
+    expected = (len(group), info.protocol.n_query)
+    if rows.dtype.kind not in "iu" or rows.shape != expected:
+        shown = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
+        raise PredictionError(
+            f"the method returned predictions of type {rows.dtype} and shape {shown}",
+            where=where,
+            expected=f"integers ({info.protocol.n_query},) for each task: K·Q positions 0..K-1",
+            fix="return, for every query in the given order, the position of its class in support",
+        )
+    outside = (rows < 0) | (rows >= info.protocol.way)
+    if outside.any():
+        raise PredictionError(
+            f"the method predicted {rows[outside][0]}",
+            where=where,
+            expected=f"0..{info.protocol.way - 1}, the position of the class in support",
+        )
+    return rows
+
+
+def _failed(error: Exception, group: Sequence[Task]) -> MethodFailedError:
+    frames = traceback.extract_tb(error.__traceback__)
+    last = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
+    return MethodFailedError(
+        f"the method raised {type(error).__name__}: {error}",
+        where=f"{_where(group)}; {last}",
+        fix="mend the method and run again; with a journal (or -o) answered tasks are kept",
+    )
+
+
+def _where(group: Sequence[Task]) -> str:
+    last = f"..{group[-1].task_id}" if len(group) > 1 else ""
+    return f"{group[0].info}, task {group[0].task_id}{last}"
+
+
+def _chosen(
+    release: Release,
+    datasets: Sequence[str],
+    task_sets: Sequence[str],
+    features: str | None,
+    has_images: bool,
+) -> list[TaskSetInfo]:
+    """Task sets to run: those asked for, or all whose inputs the release has."""
+    for dataset in datasets:
+        if dataset not in release.datasets:
+            raise UnknownNameError("data set", dataset, release.datasets, where=str(release))
+    able = release.datasets_with("images" if has_images else "features", features or "")
+    if not able:
+        there = release.backbones
+        raise UnknownNameError("features", features or "", there, where=f"release {release}")
+    wanted = [info for info in release.task_sets if info.dataset in (datasets or able)]
+    names = list(dict.fromkeys(str(info.name) for info in wanted))
+    for task_set in task_sets:
+        if task_set not in names:
+            raise UnknownNameError("task set", task_set, names, where=", ".join(datasets or able))
+    return [info for info in wanted if not task_sets or str(info.name) in task_sets]
+
+
+def _inputs(
+    release: Release, dataset: str, features: str | None, images: str | Path | None
+) -> Inputs:
+    if features is not None:
+        return feature_inputs(release, dataset, features)
+    assert images is not None  # noqa: S101
+    return image_inputs(release, dataset, Path(images))

@@ -1,0 +1,56 @@
+"""A progress bar with tasks per second and the time left, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Is told of answered tasks."""
+
+    def __call__(self, tasks: int, *, resumed: bool = False) -> None:
+        """`tasks` more are answered, or were so already in an earlier run."""
+
+
+@contextmanager
+def progress_bar(total: int, *, show: bool) -> Iterator[Progress]:
+    """Show how far `total` tasks are; silent unless shown on a terminal."""
+    if not show:
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("tasks, {task.fields[rate]} tasks/s,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("tasks", total=total, rate="…")
+
+        def advance(tasks: int, *, resumed: bool = False) -> None:
+            if resumed:
+                bar.update(task, advance=tasks)
+                return
+            speed = bar.tasks[0].speed
+            bar.update(task, advance=tasks, rate=f"{speed:.1f}" if speed else "…")
+
+        yield advance
+
+
+def _silent(tasks: int, *, resumed: bool = False) -> None:
+    """Say nothing."""
