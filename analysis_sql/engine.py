@@ -1,19 +1,26 @@
-"""Runs the package's SQL: one question a file in ``queries/``, answered by DuckDB."""
+"""DuckDB over registered tables, locked; and the package's own SQL, one question a file.
+
+The files in ``queries/`` are views of the connection: each says in its first lines what it asks
+and which tables it reads.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import QueryError, UnknownNameError, listing
+
+MEMORY = "1GB"
+SECONDS = 60.0
 
 
 def query_names() -> list[str]:
-    """Names of the queries, sorted."""
+    """Names of the package's queries, sorted."""
     found = (files("analysis_sql") / "queries").iterdir()
     return sorted(f.name.removesuffix(".sql") for f in found if f.name.endswith(".sql"))
 
@@ -25,25 +32,91 @@ def query_text(name: str) -> str:
     return (files("analysis_sql") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
-class Engine:
-    """An in-memory DuckDB over registered Arrow tables, closed to files and the network."""
+def query_question(name: str) -> str:
+    """What a query asks: its first line."""
+    return query_text(name).splitlines()[0].removeprefix("-- ")
 
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._connection = duckdb.connect(
+
+def open_database(
+    tables: Mapping[str, pa.Table], *, memory: str = MEMORY
+) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB with `tables` and the package's queries as views, and lock it.
+
+    It reaches no file, network, extension or Python object, takes at most `memory`, and none of
+    this can be set otherwise any more.
+    """
+    try:
+        connection = duckdb.connect(
             ":memory:",
-            config={"enable_external_access": False, "python_enable_replacements": False},
+            config={
+                "enable_external_access": False,
+                "python_enable_replacements": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "temp_directory": "",
+                "memory_limit": memory,
+            },
         )
-        for name, table in tables.items():
-            self._connection.register(name, table)
+    except duckdb.Error as error:
+        raise QueryError(
+            f"{memory!r} is not an amount of memory: {_first_line(error)}", expected="such as 1GB"
+        ) from None
+    for name, table in tables.items():
+        connection.register(name, table)
+    for name in query_names():
+        connection.execute(f"CREATE VIEW {name} AS {query_text(name)}")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
-    def __enter__(self) -> Engine:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
+def run_query(
+    connection: duckdb.DuckDBPyConnection, sql: str, *, seconds: float = SECONDS
+) -> pa.Table:
+    """Run one SELECT (or EXPLAIN) for at most `seconds`.
 
-    def run(self, name: str) -> list[dict[str, Any]]:
-        """Rows of the query called `name`, in its order, as dictionaries by column."""
-        cursor = self._connection.execute(query_text(name))
-        columns = [column[0] for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    Raises
+    ------
+    QueryError
+        If it is anything else, is wrong, runs too long or needs too much memory.
+    """
+    try:
+        kinds = [statement.type.name for statement in duckdb.extract_statements(sql)]
+    except duckdb.Error as error:
+        raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
+    if kinds not in (["SELECT"], ["EXPLAIN"]):
+        raise QueryError(
+            f"the query has {len(kinds)} statements: {listing(kinds)}"
+            if len(kinds) != 1
+            else f"a query may not {kinds[0]}",
+            expected="one SELECT; nothing can be written, loaded, attached or set",
+        )
+    timer = threading.Timer(seconds, connection.interrupt)
+    timer.start()
+    try:
+        return connection.sql(sql).to_arrow_table()
+    except duckdb.InterruptException:
+        raise QueryError(
+            f"the query ran for more than {seconds:g} seconds",
+            fix="ask for less, or allow more with --seconds",
+        ) from None
+    except duckdb.OutOfMemoryException as error:
+        raise QueryError(
+            f"the query needs more memory than it may take: {_first_line(error)}",
+            fix="ask for less, or allow more with --memory",
+        ) from None
+    except duckdb.PermissionException as error:
+        raise QueryError(
+            f"the query may not do that: {_first_line(error)}",
+            expected="a query of the views that fslbench sql --list shows",
+        ) from None
+    except duckdb.Error as error:
+        raise QueryError(
+            f"the query failed: {_first_line(error)}",
+            fix="fslbench sql --list shows the views and their columns",
+        ) from None
+    finally:
+        timer.cancel()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]

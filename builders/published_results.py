@@ -9,20 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError, listing
+from benchmark_spec.errors import SourceError, UnsafeFileError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from builders.extras import require
 from fslbench_data.release import Release
+from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.tasks import TaskSet
 
 HEADS = ("LR", "NCC", "finetune", "matchingnet")
-TOLERANCE = 1e-3
-"""Percentage points; float32 keeps a percentage to 1e-5, and counts are at least 2 points apart."""
 
 
 def import_published(folder: Path, release: Release) -> Submission:
@@ -34,11 +31,12 @@ def import_published(folder: Path, release: Release) -> Submission:
     Raises
     ------
     SourceError
-        If the folder has another layout, or a file another number of tasks than its task set.
+        If the folder has another layout.
     UnsafeFileError
         If a file holds anything but a tensor.
     AccuracyError
-        If an accuracy is no multiple of 1/(K·Q).
+        If a file has another number of tasks than its task set, or an accuracy is no multiple of
+        1/(K·Q).
     """
     recorders: dict[str, Recorder] = {}
     found = 0
@@ -62,8 +60,8 @@ def import_published(folder: Path, release: Release) -> Submission:
                     link="https://arxiv.org/abs/2409.02850",
                 ),
             )
-            tasks = release.task_set(dataset, str(name))
-            recorder.add_counts(tasks, counts_of(load_tensor(path), tasks, str(path)))
+            info = release.task_set_info(dataset, str(name))
+            recorder.add_counts(info, counts_of(load_tensor(path), info, 100.0, str(path)))
             found += 1
     if not found:
         raise SourceError(
@@ -97,35 +95,3 @@ def load_tensor(path: Path) -> NDArray[Any]:
             fix="do not load it by other means unless you trust whoever made it",
         ) from None
     return array
-
-
-def counts_of(percentages: NDArray[Any], tasks: TaskSet, where: str) -> NDArray[np.int64]:
-    """Numbers of correct queries (T,) from percentages (T,).
-
-    Raises
-    ------
-    SourceError
-        If there are not as many as the task set has tasks.
-    AccuracyError
-        If one is NaN, out of range, or no multiple of 100/(K·Q).
-    """
-    if percentages.shape != (len(tasks),):
-        raise SourceError(
-            f"the accuracies are of shape {percentages.shape}",
-            where=where,
-            expected=f"({len(tasks)},), one for each task of {tasks.info}",
-        )
-    n_query = tasks.info.protocol.n_query
-    counts = np.where(np.isfinite(percentages), percentages, -100.0) * n_query / 100.0
-    whole = np.rint(counts)
-    fits = np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE
-    bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= n_query)))
-    if bad.size:
-        raise AccuracyError(
-            f"{bad.size} accuracies are no multiple of 1/{n_query}: "
-            f"{listing(percentages[bad].tolist(), 4)}",
-            where=f"{where}, tasks {listing(bad.tolist())}",
-            expected=f"percentages of {n_query} queries (K·Q) of {tasks.info}",
-            fix="check that these are the results of this task set",
-        )
-    return whole.astype(np.int64)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fslbench_data.release import Release, load_release
     from fslbench_data.report import Report
     from fslbench_data.scoring import score
+    from fslbench_data.sql import connect
     from fslbench_data.submission.checks import validate
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.recorder import Recorder
@@ -30,6 +31,7 @@ __all__ = [
     "Task",
     "TaskSet",
     "__version__",
+    "connect",
     "evaluate",
     "load_release",
     "score",
@@ -43,6 +45,7 @@ _HOMES = {
     "Submission": "submission.model",
     "Task": "tasks",
     "TaskSet": "tasks",
+    "connect": "sql",
     "evaluate": "evaluation.loop",
     "load_release": "release",
     "score": "scoring",

@@ -69,14 +69,22 @@ class Release:
 
     def task_set(self, dataset: str, name: str) -> TaskSet:
         """The tasks of ``name`` (such as ``open-5w5s5q``) of a data set."""
+        info = self.task_set_info(dataset, name)
+        return TaskSet.from_table(info, self.task_table(info))
+
+    def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
+        """What the release says of a task set, without its tasks."""
         self._known_dataset(dataset)
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
-                table = self._read(self._find("tasks", dataset, name))
-                schemas.check(table, schemas.tasks(info.protocol), str(info))
-                return TaskSet.from_table(info, table)
+                return info
         there = [str(info.name) for info in self.task_sets if info.dataset == dataset]
         raise UnknownNameError("task set", name, there, where=f"{dataset} of release {self}")
+
+    def task_table(self, info: TaskSetInfo) -> pa.Table:
+        """The table of a task set: :func:`benchmark_spec.schemas.tasks`."""
+        table = self._read(self._find("tasks", info.dataset, str(info.name)))
+        return schemas.check(table, schemas.tasks(info.protocol), str(info))
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""

@@ -32,6 +32,7 @@ def score(
     task_sets: str | Sequence[str] = (),
     level: float = 0.95,
     allow_unbound: bool = False,
+    references: bool = True,
 ) -> Report:
     """Compare every method of a submission with each other and with the reference methods.
 
@@ -49,6 +50,9 @@ def score(
         Confidence level of every interval.
     allow_unbound
         Accept answers that do not say which tasks they were made on; the report says so.
+    references
+        Whether the release's reference methods take part; without them, the submission may use
+        their names.
 
     Returns
     -------
@@ -65,11 +69,12 @@ def score(
         submission = Submission.read(submission)
     release = load_release() if release is None else release
     against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
-    answers = validate(submission, release, allow_unbound=allow_unbound)
-    references = _references(release)
-    _check_against(against, answers, release)
+    taken = release.methods if references else ()
+    answers = validate(submission, release, taken=taken, allow_unbound=allow_unbound)
+    known = _references(release) if references else None
+    _check_against(against, [*answers.methods, *taken])
     infos = _chosen(answers, release, datasets, task_sets)
-    sets = tuple(_set_report(info, answers, references, against, level) for info in infos)
+    sets = tuple(_set_report(info, answers, known, against, level) for info in infos)
     if against and not any(each.asked.any() for each in sets):
         raise SubmissionError(
             f"there is nothing to compare: {listing(against)} has no results on "
@@ -87,8 +92,7 @@ def _references(release: Release) -> Validated | None:
     return replace(validate(merge(submissions), release, taken=()), are_references=True)
 
 
-def _check_against(against: Sequence[str], answers: Validated, release: Release) -> None:
-    known = [*answers.methods, *release.methods]
+def _check_against(against: Sequence[str], known: Sequence[str]) -> None:
     for name in against:
         if name not in known:
             raise UnknownNameError(

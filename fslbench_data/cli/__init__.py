@@ -43,12 +43,27 @@ def main() -> None:
 
 
 def _add_commands() -> None:
+    from fslbench_data.cli.cite import cite
+    from fslbench_data.cli.compare import compare
+    from fslbench_data.cli.completion import completion
     from fslbench_data.cli.evaluate import evaluate
+    from fslbench_data.cli.import_accuracies import import_accuracies
     from fslbench_data.cli.info import info
     from fslbench_data.cli.score import score
+    from fslbench_data.cli.sql import sql
     from fslbench_data.cli.validate import validate
 
-    for command in (score, evaluate, validate, info):
+    for command in (
+        score,
+        compare,
+        validate,
+        evaluate,
+        import_accuracies,
+        info,
+        sql,
+        cite,
+        completion,
+    ):
         main.add_command(command)
 
 

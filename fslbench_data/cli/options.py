@@ -27,18 +27,34 @@ unbound_option: Callable[[Command], Command] = click.option(
 )
 
 
-def check_output(path: Path | None, source: Path) -> None:
+level_option: Callable[[Command], Command] = click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
+)
+
+report_format_option: Callable[[Command], Command] = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "markdown", "latex"]),
+    help="By default the one that the ending of --output names, else table.",
+)
+
+output_option: Callable[[Command], Command] = click.option(
+    "-o", "--output", "path", type=FILE, help="Write to this file."
+)
+
+
+def check_output(path: Path | None, *sources: Path) -> None:
     """Refuse, before any work, to write over the input or under a name that says another kind."""
     from benchmark_spec.errors import OutputError
 
     if path is None:
         return
-    if path.exists() and source.exists() and path.samefile(source):
+    if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
         raise OutputError(f"{path} is the submission itself", fix="name another file to write")
-    if path.suffix.lower() in (".parquet", ".xlsx", ".jsonl", ".md", ".tex"):
+    if path.suffix.lower() in (".parquet", ".xlsx", ".jsonl", ".pdf"):
         raise OutputError(
             f"{path} cannot be written: there is no output of that kind",
-            expected=".csv, .json, or any other ending for the table as text",
+            expected=".csv, .json, .md, .tex, or any other ending for the table as text",
         )
 
 

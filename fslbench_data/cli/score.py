@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from fslbench_data.cli.options import (
-    FILE,
     check_output,
-    output,
+    level_option,
+    output_option,
     release_option,
+    report_format_option,
     submission_argument,
     unbound_option,
 )
@@ -27,17 +28,10 @@ from fslbench_data.cli.options import (
 )
 @click.option("--dataset", "datasets", multiple=True, metavar="D", help="Only this data set.")
 @click.option("--task-set", "task_sets", multiple=True, metavar="S", help="Only this task set.")
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
-)
+@level_option
 @unbound_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "json"]),
-    help="By default the one that the ending of --output names, else table.",
-)
-@click.option("-o", "--output", "path", type=FILE, help="Write to this file.")
+@report_format_option
+@output_option
 def score(
     file: Path,
     release: str | None,
@@ -55,6 +49,7 @@ def score(
     beside it stands what comparing the two methods' separate intervals would conclude, on these
     tasks and on tasks that reuse images.
     """
+    from fslbench_data.cli.report_output import write_report
     from fslbench_data.release import load_release
     from fslbench_data.scoring import score as run
     from fslbench_data.submission.reading import read_submission
@@ -69,23 +64,4 @@ def score(
         level=level,
         allow_unbound=unbound,
     )
-    form = form or ("" if path is None else path.suffix[1:].lower())
-    if form == "csv":
-        from fslbench_data.render.csv_format import render_csv
-
-        output(render_csv(report), path)
-    elif form == "json":
-        from fslbench_data.render.json_format import render_json
-
-        output(render_json(report), path)
-    else:
-        from fslbench_data.render.screen import page, screen
-        from fslbench_data.render.table_format import print_table
-
-        if path is None:
-            with screen() as console:
-                print_table(report, console)
-        else:
-            with page() as (console, text):
-                print_table(report, console)
-            output(text(), path)
+    write_report(report, form, path)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import click
 from rich.console import Console
 
+from fslbench_data.render.grid import Grid
+
 PAGE = (120, 50)
 """Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
 
@@ -43,3 +45,20 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
     terminal = Console(stderr=True, highlight=False, markup=False, emoji=False)
     with terminal.status(title) as status:
         yield lambda step: status.update(f"{title}: {step}")
+
+
+def print_grid(grid: Grid, console: Console) -> None:
+    """Print a grid, at most a screenful of it, and say what is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in grid.columns:
+        table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
+    limit = max(10, console.height - 4)
+    for row in grid.rows[:limit]:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+    if len(grid.rows) > limit:
+        left = len(grid.rows) - limit
+        console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))

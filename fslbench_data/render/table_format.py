@@ -10,9 +10,9 @@ from rich.text import Text
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
+from fslbench_data.render.grids import report_notes
 from fslbench_data.render.wording import (
     TRANSDUCTIVE,
-    TRANSDUCTIVE_NOTE,
     difference_text,
     plus_minus,
     summary,
@@ -20,12 +20,6 @@ from fslbench_data.render.wording import (
 from fslbench_data.report import Report, Score, SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
-_LEGEND = (
-    "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
-    "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
-    "direct: the two methods' own intervals do not overlap."
-)
-_LEGEND_CLOSED = " closed: the same on tasks that reuse images, the field's habit."
 _FIXED_LINES = 9
 """Lines of a task set besides its comparisons: title, headers, sentences."""
 _WIDE = 96
@@ -41,22 +35,10 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
         Of the terminal, in characters and lines; a task set's block has at most about as many.
     """
     parts: list[RenderableType] = []
-    if report.signature.unbound:
-        parts.append(
-            Text(
-                "unbound: these results do not say which tasks they were made on; everything "
-                "below rests on your word that it was these.",
-                style="yellow",
-            )
-        )
     limit = max(5, height - _FIXED_LINES)
     narrow = width < _WIDE
     parts.extend(_block(each, limit, narrow=narrow) for each in report.sets)
-    closed = any(each.closed for each in report.sets)
-    if len(report.comparisons):
-        parts.append(Text(f"\n{_LEGEND}{_LEGEND_CLOSED if closed else ''}", style="dim"))
-    if any(score.transductive for score in report.scores):
-        parts.append(Text(TRANSDUCTIVE_NOTE, style="dim"))
+    parts.extend(Text(f"\n{note}", style="dim") for note in report_notes(report))
     return parts
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
 
 from benchmark_spec.errors import DoubledTaskError, OutputError, SchemaError
 from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
+from fslbench_data.tasks import TaskSetInfo
 
 METADATA_KEY = b"fslbench"
 
@@ -86,6 +88,23 @@ class Submission:
         from fslbench_data.submission.reading import read_submission
 
         return read_submission(path)
+
+    @staticmethod
+    def from_accuracies(
+        accuracies: ArrayLike,
+        info: TaskSetInfo,
+        method: str,
+        *,
+        percent: bool | None = None,
+        bind: bool = False,
+    ) -> Submission:
+        """Make a submission of one accuracy a task (T,), in order.
+
+        See :func:`fslbench_data.submission.accuracies.from_accuracies`.
+        """
+        from fslbench_data.submission.accuracies import from_accuracies
+
+        return from_accuracies(accuracies, info, method, percent=percent, bind=bind)
 
     def write(self, path: str | Path) -> None:
         """Write a Parquet file with its metadata; it appears whole or not at all.

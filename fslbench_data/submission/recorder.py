@@ -77,24 +77,25 @@ class Recorder:
         label = tasks.query_label[: len(given)]
         return np.array(self._record(tasks.info, range(len(given)), given, label))
 
-    def add_counts(self, tasks: TaskSet, n_correct: ArrayLike) -> None:
+    def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
+        info = tasks if isinstance(tasks, TaskSetInfo) else tasks.info
         counts = np.asarray(n_correct)
-        if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= len(tasks):
+        if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= info.n_tasks:
             raise CountError(
                 f"the counts are of type {counts.dtype} and shape {counts.shape}",
-                where=str(tasks.info),
-                expected=f"integers ({len(tasks)},), one for each task, or for the first few",
+                where=str(info),
+                expected=f"integers ({info.n_tasks},), one for each task, or for the first few",
             )
-        outside = (counts < 0) | (counts > tasks.info.protocol.n_query)
+        outside = (counts < 0) | (counts > info.protocol.n_query)
         if outside.any():
             raise CountError(
                 f"counts out of range: {listing(counts[outside].tolist())}",
-                where=str(tasks.info),
-                expected=f"0..{tasks.info.protocol.n_query}",
+                where=str(info),
+                expected=f"0..{info.protocol.n_query}",
             )
         for task_id, count in enumerate(counts.tolist()):
-            self._keep(tasks.info, task_id, (count, None, None))
+            self._keep(info, task_id, (count, None, None))
 
     def submission(self) -> Submission:
         """Everything recorded so far.

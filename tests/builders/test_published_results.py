@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError
 from builders.cli import main
-from builders.published_results import counts_of, import_published, load_tensor
+from builders.published_results import import_published, load_tensor
 from fslbench_data.release import Release
+from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
 
@@ -48,19 +49,19 @@ def test_a_folder_becomes_a_submission(tmp_path: Path, embedded: Release) -> Non
 
 
 def test_every_count_survives_float32_percentages(embedded: Release) -> None:
-    tasks = embedded.task_set("quickdraw", "published-5w10s7q")
+    tasks = embedded.task_set_info("quickdraw", "published-5w10s7q")
     counts = np.arange(2000) % 36
     percentages = (100 * counts / 35).astype(np.float32)
-    assert counts_of(percentages, tasks, "x").tolist() == counts.tolist()
+    assert counts_of(percentages, tasks, 100.0, "x").tolist() == counts.tolist()
 
 
 @pytest.mark.parametrize("value", [81.0, 101.0, -20.0, 120.0, float("nan"), float("inf"), 0.8])
 def test_accuracies_that_no_count_gives(value: float, embedded: Release) -> None:
-    tasks = embedded.task_set("dtd", "published-5w5s5q")
+    tasks = embedded.task_set_info("dtd", "published-5w5s5q")
     percentages = np.full(16, 80.0, np.float32)
     percentages[3] = value
     with pytest.raises(AccuracyError, match=r"1 accuracies are no multiple of 1/25(.|\n)*tasks 3"):
-        counts_of(percentages, tasks, "x")
+        counts_of(percentages, tasks, 100.0, "x")
 
 
 class Payload:
@@ -120,5 +121,5 @@ def test_another_layout(tmp_path: Path, embedded: Release) -> None:
 @pytest.mark.parametrize("shape", [(81,), (83,), (82, 1), ()])
 def test_another_number_of_tasks(shape: tuple[int, ...], tmp_path: Path, embedded: Release) -> None:
     _save(tmp_path, "1-shot/clip/NCC/dtd.pt", torch.zeros(shape))
-    with pytest.raises(SourceError, match=r"expected: \(82,\)"):
+    with pytest.raises(AccuracyError, match=r"expected: \(82,\)"):
         import_published(tmp_path, embedded)

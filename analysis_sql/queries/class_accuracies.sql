@@ -1,0 +1,30 @@
+-- Which classes does a method find hard?
+-- Mean accuracy on the queries of each class, in percentage points, over the tasks that use it,
+-- from results that have counts by class.
+--
+-- reads   results: dataset, task_set, method, task_id, n_query, class_correct
+--         tasks: dataset, task_set, task_id, class_ids
+--         classes: dataset, class_id, class_name
+WITH by_class AS (
+    SELECT
+        r.dataset,
+        r.task_set,
+        r.method,
+        unnest(t.class_ids)                                AS class_id,
+        unnest(r.class_correct)                            AS n_correct,
+        CAST(r.n_query AS DOUBLE) / len(t.class_ids)       AS n_query
+    FROM results AS r
+    JOIN tasks AS t USING (dataset, task_set, task_id)
+    WHERE r.class_correct IS NOT NULL
+)
+SELECT
+    b.dataset,
+    b.task_set,
+    b.method,
+    c.class_name,
+    count(*)                                   AS tasks,
+    100.0 * sum(b.n_correct) / sum(b.n_query)  AS accuracy
+FROM by_class AS b
+JOIN classes AS c USING (dataset, class_id)
+GROUP BY b.dataset, b.task_set, b.method, b.class_id, c.class_name
+ORDER BY b.dataset, b.task_set, b.method, accuracy, c.class_name

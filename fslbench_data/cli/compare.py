@@ -1,0 +1,68 @@
+"""``fslbench compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import (
+    check_output,
+    level_option,
+    output_option,
+    release_option,
+    report_format_option,
+    unbound_option,
+)
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@release_option
+@click.option("--dataset", "datasets", multiple=True, metavar="D", help="Only this data set.")
+@click.option("--task-set", "task_sets", multiple=True, metavar="S", help="Only this task set.")
+@level_option
+@unbound_option
+@click.option(
+    "--fail-if-worse", is_flag=True, help="Exit with 1 if A is worse than B on any task set."
+)
+@report_format_option
+@output_option
+def compare(
+    a: str,
+    b: str,
+    release: str | None,
+    datasets: tuple[str, ...],
+    task_sets: tuple[str, ...],
+    level: float,
+    unbound: bool,
+    fail_if_worse: bool,
+    form: str | None,
+    path: Path | None,
+) -> None:
+    """Compare two methods, A with B: for a change of one's own method, say, in CI.
+
+    A and B are submission files of one method each, FILE::METHOD for one of several, or names of
+    reference methods. Exit code 0; 1 with --fail-if-worse if the paired verdict is "worse" on any
+    task set; 2 if something is wrong with the input.
+    """
+    from fslbench_data.cli.report_output import write_report
+    from fslbench_data.pairing import compare_two
+    from fslbench_data.release import load_release
+
+    check_output(path, Path(a), Path(b))
+    report = compare_two(
+        a,
+        b,
+        load_release(release),
+        datasets=datasets,
+        task_sets=task_sets,
+        level=level,
+        allow_unbound=unbound,
+    )
+    write_report(report, form, path)
+    worse = [f"{c.dataset}/{c.task_set}" for c in report.comparisons if c.verdict == "-"]
+    if fail_if_worse and worse:
+        click.echo(f"{report.comparisons[0].method} is worse on {', '.join(worse)}", err=True)
+        raise SystemExit(1)

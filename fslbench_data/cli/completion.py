@@ -1,0 +1,22 @@
+"""``fslbench completion``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    bash: eval "$(fslbench completion bash)" in ~/.bashrc; zsh alike in ~/.zshrc
+    fish: fslbench completion fish > ~/.config/fish/completions/fslbench.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None  # noqa: S101
+    click.echo(found(ctx.find_root().command, {}, "fslbench", "_FSLBENCH_COMPLETE").source())

@@ -1,0 +1,59 @@
+"""``fslbench import-accuracies``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import FILE, release_option
+
+
+@click.command("import-accuracies")
+@click.argument("file", type=FILE)
+@click.option(
+    "--task-set",
+    required=True,
+    metavar="S",
+    help="Task set, as DATASET/TASK_SET; or TASK_SET with --dataset.",
+)
+@click.option("--dataset", metavar="D", help="Data set of the task set.")
+@click.option("--method", required=True, metavar="M", help="Name of the method.")
+@click.option("--percent/--fraction", default=None, help="By default: percent if any is above 1.")
+@click.option(
+    "-o", "--output", "path", type=FILE, required=True, help="Submission to write (.parquet)."
+)
+@release_option
+def import_accuracies(
+    file: Path,
+    task_set: str,
+    dataset: str | None,
+    method: str,
+    percent: bool | None,
+    path: Path,
+    release: str | None,
+) -> None:
+    """Turn a list of accuracies, one a task in order, into a submission.
+
+    FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
+    tasks it was made on: scoring it needs --unbound.
+    """
+    from benchmark_spec.errors import SpecError
+    from fslbench_data.release import load_release
+    from fslbench_data.submission.accuracies import from_accuracies, read_accuracies
+
+    opened = load_release(release)
+    if dataset is None:
+        dataset, slash, task_set = task_set.partition("/")
+        if not slash:
+            raise SpecError(
+                f"--task-set {dataset} does not say of which data set",
+                expected="DATASET/TASK_SET, such as cub/published-5w5s5q, or --dataset besides",
+            )
+    info = opened.task_set_info(dataset, task_set)
+    values = read_accuracies(file)
+    submission = from_accuracies(values, info, method, percent=percent, where=str(file))
+    submission.write(path)
+    click.echo(
+        f"wrote {path}: {info.n_tasks} tasks of {info}, unbound (score it with --unbound)", err=True
+    )

@@ -1,0 +1,40 @@
+"""A report in the format that is asked for, to a file or standard output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fslbench_data.cli.options import output
+from fslbench_data.report import Report
+
+BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+
+
+def write_report(report: Report, form: str | None, path: Path | None) -> None:
+    """Write a report; without a format the ending of `path` names one, else it is a table."""
+    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
+    if form == "csv":
+        from fslbench_data.render.csv_format import render_csv
+
+        output(render_csv(report), path)
+    elif form == "json":
+        from fslbench_data.render.json_format import render_json
+
+        output(render_json(report), path)
+    elif form in ("markdown", "latex"):
+        from fslbench_data.render.grid import latex, markdown
+        from fslbench_data.render.grids import report_grids, report_notes
+
+        write = markdown if form == "markdown" else latex
+        output(write(report_grids(report), str(report.signature), report_notes(report)), path)
+    else:
+        from fslbench_data.render.screen import page, screen
+        from fslbench_data.render.table_format import print_table
+
+        if path is None:
+            with screen() as console:
+                print_table(report, console)
+        else:
+            with page() as (console, text):
+                print_table(report, console)
+            output(text(), path)

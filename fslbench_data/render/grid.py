@@ -1,0 +1,110 @@
+"""Tables as plain grids of text, and as Markdown and LaTeX for papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts.
+
+    Attributes
+    ----------
+    title
+        One line; empty for none.
+    columns
+        Names, in order.
+    right
+        Names of the columns that are aligned to the right, such as numbers.
+    rows
+        As many cells each as there are columns.
+    notes
+        Sentences below the table.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    right: frozenset[str]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def markdown(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> str:
+    """Grids as Markdown; the signature stands first, as a comment."""
+    parts = [f"<!-- {signature.replace('--', '- -')} -->"] if signature else []
+    for grid in grids:
+        lines = [f"**{_md(grid.title)}**", ""] if grid.title else []
+        lines.append(f"| {' | '.join(_md(name) for name in grid.columns)} |")
+        rules = ("---:" if name in grid.right else "---" for name in grid.columns)
+        lines.append(f"| {' | '.join(rules)} |")
+        lines += [f"| {' | '.join(_md(cell) for cell in row)} |" for row in grid.rows]
+        parts.append("\n".join(lines))
+        parts += [_md(note) for note in grid.notes]
+    parts += [_md(note) for note in notes]
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> str:
+    r"""Grids as LaTeX tables that need ``\usepackage{booktabs}``; the signature is a comment."""
+    parts = [f"% {signature}"] if signature else []
+    for grid in grids:
+        align = "".join("r" if name in grid.right else "l" for name in grid.columns)
+        caption = " ".join(filter(None, [_sentence(grid.title), *grid.notes]))
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            *([rf"\caption{{{_tex(caption)}}}"] if caption else []),
+            rf"\begin{{tabular}}{{{align}}}",
+            r"\toprule",
+            " & ".join(_tex(name) for name in grid.columns) + r" \\",
+            r"\midrule",
+            *(" & ".join(_tex(cell) for cell in row) + r" \\" for row in grid.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        parts.append("\n".join(lines))
+    parts += [f"% {note}" for note in notes]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith(".") else f"{text}."
+
+
+def _md(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", text).replace("\n", " ")
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "†": r"$^\dagger$",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "−": r"$-$",
+    "…": r"\ldots{}",
+    "\n": " ",
+}
+_SIGNED = re.compile(r"^[+-](?=\d|$)")
+
+
+def _tex(text: str) -> str:
+    """Text for LaTeX: specials escaped, and a sign before a number or alone set as one."""
+    signed = {match.start() for match in _SIGNED.finditer(text)}
+    return "".join(f"${c}$" if i in signed else _TEX.get(c, c) for i, c in enumerate(text))

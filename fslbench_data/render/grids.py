@@ -1,0 +1,113 @@
+"""Reports and query results as grids, for Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from analysis_sql.intervals import ESTIMANDS
+from fslbench_data.render.grid import Grid
+from fslbench_data.render.wording import (
+    TRANSDUCTIVE,
+    TRANSDUCTIVE_NOTE,
+    difference_text,
+    plus_minus,
+)
+from fslbench_data.report import Report, SetReport
+
+LEGEND = (
+    "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
+    "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
+    "direct: the two methods' own intervals do not overlap."
+)
+LEGEND_CLOSED = " closed: the same on tasks that reuse images, the field's habit."
+
+
+def report_grids(report: Report) -> list[Grid]:
+    """One grid a task set: its comparisons, or its accuracies where nothing is compared."""
+    return [_comparisons(each) if each.asked.any() else _scores(each) for each in report.sets]
+
+
+def report_notes(report: Report) -> list[str]:
+    """What the columns mean, and the marks."""
+    notes = []
+    if report.signature.unbound:
+        notes.append(
+            "unbound: these results do not say which tasks they were made on; everything here "
+            "rests on your word that it was these."
+        )
+    if any(each.asked.any() for each in report.sets):
+        closed = any(each.closed for each in report.sets)
+        notes.append(LEGEND + (LEGEND_CLOSED if closed else ""))
+    if any(score.transductive for score in report.scores):
+        notes.append(TRANSDUCTIVE_NOTE)
+    return notes
+
+
+def table_grid(table: pa.Table) -> Grid:
+    """The result of a query."""
+    numbers = frozenset(
+        field.name
+        for field in table.schema
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    )
+    rows = tuple(
+        tuple(cell_text(row[name]) for name in table.column_names) for row in table.to_pylist()
+    )
+    return Grid("", tuple(table.column_names), numbers, rows)
+
+
+def cell_text(value: Any) -> str:
+    """A value for people: floats to six digits, nothing for null."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _title(each: SetReport) -> str:
+    return (
+        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.6g} % {each.kind} "
+        f"intervals ({ESTIMANDS[each.kind]})"
+    )
+
+
+def _comparisons(each: SetReport) -> Grid:
+    transductive = {score.method for score in each.scores if score.transductive}
+
+    def marked(name: str) -> str:
+        return f"{name} {TRANSDUCTIVE}" if name in transductive else name
+
+    columns = ["method", "accuracy", "versus", "accuracy of versus", "difference", "T"]
+    columns += ["paired", "direct", *(["closed"] if each.closed else [])]
+    rows = []
+    for c in each.comparisons:
+        closed = c.verdict_closed.value if c.verdict_closed is not None else ""
+        rows.append(
+            (
+                marked(c.method),
+                plus_minus(c.mean),
+                marked(c.versus),
+                plus_minus(c.versus_mean),
+                difference_text(c),
+                str(c.difference.tasks),
+                c.verdict.value,
+                c.verdict_direct.value,
+                *((closed,) if each.closed else ()),
+            )
+        )
+    right = frozenset({"accuracy", "accuracy of versus", "difference", "T"})
+    return Grid(_title(each), tuple(columns), right, tuple(rows))
+
+
+def _scores(each: SetReport) -> Grid:
+    rows = tuple(
+        (
+            f"{s.method} {TRANSDUCTIVE}" if s.transductive else s.method,
+            plus_minus(s.accuracy),
+            str(s.accuracy.tasks),
+        )
+        for s in each.scores
+    )
+    columns = ("method", "accuracy", "T")
+    return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows)

@@ -1,0 +1,158 @@
+"""SQL over a release and submissions: documented views of a locked DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from analysis_sql.engine import MEMORY, open_database, query_names, query_question
+from benchmark_spec.manifest import Kind
+from fslbench_data.release import Release, load_release
+from fslbench_data.submission.checks import validate
+from fslbench_data.submission.model import Submission
+
+VIEWS = {
+    "task_sets": "One row a task set: its T, sizes, interval and fingerprint.",
+    "tasks": "One row a task: its classes, support and query images, and the queries' labels.",
+    "classes": "One row a class of a data set.",
+    "images": "One row an image, of the data sets whose images are known.",
+    "results": "One row a method and task: submissions and reference methods together.",
+}
+"""The tables of a connection; the package's own queries are views besides."""
+
+_RESULTS = pa.schema(
+    [
+        ("method", pa.string()),
+        ("is_reference", pa.bool_()),
+        ("dataset", pa.string()),
+        ("task_set", pa.string()),
+        ("task_id", pa.int32()),
+        ("run", pa.string()),
+        ("n_correct", pa.int16()),
+        ("n_query", pa.int16()),
+        ("class_correct", pa.list_(pa.int16())),
+        ("predictions", pa.list_(pa.int8())),
+    ]
+)
+
+
+def connect(
+    release: Release | None = None,
+    submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
+    *,
+    allow_unbound: bool = False,
+    memory: str = MEMORY,
+) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB connection over a release and submissions to it.
+
+    Parameters
+    ----------
+    release
+        None is the one inside the package.
+    submissions
+        Submissions, or files of them; each is validated.
+    allow_unbound
+        Accept submissions that do not say which tasks they were made on.
+    memory
+        At most so much, such as ``1GB``.
+
+    Returns
+    -------
+    duckdb.DuckDBPyConnection
+        With the views of :data:`VIEWS` and of ``analysis_sql/queries``; closed to files, network,
+        extensions and Python's variables, its configuration locked.
+    """
+    release = load_release() if release is None else release
+    if isinstance(submissions, Submission | str | Path):
+        submissions = [submissions]
+    read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
+    for submission in read:
+        validate(submission, release, allow_unbound=allow_unbound)
+    tables = {
+        "task_sets": _task_sets(release),
+        "tasks": _tasks(release),
+        "classes": _of_datasets(release, "classes"),
+        "images": _of_datasets(release, "images"),
+        "results": pa.concat_tables(
+            [
+                *(_results(submission, is_reference=False) for submission in read),
+                *(_results(submission, is_reference=True) for submission in release.references()),
+            ]
+            or [_RESULTS.empty_table()]
+        ),
+    }
+    return open_database(tables, memory=memory)
+
+
+def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
+    """The views of a connection: name, what it holds, and its columns with their types."""
+    about = {**VIEWS, **{name: query_question(name) for name in query_names()}}
+    found = []
+    for name, text in about.items():
+        columns = connection.execute(f"DESCRIBE {name}").fetchall()
+        found.append((name, text, ", ".join(f"{c[0]} {c[1]}" for c in columns)))
+    return found
+
+
+def _task_sets(release: Release) -> pa.Table:
+    infos = release.task_sets
+    return pa.table(
+        {
+            "dataset": pa.array([info.dataset for info in infos], pa.string()),
+            "task_set": pa.array([str(info.name) for info in infos], pa.string()),
+            "n_tasks": pa.array([info.n_tasks for info in infos], pa.int32()),
+            "way": pa.array([info.protocol.way for info in infos], pa.int32()),
+            "shot": pa.array([info.protocol.shot for info in infos], pa.int32()),
+            "query": pa.array([info.protocol.query for info in infos], pa.int32()),
+            "n_query": pa.array([info.protocol.n_query for info in infos], pa.int32()),
+            "interval": pa.array([info.name.interval for info in infos], pa.string()),
+            "fingerprint": pa.array([info.fingerprint for info in infos], pa.string()),
+        }
+    )
+
+
+def _tasks(release: Release) -> pa.Table:
+    """All task sets in one table; lists are of free length, since protocols differ."""
+    parts = []
+    for info in release.task_sets:
+        table = release.task_table(info)
+        columns = {
+            "dataset": _repeated(info.dataset, table.num_rows),
+            "task_set": _repeated(str(info.name), table.num_rows),
+        }
+        for field in table.schema:
+            column = table.column(field.name)
+            if pa.types.is_fixed_size_list(field.type):
+                column = column.cast(pa.list_(field.type.value_type))
+            columns[field.name] = column
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def _of_datasets(release: Release, kind: Kind) -> pa.Table:
+    read = {"classes": release.classes, "images": release.images}[kind]
+    parts = []
+    for dataset in release.datasets_with(kind):
+        table = read(dataset)
+        parts.append(table.add_column(0, "dataset", _repeated(dataset, table.num_rows)))
+    return pa.concat_tables(parts) if parts else pa.table({"dataset": pa.array([], pa.string())})
+
+
+def _results(submission: Submission, *, is_reference: bool) -> pa.Table:
+    table = submission.table
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for field in _RESULTS:
+        if field.name == "is_reference":
+            columns[field.name] = pa.repeat(pa.scalar(is_reference), table.num_rows)
+        elif field.name in table.column_names:
+            columns[field.name] = table.column(field.name).cast(field.type)
+        else:
+            columns[field.name] = pa.nulls(table.num_rows, field.type)
+    return pa.table(columns, schema=_RESULTS)
+
+
+def _repeated(text: str, times: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text), times)

@@ -1,0 +1,138 @@
+"""Submissions from accuracies: one number a task, in the order of the tasks."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from benchmark_spec.errors import AccuracyError, UnreadableError, listing
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.tasks import TaskSetInfo
+
+TOLERANCE = 1e-3
+"""Percentage points; float32 keeps a percentage to 1e-5, and counts are further apart."""
+
+
+def counts_of(
+    accuracies: NDArray[Any], info: TaskSetInfo, scale: float, where: str
+) -> NDArray[np.int64]:
+    """Numbers of correct queries (T,) from accuracies (T,).
+
+    Parameters
+    ----------
+    scale
+        What a task that is all right scores: 100 for percentages, 1 for fractions.
+
+    Raises
+    ------
+    AccuracyError
+        If there are not as many as the task set has tasks; or one is NaN, out of range, or no
+        multiple of 1/(K·Q).
+    """
+    if accuracies.shape != (info.n_tasks,):
+        raise AccuracyError(
+            f"the accuracies are of shape {accuracies.shape}",
+            where=where,
+            expected=f"({info.n_tasks},), one for each task of {info}",
+        )
+    n_query = info.protocol.n_query
+    counts = np.where(np.isfinite(accuracies), accuracies, -scale) * n_query / scale
+    whole = np.rint(counts)
+    fits = np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE
+    bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= n_query)))
+    if bad.size:
+        raise AccuracyError(
+            f"{bad.size} accuracies are no multiple of 1/{n_query}: "
+            f"{listing(accuracies[bad].tolist(), 4)}",
+            where=f"{where}, tasks {listing(bad.tolist())}",
+            expected=f"{'percentages' if scale == 100 else 'fractions'} of {n_query} queries (K·Q) "
+            f"of {info}",
+            fix="check that these are unrounded results of this task set",
+        )
+    return whole.astype(np.int64)
+
+
+def from_accuracies(
+    accuracies: ArrayLike,
+    info: TaskSetInfo,
+    method: str,
+    *,
+    percent: bool | None = None,
+    bind: bool = False,
+    where: str = "the accuracies",
+) -> Submission:
+    """A submission of one method's accuracies on one task set.
+
+    Parameters
+    ----------
+    accuracies
+        One a task (T,), in the order of the tasks; fractions or percentages.
+    info
+        The task set, such as ``release.task_set(...).info``.
+    percent
+        Whether they are percentages; by default, whether any is above 1.
+    bind
+        Vouch that they were made on these very tasks. Otherwise the submission does not say, and
+        scoring it needs ``allow_unbound``.
+
+    Raises
+    ------
+    AccuracyError
+        If they are not the accuracies of that many tasks of K·Q queries.
+    """
+    values = np.asarray(accuracies, dtype=np.float64)
+    if percent is None:
+        percent = bool((values > 1.0).any())
+    counts = counts_of(values, info, 100.0 if percent else 1.0, where)
+    recorder = Recorder(method)
+    recorder.add_counts(info, counts)
+    submission = recorder.submission()
+    if bind:
+        return submission
+    return Submission(submission.table, submission.methods, {}, where)
+
+
+def read_accuracies(path: Path) -> NDArray[np.float64]:
+    """Read accuracies (T,) from a .npy file, a CSV file or a list of numbers in a text file.
+
+    A CSV file has one column, or one called `accuracy`.
+
+    Raises
+    ------
+    UnreadableError
+        If it is none of these.
+    """
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() == ".csv":
+            return np.array([float(cell) for cell in _csv_column(text, path)])
+        return np.array([float(word) for word in text.replace(",", " ").split()])
+    except (OSError, ValueError, EOFError) as error:
+        raise UnreadableError(
+            f"{path} cannot be read: {error}",
+            expected="accuracies in a .npy file, in a column of a CSV file, or as a list of "
+            "numbers in a text file",
+        ) from None
+
+
+def _csv_column(text: str, path: Path) -> list[str]:
+    rows = [row for row in csv.reader(text.splitlines()) if row]
+    head = rows[0] if rows else []
+    if "accuracy" in head:
+        return [row[head.index("accuracy")] for row in rows[1:]]
+    if any(len(row) != 1 for row in rows) or not rows:
+        raise UnreadableError(
+            f"{path} has columns {listing(head)}", expected="one column, or one called accuracy"
+        )
+    try:
+        float(head[0])
+    except ValueError:
+        rows = rows[1:]
+    return [row[0] for row in rows]
