@@ -70,10 +70,10 @@ class Interval:
 
 
 def check_level(level: float) -> float:
-    """Return `level` if it is a confidence level, between 0 and 1."""
-    if not 0.0 < level < 1.0:
+    """Return `level` if it is a confidence level that an interval can be computed for."""
+    if not 0.01 <= level <= 0.999999:
         raise SpecError(
-            f"{level} is not a confidence level", expected="between 0 and 1, such as 0.95"
+            f"{level} is not a confidence level", expected="0.01 to 0.999999, such as 0.95"
         )
     return level
 
@@ -84,10 +84,10 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
     Elementwise where the moments are arrays; see the module's docstring for the formulas, and
     :func:`interval` for the arguments.
     """
-    tail = 1.0 - (1.0 - level) / 2.0
+    tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
     tasks = np.asarray(moments.tasks)
     freedom = np.maximum(tasks - 1, 1)
-    quantile = ndtri(tail) if kind == "closed" else stdtrit(freedom, tail)
+    quantile = -(ndtri(tail) if kind == "closed" else stdtrit(freedom, tail))
     return np.where(tasks < 2, np.nan, quantile * moments.deviation / np.sqrt(tasks))
 
 

@@ -14,6 +14,9 @@ _PROTOCOL = re.compile(r"([1-9]\d*)w([1-9]\d*)s([1-9]\d*)q")
 MAX_WAY = 127
 """Query labels are int8, so a task has at most 127 classes."""
 
+MAX_QUERIES = 32767
+"""Counts of correct queries are int16."""
+
 
 @dataclass(frozen=True, order=True)
 class Protocol:
@@ -27,10 +30,16 @@ class Protocol:
     query: int
 
     def __post_init__(self) -> None:
-        if not (2 <= self.way <= MAX_WAY and self.shot >= 1 and self.query >= 1):
+        if not (
+            2 <= self.way <= MAX_WAY
+            and self.shot >= 1
+            and self.query >= 1
+            and self.way * self.query <= MAX_QUERIES
+        ):
             raise SpecError(
                 f"no such protocol: {self.way} ways, {self.shot} shots, {self.query} queries",
-                expected=f"2 to {MAX_WAY} ways, at least 1 shot and 1 query per class",
+                expected=f"2 to {MAX_WAY} ways, at least 1 shot and 1 query per class, and at most "
+                f"{MAX_QUERIES} queries in all",
             )
 
     @classmethod

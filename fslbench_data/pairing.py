@@ -104,11 +104,12 @@ def selected(submission: Submission, method: str) -> Submission:
 def renamed(submission: Submission, name: str) -> Submission:
     """A submission of one method under another name."""
     index = submission.table.column_names.index("method")
+    about = next(iter(submission.methods.values()), None)
     column = pa.repeat(pa.scalar(name), submission.table.num_rows).cast(NAMES)
     return replace(
         submission,
         table=submission.table.set_column(index, "method", column),
-        methods={name: replace(about, name=name) for about in submission.methods.values()},
+        methods={name: replace(about, name=name)} if about is not None else {},
         bindings={(name, *key[1:]): bound for key, bound in submission.bindings.items()},
     )
 

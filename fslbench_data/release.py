@@ -157,12 +157,13 @@ def load_release(where: str | Path | None = None) -> Release:
     CorruptReleaseError
         If a file is missing or differs from the manifest by as little as a bit.
     """
-    folder = (Path(where) if where is not None else embedded_folder()).resolve()
+    folder = Path(where) if where is not None else embedded_folder()
     try:
+        folder = folder.resolve()
         text = (folder / MANIFEST_FILE).read_bytes()
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
         raise ReleaseNotFoundError(
-            f"there is no release at {folder}: {error.strerror}",
+            f"there is no release at {folder}: {getattr(error, 'strerror', error)}",
             where=str(folder / MANIFEST_FILE),
             expected=f"a folder with {MANIFEST_FILE} and the tables it lists",
             fix="give the folder of a release, or leave --release away for the embedded one",

@@ -38,7 +38,7 @@ class Signature:
     package_version, release, release_digest, level
         Of this package; name@version and digest of the release; the confidence level.
     sets
-        The scored task sets, with their fingerprints.
+        The scored task sets and the closed ones beside them, with their fingerprints.
     unbound
         Methods (on task sets) that did not say which tasks they were made on.
     """
@@ -54,7 +54,7 @@ class Signature:
         parts = [
             f"fslbench:{self.package_version}",
             f"release:{self.release}#{self.release_digest[:12]}",
-            f"level:{self.level:g}",
+            f"level:{self.level!r}",
             "unbound" if self.unbound else "bound",
             "sets:" + ",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets),
         ]

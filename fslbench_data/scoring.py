@@ -193,7 +193,11 @@ def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[
 def _signature(
     release: Release, answers: Validated, infos: Sequence[TaskSetInfo], level: float
 ) -> Signature:
+    """What the report rests on: the scored sets, and the closed ones beside them."""
     chosen = {str(info) for info in infos}
+    chosen |= {f"{info.dataset}/{info.name.closed_twin}" for info in infos}
+    used = [g for g in answers.groups if str(g.info) in chosen]
+    used_sets = {str(group.info) for group in used}
     return Signature(
         package_version=__version__,
         release=str(release),
@@ -201,11 +205,8 @@ def _signature(
         level=level,
         sets=tuple(
             ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
-            for info in infos
+            for info in release.task_sets
+            if str(info) in used_sets
         ),
-        unbound=tuple(
-            f"{group.method} on {group.info}"
-            for group in answers.groups
-            if not group.bound and str(group.info) in chosen
-        ),
+        unbound=tuple(f"{group.method} on {group.info}" for group in used if not group.bound),
     )

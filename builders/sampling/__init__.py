@@ -46,6 +46,7 @@ def draw_task_set(
     table, provenance
         Of the schema :func:`benchmark_spec.schemas.tasks`, and what it takes to draw it again.
     """
+    seed = int(seed)
     provenance: dict[str, Any] = {"suite": name.suite, "sampler_version": SAMPLER_VERSION}
     if name.suite == "published":
         if tasks is not None or seed != SEED:

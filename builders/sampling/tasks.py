@@ -54,10 +54,12 @@ def checked_sizes(
     class_sizes: Sequence[int], protocol: Protocol, dataset: str
 ) -> NDArray[np.int64]:
     """Class sizes as an int64 array (C,), or an error if they hold no task of `protocol`."""
-    sizes = np.asarray(class_sizes, dtype=np.int64)
-    if sizes.ndim != 1 or (sizes < 0).any() or sizes.sum() >= 2**31:
+    given = np.asarray(class_sizes)
+    fits = given.ndim == 1 and given.dtype.kind in "iu" and ((given >= 0) & (given < 2**31)).all()
+    sizes = given.astype(np.int64) if fits else np.zeros(0, np.int64)
+    if not fits or sizes.sum() >= 2**31:
         raise SamplingError(
-            "class sizes are not one non-negative number a class, below 2^31 in all",
+            "class sizes are not one non-negative integer a class, below 2^31 in all",
             where=dataset,
         )
     enough = int((sizes >= protocol.per_class).sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from errno import EPIPE
 from typing import Any
 
 import click
@@ -23,6 +24,11 @@ class ErrorGroup(click.Group):
         try:
             return super().invoke(ctx)
         except FSLBenchError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(2)
+        except OSError as error:
+            if error.errno == EPIPE:
+                raise  # the reader has gone: click ends quietly
             click.echo(f"Error: {error}", err=True)
             ctx.exit(2)
 

@@ -9,7 +9,7 @@ import click
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+    r"""Print the completion script of a shell.
 
     \b
     bash: eval "$(fslbench completion bash)" in ~/.bashrc; zsh alike in ~/.zshrc

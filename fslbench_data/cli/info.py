@@ -11,12 +11,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fslbench_data.release import Release
+    from fslbench_data.render.grid import Grid
 
 
 @click.command()
 @click.argument("release", required=False, metavar="[R]")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "markdown", "latex"]),
+    default="table",
+    show_default=True,
 )
 def info(release: str | None, form: str) -> None:
     """Say what a release holds: data sets, task sets with T and fingerprint, methods.
@@ -28,8 +33,13 @@ def info(release: str | None, form: str) -> None:
     opened = load_release(release)
     if form == "json":
         click.echo(json.dumps(_content(opened), indent=1, ensure_ascii=False))
-    else:
+    elif form == "table":
         _print(opened)
+    else:
+        from fslbench_data.render.grid import latex, markdown
+
+        write = markdown if form == "markdown" else latex
+        click.echo(write([_grid(opened)], ""), nl=False)
 
 
 def _content(release: Release) -> dict[str, object]:
@@ -68,6 +78,30 @@ def _content(release: Release) -> dict[str, object]:
     }
 
 
+def _grid(release: Release) -> Grid:
+    """One row a task set."""
+    from fslbench_data.render.grid import Grid
+
+    about = {d.name: d for d in release.manifest.datasets}
+    return Grid(
+        title=f"Task sets of release {release}",
+        columns=("data set", "classes", "images", "task set", "T", "interval", "fingerprint"),
+        right=frozenset({"classes", "images", "T"}),
+        rows=tuple(
+            (
+                s.dataset,
+                str(about[s.dataset].n_classes),
+                f"{about[s.dataset].n_images:,}",
+                str(s.name),
+                str(s.n_tasks),
+                s.name.interval,
+                s.fingerprint[:12],
+            )
+            for s in release.task_sets
+        ),
+    )
+
+
 def _print(release: Release) -> None:
     from fslbench_data.render.screen import screen
 
@@ -84,25 +118,16 @@ def _print_on(screen: Console, release: Release) -> None:
     screen.print(Text(manifest.description))
     screen.print(Text(f"folder: {release.folder}", overflow="fold"))
     screen.print(Text(f"reference methods: {', '.join(release.methods) or 'none'}\n"))
+    grid = _grid(release)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("data set", "classes", "images", "task set", "T", "interval", "fingerprint"):
-        number = name in ("classes", "images", "T")
+    for name in grid.columns:
+        number = name in grid.right
         table.add_column(name, justify="right" if number else "left", no_wrap=name != "data set")
-    about = {d.name: d for d in manifest.datasets}
     previous = ""
-    for s in release.task_sets:
-        dataset = about[s.dataset]
-        again = s.dataset == previous
-        table.add_row(
-            "" if again else s.dataset,
-            "" if again else str(dataset.n_classes),
-            "" if again else f"{dataset.n_images:,}",
-            str(s.name),
-            str(s.n_tasks),
-            s.name.interval,
-            s.fingerprint[:12],
-        )
-        previous = s.dataset
+    for row in grid.rows:
+        again = row[0] == previous
+        table.add_row(*(Text("" if again and i < 3 else cell) for i, cell in enumerate(row)))
+        previous = row[0]
     screen.print(table)
     screen.print(
         Text(

@@ -50,7 +50,7 @@ def sql(
     form: str | None,
     path: Path | None,
 ) -> None:
-    """Ask anything in SQL: QUERY is one SELECT over tasks, classes and results.
+    r"""Ask anything in SQL: QUERY is one SELECT over tasks, classes and results.
 
     \b
     fslbench sql "SELECT method, mean FROM accuracies WHERE task_set = 'open-5w5s5q'"

@@ -67,7 +67,7 @@ def cell_text(value: Any) -> str:
 
 def _title(each: SetReport) -> str:
     return (
-        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.6g} % {each.kind} "
+        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} "
         f"intervals ({ESTIMANDS[each.kind]})"
     )
 

@@ -52,7 +52,7 @@ def print_table(report: Report, console: Console) -> None:
 def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
     title.append(
-        f"  {each.scored.n_tasks} tasks, {100 * each.level:.6g} % {each.kind} intervals: "
+        f"  {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} intervals: "
         f"{ESTIMANDS[each.kind]}",
         style="not bold",
     )

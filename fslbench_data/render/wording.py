@@ -37,6 +37,8 @@ def difference_text(comparison: Comparison) -> str:
     """The paired difference as text."""
     if comparison.verdict is Verdict.IDENTICAL:
         return "identical"
+    if comparison.difference.constant and comparison.difference.tasks > 1:
+        return f"{comparison.difference.mean:+.2f} on every task"
     return plus_minus(comparison.difference, signed=True)
 
 
@@ -78,7 +80,7 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
         (Verdict.WORSE, "worse than"),
         (Verdict.INCONCLUSIVE, "not told apart from"),
         (Verdict.IDENTICAL, "identical to"),
-        (Verdict.NOT_ESTIMABLE, "nothing concluded about"),
+        (Verdict.NOT_ESTIMABLE, "nothing concluded, from too few tasks, about"),
     ):
         names = [c.versus for c in comparisons if c.verdict is verdict]
         if names:

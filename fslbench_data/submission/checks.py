@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,9 +18,11 @@ from benchmark_spec.errors import (
     CountError,
     FingerprintError,
     MethodNameError,
+    MissingTaskError,
     QueryCountError,
     UnboundError,
     UnknownTaskError,
+    UnreadableError,
     listing,
     rows,
 )
@@ -30,6 +32,7 @@ from fslbench_data.submission.answers import check_answer_lists, check_predictio
 from fslbench_data.submission.completeness import as_matrix, declared_tasks, dense_counts
 from fslbench_data.submission.grouping import Array, Rows, group_rows
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import canonical, is_canonical
 from fslbench_data.submission.runs import Group, sum_runs
 from fslbench_data.tasks import TaskSetInfo
 
@@ -99,7 +102,13 @@ def validate(
     SubmissionError
         Its kind says which rule is broken.
     """
+    if not is_canonical(submission.table):
+        table = canonical(submission.table, submission.source)
+        submission = replace(submission, table=table)
+    if not submission.table.num_rows:
+        raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     table = group_rows(submission, release)
+    _check_declared(submission, table)
     _check_methods(table, release.methods if taken is None else taken)
     _check_ranges(table)
     bound = _check_bindings(submission, table, allow_unbound)
@@ -111,6 +120,19 @@ def validate(
     if "predictions" in columns:
         _check_predictions(submission, table, release)
     return Validated(submission, tuple(sum_runs(table, counts, bound)))
+
+
+def _check_declared(submission: Submission, table: Rows) -> None:
+    """Every group that the metadata declares must have rows: none may get lost unnoticed."""
+    there = {(key.method, key.info.dataset, str(key.info.name)) for key in table.keys}
+    if lost := [key for key in submission.bindings if key not in there]:
+        named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
+        raise MissingTaskError(
+            f"the metadata declares results that have no rows: {listing(named, 4)}",
+            where=table.where,
+            expected="rows for everything that is declared",
+            fix="write the file again from all its results",
+        )
 
 
 def _check_methods(table: Rows, taken: Collection[str]) -> None:
@@ -129,8 +151,8 @@ def _check_ranges(table: Rows) -> None:
     """n_query, task ids and counts, each against the row's own task set."""
     n_query = np.array([key.info.protocol.n_query for key in table.keys], np.int32)
     n_tasks = np.array([key.info.n_tasks for key in table.keys], np.int32)
-    for block in table.blocks():
-        group, task_id = table.group[block], table.task_id[block]
+    for block, group in table.blocks():
+        task_id = table.task_id[block]
         n_correct, own = table.n_correct[block], n_query[group]
         if (table.n_query[block] != own).any():
             raise _wrong_n_query(table, np.flatnonzero(table.n_query != n_query[table.group]))

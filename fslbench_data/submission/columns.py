@@ -41,15 +41,15 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
             expected="texts",
             fix=f"write `{name}` as strings",
         )
+    if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
+        column = column.cast(kind)  # nulls that hide in a dictionary
     if column.null_count:
         raise SchemaError(
             f"column {name!r} is empty in {rows(_where(column.is_null()))}",
             where=where,
             expected="a name in every row",
         )
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.cast(NAMES) if column.type == kind or column.type != NAMES else column
+    return column if column.type == NAMES else column.cast(NAMES)
 
 
 def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
@@ -83,6 +83,7 @@ def integer_column(
     if column.null_count:
         raise refuse(f"{name} is null", column.is_null())
     if pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
         not_a_number = pc.invert(pc.is_finite(column))
         if pc.any(not_a_number).as_py():
             raise refuse(f"{name} is NaN or infinite", not_a_number)
@@ -136,7 +137,7 @@ def list_column(
 def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
     """A CSV column of texts as int64; empty cells become nulls."""
     error, meaning, fix = _ABOUT[name]
-    whole = pc.match_substring_regex(column, r"^\s*[+-]?[0-9]{1,15}\s*$")
+    whole = pc.match_substring_regex(column, r"^\s*-?[0-9]{1,15}\s*$")
     bad = _where(pc.invert(pc.fill_null(whole, pa.scalar(True))))
     if bad.size:
         values = np.array([_as_float(column[int(row)].as_py()) for row in bad], dtype=object)

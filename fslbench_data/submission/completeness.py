@@ -37,14 +37,13 @@ def dense_counts(table: Rows, tasks: Sequence[int]) -> list[Array]:
         Naming the tasks and rows.
     """
     expected = np.asarray(tasks)
-    answered = np.bincount(table.group, minlength=len(expected))
-    if (answered != expected).any():
-        raise _incomplete(table, tasks, int(np.flatnonzero(answered != expected)[0]))
+    if (table.sizes != expected).any():
+        raise _incomplete(table, tasks, int(np.flatnonzero(table.sizes != expected)[0]))
     ends = np.cumsum(expected)
     offset = ends - expected
     flat = np.full(int(ends[-1]), -1, np.int32)
-    for block in table.blocks():
-        group, task_id = table.group[block], table.task_id[block]
+    for block, group in table.blocks():
+        task_id = table.task_id[block]
         beyond = np.flatnonzero(task_id >= expected[group])
         if beyond.size:
             raise _incomplete(table, tasks, int(group[beyond[0]]))

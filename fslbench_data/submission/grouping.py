@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,28 +44,55 @@ class Rows:
     where
         The submission's source, for messages.
     task_id, n_correct, n_query : (N,)
-    group : int32 (N,)
-        Position in `keys`, which are in the order of their first row, `first`.
+    starts, segment : (segments,)
+        Rows from one start to the next belong to one group, `segment` being its position in
+        `keys`: few segments in a sorted file, however many rows.
+    keys
+        In the order of their first row, `first`.
     """
 
     where: str
     task_id: Array
     n_correct: Array
     n_query: Array
-    group: Array
+    starts: Array
+    segment: Array
     keys: tuple[Key, ...]
     first: Array
 
     def __len__(self) -> int:
-        return len(self.group)
+        return len(self.task_id)
+
+    @cached_property
+    def group(self) -> Array:
+        """Position in `keys` of every row, int32 (N,)."""
+        return np.repeat(self.segment, self._lengths)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Number of rows of each group, int64 (groups,)."""
+        sizes = np.zeros(len(self.keys), np.int64)
+        np.add.at(sizes, self.segment, self._lengths)
+        return sizes
+
+    @property
+    def _lengths(self) -> Array:
+        return np.diff(np.concatenate([self.starts, [len(self)]]))
 
     def spell(self, bad: Array) -> str:
         """File, rows and group, for a message about some rows."""
-        return f"{self.where}, {rows(bad)} ({self.keys[int(self.group[bad[0]])]})"
+        at = np.searchsorted(self.starts, bad[0], side="right") - 1
+        return f"{self.where}, {rows(bad)} ({self.keys[int(self.segment[at])]})"
 
-    def blocks(self) -> Iterator[slice]:
-        """Slices that cover all rows."""
-        return (slice(i, i + _BLOCK) for i in range(0, len(self), _BLOCK))
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Slices that cover all rows, and the group of each of their rows."""
+        ends = np.concatenate([self.starts[1:], [len(self)]])
+        for begin in range(0, len(self), _BLOCK):
+            end = min(begin + _BLOCK, len(self))
+            a = int(np.searchsorted(ends, begin, side="right"))
+            b = int(np.searchsorted(self.starts, end, side="left"))
+            inside = np.minimum(ends[a:b], end) - np.maximum(self.starts[a:b], begin)
+            yield slice(begin, end), np.repeat(self.segment[a:b], inside)
 
 
 def group_rows(submission: Submission, release: Release) -> Rows:
@@ -76,9 +104,13 @@ def group_rows(submission: Submission, release: Release) -> Rows:
         For a data set or task set that the release has not.
     """
     table = submission.table
-    method, methods = _codes(table.column("method"))
-    dataset, datasets = _codes(table.column("dataset"))
-    task_set, task_sets = _codes(table.column("task_set"))
+    names = ["method", "dataset", "task_set", *(["run"] if "run" in table.column_names else [])]
+    starts, codes, labels = _segments(table, names)
+    if "run" not in names:
+        codes.append(np.zeros_like(starts))
+        labels.append([""])
+    method, dataset, task_set, run = codes
+    methods, datasets, task_sets, runs = labels
     infos = release.task_sets
     position = {(info.dataset, str(info.name)): i for i, info in enumerate(infos)}
     lookup = np.array(
@@ -86,26 +118,19 @@ def group_rows(submission: Submission, release: Release) -> Rows:
     )
     cell = lookup[dataset, task_set]
     if (unknown := np.flatnonzero(cell < 0)).size:
-        row = int(unknown[0])
+        at = int(unknown[0])
         raise _unknown(
-            datasets[dataset[row]],
-            task_sets[task_set[row]],
+            datasets[dataset[at]],
+            task_sets[task_set[at]],
             release,
-            f"{submission.source}, from {rows([row])}",
+            f"{submission.source}, from {rows([starts[at]])}",
         )
-    code = method.astype(np.int64) * len(infos) + cell
-    runs = [""]
-    if "run" in table.column_names:
-        run, runs = _codes(table.column("run"))
-        code = code * len(runs) + run
-    # where a new group may begin: few places in a sorted file
-    starts = np.concatenate([[0], np.flatnonzero(code[1:] != code[:-1]) + 1])
-    found, at, inverse = np.unique(code[starts], return_index=True, return_inverse=True)
-    order = np.argsort(at)
+    code = (method.astype(np.int64) * len(infos) + cell) * len(runs) + run
+    found, at_start, inverse = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(at_start)
     number = np.empty(len(found), np.int32)
     number[order] = np.arange(len(found), dtype=np.int32)
-    found, first, group_of_start = found[order], starts[at[order]], number[inverse]
-    lengths = np.diff(np.concatenate([starts, [len(code)]]))
+    found, first = found[order], starts[at_start[order]]
     keys = tuple(
         Key(
             methods[int(c) // len(runs) // len(infos)],
@@ -119,25 +144,40 @@ def group_rows(submission: Submission, release: Release) -> Rows:
         table.column("task_id").to_numpy(),
         table.column("n_correct").to_numpy(),
         table.column("n_query").to_numpy(),
-        np.repeat(group_of_start, lengths),
+        starts,
+        number[inverse],
         keys,
         first,
     )
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[Array, list[str]]:
-    """A dictionary column as codes (N,) into one list of distinct names."""
-    names: dict[str, int] = {}
-    codes = np.empty(len(column), np.int32)
+def _segments(table: pa.Table, names: list[str]) -> tuple[Array, list[Array], list[list[str]]]:
+    """Rows at which a dictionary column may change, and what each column holds from there on.
+
+    Returns
+    -------
+    starts : int64 (segments,)
+    codes : for each column int64 (segments,), into
+    labels : its distinct names
+    """
+    seen: list[dict[str, int]] = [{} for _ in names]
+    starts: list[Array] = []
+    codes: list[list[Array]] = [[] for _ in names]
     done = 0
-    for chunk in column.chunks:
-        lookup = np.array(
-            [names.setdefault(name, len(names)) for name in chunk.dictionary.to_pylist()], np.int32
-        )
-        indices = chunk.indices.to_numpy()
-        codes[done : done + len(chunk)] = lookup[indices] if len(chunk) else 0
-        done += len(chunk)
-    return codes, list(names)
+    for batch in table.select(names).to_batches():
+        indices = [column.indices.to_numpy() for column in batch.columns]
+        new = np.zeros(len(batch), np.bool_)
+        new[:1] = True
+        for index in indices:
+            new[1:] |= index[1:] != index[:-1]
+        at = np.flatnonzero(new)
+        starts.append(at + done)
+        for column, index, known, code in zip(batch.columns, indices, seen, codes, strict=True):
+            texts = column.dictionary.to_pylist()
+            lookup = np.array([known.setdefault(text, len(known)) for text in texts], np.int64)
+            code.append(lookup[index[at]])
+        done += len(batch)
+    return np.concatenate(starts), [np.concatenate(c) for c in codes], [list(k) for k in seen]
 
 
 def _unknown(dataset: str, task_set: str, release: Release, where: str) -> UnknownNameError:

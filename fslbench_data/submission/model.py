@@ -186,6 +186,9 @@ def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[Group
         content = json.loads(raw)
     except (ValueError, RecursionError):
         raise wrong("it is not JSON") from None
+    version = content.get("spec_version", SPEC_VERSION) if isinstance(content, dict) else ""
+    if not isinstance(version, str) or version.split(".")[0] != SPEC_VERSION.split(".")[0]:
+        raise wrong(f"it follows specification {version!r:.20}, not {SPEC_VERSION.split('.')[0]}.x")
     entries = content.get("methods") if isinstance(content, dict) else None
     if not isinstance(entries, dict):
         raise wrong("it has no object `methods`")

@@ -19,6 +19,11 @@ _NAMES = ("method", "dataset", "task_set")
 def read_submission(path: str | Path) -> Submission:
     """Read a submission file; its ending (.parquet, .csv, .jsonl) says which kind it is."""
     path = Path(path)
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+        size = path.stat().st_size if exists else 0
+    except OSError as error:
+        raise UnreadableError(f"{path} cannot be opened: {error.strerror}") from None
     readers: dict[str, Callable[[Path], Submission]] = {
         ".parquet": read_parquet,
         ".csv": _read_csv,
@@ -26,13 +31,13 @@ def read_submission(path: str | Path) -> Submission:
         ".ndjson": _read_json_lines,
     }
     reader = readers.get(path.suffix.lower())
-    if path.is_dir():
+    if is_folder:
         raise UnreadableError(
             f"{path} is a folder",
             expected="one submission file",
             fix="name the file; a release's folder goes to --release",
         )
-    if not path.exists():
+    if not exists:
         raise UnreadableError(f"there is no file {path}")
     if reader is None:
         raise UnreadableError(
@@ -40,7 +45,7 @@ def read_submission(path: str | Path) -> Submission:
             expected=f"a file ending in {', '.join(readers)}",
             fix="decompress it, or export it as one of these",
         )
-    if path.stat().st_size == 0:
+    if size == 0:
         raise UnreadableError(f"{path} is empty", fix="write the submission again")
     try:
         submission = reader(path)
@@ -65,10 +70,12 @@ def printable(error: Exception) -> str:
 def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
     source = str(path)
-    file = pq.ParquetFile(path, read_dictionary=list(_NAMES))
-    metadata = (file.schema_arrow.metadata or {}).get(METADATA_KEY)
-    raw = file.read(columns=SUBMISSION.names if counts_only else None)
-    table = _typed(_known_columns(raw, source), source)
+    schema = pq.ParquetFile(path).schema_arrow
+    texts = [f.name for f in schema if f.name in _NAMES and pa.types.is_string(f.type)]
+    file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+    metadata = (schema.metadata or {}).get(METADATA_KEY)
+    wanted = [name for name in schema.names if name in (*SUBMISSION.names, "fingerprint")]
+    table = canonical(file.read(columns=wanted if counts_only else None), source)
     if metadata is None:
         return Submission(table, source=source, package_version="unknown")
     methods, bindings, version = read_metadata(metadata, source)
@@ -98,15 +105,44 @@ def _read_csv(path: Path) -> Submission:
             kind = SUBMISSION_OPTIONAL.field(name).type
             column = columns.parse_lists(column, name, kind, source)
         table = table.set_column(index, name, column)
-    return Submission(_typed(table, source), source=source, package_version="unknown")
+    return Submission(canonical(table, source), source=source, package_version="unknown")
 
 
 def _read_json_lines(path: Path) -> Submission:
     from pyarrow import json
 
     source = str(path)
-    table = _typed(_known_columns(json.read_json(path), source), source)
+    table = json.read_json(path)
+    # texts that look like dates are texts
+    guessed = [n for n in (*_NAMES, "fingerprint") if n in table.column_names]
+    if any(not pa.types.is_string(table.schema.field(name).type) for name in guessed):
+        texts = pa.schema([(name, pa.string()) for name in guessed])
+        table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
+    table = canonical(table, source)
     return Submission(table, source=source, package_version="unknown")
+
+
+def canonical(table: pa.Table, where: str) -> pa.Table:
+    """The table with the columns of a submission, in their order and of their types.
+
+    Raises
+    ------
+    SchemaError, CountError, UnknownTaskError
+        If a column is missing, unknown, doubled or of another type, or holds what it cannot.
+    """
+    return _typed(_known_columns(table, where), where)
+
+
+def is_canonical(table: pa.Table) -> bool:
+    """Whether a table has the types that :func:`canonical` gives."""
+    types = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
+    types |= dict.fromkeys((*_NAMES, "run"), columns.NAMES)
+    names = table.column_names
+    return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
+        table.schema.field(name).type == types[name]
+        and (name not in SUBMISSION.names or not table.column(name).null_count)
+        for name in names
+    )
 
 
 def _known_columns(table: pa.Table, where: str) -> pa.Table:
@@ -158,4 +194,14 @@ def _typed(table: pa.Table, where: str) -> pa.Table:
             typed[name] = columns.list_column(column, name, types[name], where)
         else:
             typed[name] = columns.integer_column(column, name, types[name], where)
-    return pa.table(typed)
+    result = pa.table(typed)
+    try:
+        result.validate(full=True)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the table is damaged: {printable(error)}",
+            where=where,
+            expected="texts in UTF-8, and dictionaries that hold what their rows name",
+            fix="write the file again",
+        ) from None
+    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ class Recorder:
                 where=str(info),
                 expected=f"0..{info.protocol.n_query}",
             )
+        self._check_new(info, range(counts.size))
         for task_id, count in enumerate(counts.tolist()):
             self._keep(info, task_id, (count, None, None))
 
@@ -141,6 +143,7 @@ class Recorder:
     def _record(
         self, info: TaskSetInfo, task_ids: Any, given: NDArray[Any], label: NDArray[Any]
     ) -> list[int]:
+        self._check_new(info, task_ids)
         right = given == label
         by_class = [
             (right & (label == position)).sum(axis=1) for position in range(info.protocol.way)
@@ -160,14 +163,17 @@ class Recorder:
         known = self._infos.setdefault(str(info), info)
         if known != info:
             raise SubmissionError(f"{info} comes from two different releases")
-        answers = self._answers.setdefault(str(info), {})
-        if task_id in answers:
+        self._answers.setdefault(str(info), {})[task_id] = answer
+
+    def _check_new(self, info: TaskSetInfo, task_ids: Iterable[int]) -> None:
+        """Refuse tasks that have been recorded, before any of them is."""
+        answers = self._answers.get(str(info), {})
+        if doubled := [task_id for task_id in task_ids if task_id in answers]:
             raise DoubledTaskError(
-                f"task {task_id} has been recorded already",
+                f"task {listing(doubled)} has been recorded already",
                 where=f"{self._method.name} on {info}",
                 fix="use a Recorder for each method",
             )
-        answers[task_id] = answer
 
 
 def _predictions(given: ArrayLike, label: NDArray[Any], info: TaskSetInfo) -> NDArray[Any]:

@@ -82,7 +82,7 @@ def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> lis
                 whole.astype(np.int32, copy=False),
                 all(bound[i] for i in members),
                 tuple(table.keys[i].run for i in members if table.keys[i].run),
-                np.array([counts[i].sum() for i in members], np.int64),
+                np.array([counts[i].sum() for i in members] if len(members) > 1 else ()),
             )
         )
     return groups

@@ -66,7 +66,7 @@ def test_equal_tasks_are_marked() -> None:
     assert found.halfwidth == 0.0
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95.0, float("nan")])
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95.0, float("nan"), 1e-17, 0.9999999999999999])
 def test_levels_that_are_none(level: float) -> None:
     with pytest.raises(SpecError, match="confidence level"):
         interval(Moments(3, 12, 50, 5), "open", level)

@@ -24,6 +24,8 @@ def test_other_texts_are_no_protocols(text: str) -> None:
 def test_more_classes_than_a_label_can_name() -> None:
     with pytest.raises(SpecError, match="128 ways"):
         Protocol(128, 1, 1)
+    with pytest.raises(SpecError, match="32767 queries"):
+        Protocol(100, 1, 350)
 
 
 def test_task_set_names() -> None:

@@ -148,3 +148,23 @@ def test_features_cover_every_image(tmp_path: Path) -> None:
     np.testing.assert_array_equal(features * 256, np.arange(144).reshape(36, 4))
     assert features.dtype == np.float16
     assert pa.types.is_fixed_size_list(table.schema.field("feature").type)
+
+
+def test_a_reference_bound_by_its_column_stays_bound(tmp_path: Path) -> None:
+    from fslbench_data.scoring import score
+    from fslbench_data.submission.model import Submission
+
+    writer = _writer(tmp_path / "r")
+    name = TaskSetName.parse("open-2w1s1q")
+    writer.add_tasks("one", name, *draw_task_set("one", name, SIZES))
+    tasks = writer.so_far().task_set("one", str(name))
+    recorder = Recorder("reference")
+    recorder.add_counts(tasks, np.zeros(len(tasks), int))
+    table = recorder.submission().table
+    prints = pa.repeat(pa.scalar(tasks.info.fingerprint), len(tasks))
+    writer.add_results(Submission(table.append_column("fingerprint", prints)), {})
+    writer.finish()
+    mine = Recorder("mine")
+    mine.add_counts(tasks, np.ones(len(tasks), int))
+    report = score(mine.submission(), load_release(tmp_path / "r"))
+    assert [c.versus for c in report.comparisons] == ["reference"]

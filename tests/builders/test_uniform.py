@@ -13,7 +13,14 @@ from scipy.stats import chi2, chisquare
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
-from builders.sampling import DrawnTasks, Stream, draw_closed, draw_open, draw_task_set
+from builders.sampling import (
+    DrawnTasks,
+    Stream,
+    draw_closed,
+    draw_open,
+    draw_published,
+    draw_task_set,
+)
 
 SEEDS = 10_000
 THRESHOLD = 1e-3
@@ -124,6 +131,20 @@ def test_classes_too_small_are_never_drawn_and_never_needed() -> None:
         draw_closed(sizes, Protocol(3, 1, 1), dataset="x", seed=0, tasks=50),
     ):
         assert set(drawn.class_ids.reshape(-1).tolist()) == {1, 2, 4}
+
+
+@pytest.mark.parametrize("sizes", [[7.9] * 6, [2**62] * 6, [2**63] * 6, [-1] * 6, [[9] * 6]])
+def test_sizes_that_are_none(sizes: list[int]) -> None:
+    for draw in (draw_open, draw_published):
+        options = {"seed": 0} if draw is draw_open else {}
+        with pytest.raises(SamplingError, match="non-negative integer"):
+            draw(sizes, Protocol(2, 1, 1), dataset="x", **options)  # type: ignore[operator]
+
+
+def test_a_numpy_seed_is_a_seed() -> None:
+    name = TaskSetName.parse("open-2w1s1q")
+    tables = [draw_task_set("x", name, [9] * 4, seed=seed)[0] for seed in (3, np.int64(3))]  # type: ignore[arg-type]
+    assert tables[0] == tables[1]
 
 
 def test_settings_that_no_task_fits() -> None:

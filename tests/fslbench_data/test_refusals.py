@@ -232,6 +232,8 @@ CASES: dict[str, tuple[Edit, type[errors.FSLBenchError], list[str]]] = {
         ["task set of digits", "closed-5w5s5q"],
     ),
     "missing column": (_drop("n_query"), errors.SchemaError, ["misses column 'n_query'"]),
+    "no method": (_drop("method"), errors.SchemaError, ["misses column 'method'"]),
+    "no data set": (_drop("dataset"), errors.SchemaError, ["misses column 'dataset'"]),
     "unknown column": (
         _constant("accuracy", 1.0),
         errors.SchemaError,
@@ -547,3 +549,132 @@ def test_what_is_wrong_with_a_csv_file_is_found_by_its_row(tmp_path: Path) -> No
     path.write_text(f"{head}\na,digits,{SET},0,3,25\n{head}\n")
     with pytest.raises(errors.SchemaError, match="header stands there again"):
         Submission.read(path)
+
+
+# ---- damage, and tables made by hand -------------------------------------------------------------
+
+
+def test_a_parquet_file_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    for table in (
+        pa.table({"a": [1]}),
+        pa.table({"Method": ["a"], "dataset": ["d"]}),
+        pa.table({"method": [["a"]], "dataset": [{"a": 1}]}),
+    ):
+        pq.write_table(table, path)
+        with pytest.raises(errors.SchemaError):
+            Submission.read(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_texts_that_are_not_utf_8(ending: str, good: dict[str, list[Any]], tmp_path: Path) -> None:
+    path = tmp_path / f"x.{ending}"
+    columns = {name: good[name] for name in ("method", "dataset", "task_set", "task_id")}
+    columns |= {name: good[name] for name in ("n_correct", "n_query", "fingerprint")}
+    columns["method"] = ["mQX"] * 31
+    if ending == "parquet":
+        pq.write_table(pa.table(columns), path, compression="none", write_statistics=False)
+    elif ending == "csv":
+        rows = zip(*columns.values(), strict=True)
+        path.write_text("\n".join(",".join(map(str, row)) for row in [tuple(columns), *rows]))
+    else:
+        rows = zip(*columns.values(), strict=True)
+        path.write_text("\n".join(json.dumps(dict(zip(columns, r, strict=True))) for r in rows))
+    assert Submission.read(path).table.num_rows == 31
+    path.write_bytes(path.read_bytes().replace(b"mQX", b"m\xffX"))
+    with pytest.raises((errors.UnreadableError, errors.SchemaError)):
+        Submission.read(path)
+    _refused(path, [])
+
+
+def test_a_dictionary_that_names_a_method_twice(
+    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
+) -> None:
+    names = ("dataset", "task_set", "task_id", "n_correct", "n_query", "fingerprint")
+    one = {name: good[name] for name in names}
+    table = pa.concat_tables([pa.table({"method": [name] * 31, **one}) for name in ("ma", "mb")])
+    path = tmp_path / "x.parquet"
+    pq.write_table(table, path, compression="none", write_statistics=False)
+    assert len(validate(Submission.read(path), embedded).groups) == 2
+    path.write_bytes(path.read_bytes().replace(b"mb", b"ma"))
+    with pytest.raises(errors.FSLBenchError):
+        validate(Submission.read(path), embedded)
+    # and by hand, in memory
+    twice = pa.DictionaryArray.from_arrays(pa.array([0] * 31 + [1] * 31, pa.int32()), ["m", "m"])
+    with pytest.raises(errors.DoubledTaskError):
+        validate(Submission(table.set_column(0, "method", twice)), embedded)
+
+
+def test_tables_made_by_hand_are_checked_like_files(
+    good: dict[str, list[Any]], embedded: Release
+) -> None:
+    table = pa.table({name: values for name, values in good.items() if name != "predictions"})
+    assert validate(Submission(table), embedded).methods == ("mine",)
+    with pytest.raises(errors.UnreadableError, match="no rows"):
+        validate(Submission(table.slice(0, 0)), embedded)
+    hidden = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 31, pa.int32()), pa.array([None], pa.string())
+    )
+    with pytest.raises(errors.SchemaError, match="empty"):
+        validate(Submission(table.set_column(0, "method", hidden)), embedded)
+    with pytest.raises(errors.SchemaError, match="misses"):
+        validate(Submission(table.drop_columns("method")), embedded)
+
+
+def test_methods_named_like_dates_in_json_lines(
+    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
+) -> None:
+    names = ("dataset", "task_set", "task_id", "n_correct", "n_query", "fingerprint")
+    path = tmp_path / "x.jsonl"
+    rows = [{"method": "2024-01-01", **{n: good[n][i] for n in names}} for i in range(31)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert validate(Submission.read(path), embedded).methods == ("2024-01-01",)
+
+
+def test_declared_results_do_not_get_lost(embedded: Release, tmp_path: Path) -> None:
+    recorder = Recorder("mine")
+    for name in (SET, "open-5w10s7q"):
+        tasks = embedded.task_set("digits", name)
+        recorder.add_counts(tasks, np.full(len(tasks), 20))
+    path = tmp_path / "x.parquet"
+    recorder.submission().write(path)
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 31), path)
+    with pytest.raises(errors.MissingTaskError, match="mine on digits/open-5w10s7q"):
+        validate(Submission.read(path), embedded)
+    newer = table.schema.metadata[b"fslbench"].replace(
+        b'"spec_version": "1.0"', b'"spec_version": "2.0"'
+    )
+    pq.write_table(table.replace_schema_metadata({b"fslbench": newer}), path)
+    with pytest.raises(errors.SchemaError, match=r"specification '2\.0'"):
+        Submission.read(path)
+
+
+def test_names_that_no_file_system_has(tmp_path: Path, root: Path) -> None:
+    mine = str(root / "examples/my_results.parquet")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for arguments in (
+        ["score", "x" * 300 + ".parquet"],
+        ["score", mine, "-o", "x" * 300 + ".csv"],
+        ["score", mine, "--release", str(tmp_path / "loop")],
+    ):
+        result = CliRunner().invoke(main, arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "Traceback" not in result.stderr
+
+
+def test_unbound_closed_results_are_said_to_be_so(embedded: Release) -> None:
+    """They stand beside bound open ones, though only these were chosen."""
+    parts = []
+    for name in (SET, "closed-5w5s5q"):
+        tasks = embedded.task_set("digits", name)
+        recorder = Recorder("mine")
+        recorder.add_counts(tasks, np.full(len(tasks), 20))
+        table = recorder.submission().table
+        prints = [tasks.info.fingerprint if name == SET else None] * len(tasks)
+        parts.append(table.append_column("fingerprint", pa.array(prints, pa.string())))
+    both = Submission(pa.concat_tables(parts))
+    report = score(both, embedded, task_sets=SET, allow_unbound=True)
+    assert report.signature.unbound == ("mine on digits/closed-5w5s5q",)
+    assert [str(s) for s in report.signature.sets] == [f"digits/{SET}", "digits/closed-5w5s5q"]
+    assert [str(each.scored) for each in report.sets] == [f"digits/{SET}"]

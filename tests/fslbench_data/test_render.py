@@ -121,7 +121,7 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
     assert "± 0" not in text
     assert "nan" not in text.lower()
     assert "100.00 on every task" in text
-    assert "+25.00, no interval" in text
+    assert "+25.00 on every task" in text
     assert "identical" in text
     said = {(x.method, x.versus): sentence(x) for x in report.comparisons}
     assert said["a", "b"] == (
@@ -157,7 +157,7 @@ def test_one_task_is_a_question(toy: Release) -> None:
     report = score(merge([_counts(toy, "a", [4]), _counts(toy, "b", [3])]), toy)
     text = _table(report)
     assert "100.00, no interval" in text
-    assert "nothing concluded about b" in text
+    assert "nothing concluded, from too few tasks, about b" in text
     (row,) = csv.DictReader(render_csv(report).splitlines()[1:])
     assert (row["T"], row["diff"], row["diff_halfwidth"]) == ("1", "25.0", "")
     assert (row["verdict"], row["verdict_direct"], row["mean_halfwidth"]) == ("?", "?", "")

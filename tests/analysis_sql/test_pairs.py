@@ -1,0 +1,98 @@
+"""All pairs at once: the same as one pair at a time, as scipy, and as SQL."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from analysis_sql.comparison import VERDICTS, PairMoments, Verdict, compare
+from analysis_sql.moments import Moments
+from analysis_sql.pairs import Counts, pair_arrays, pair_at, pair_moments
+
+Array = np.ndarray[Any, Any]
+
+
+def _counts(x: Array, tasks: list[int] | None = None, unit: int = 25) -> Counts:
+    m, t = x.shape
+    answered = np.array([t] * m if tasks is None else tasks)
+    x = np.where(np.arange(t) < answered[:, None], x, 0).astype(np.int32)
+    return Counts(x, answered.astype(np.int64), unit)
+
+
+def _expected(x: Array, y: Array, unit: int) -> PairMoments:
+    return PairMoments(Moments.of(x, unit), Moments.of(y, unit), Moments.of(x - y, unit))
+
+
+def test_by_hand() -> None:
+    # differences 1, 2, 3 of 10
+    counts = _counts(np.array([[5, 7, 9], [4, 5, 6]]), unit=10)
+    moments = pair_moments(counts, 1)
+    assert pair_at(moments, 0, 1) == PairMoments(
+        Moments(3, 21, 155, 10), Moments(3, 15, 77, 10), Moments(3, 6, 14, 10)
+    )
+    arrays = pair_arrays(moments, "open", 0.95)
+    assert arrays.difference.tolist() == [[0.0, 20.0]]
+    assert arrays.halfwidth[0, 1] == pytest.approx(24.8414, abs=1e-4)
+    assert [VERDICTS[code] for code in arrays.verdict[0]] == [
+        Verdict.IDENTICAL,
+        Verdict.INCONCLUSIVE,
+    ]
+
+
+matrices = hnp.arrays(
+    np.int32, st.tuples(st.integers(1, 6), st.integers(1, 12)), elements=st.integers(0, 25)
+)
+
+
+@given(matrices, st.data())
+def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
+    m, t = x.shape
+    tasks = data.draw(st.lists(st.integers(1, t), min_size=m, max_size=m))
+    first = data.draw(st.integers(1, m))
+    kind = data.draw(st.sampled_from(["open", "closed"]))
+    counts = _counts(x, tasks)
+    moments = pair_moments(counts, first)
+    arrays = pair_arrays(moments, kind, 0.9)
+    for i in range(first):
+        for j in range(m):
+            common = min(tasks[i], tasks[j])
+            expected = _expected(x[i, :common], x[j, :common], 25)
+            assert pair_at(moments, i, j) == expected
+            one = compare("d", "s", ("a", "b"), expected, kind=kind, level=0.9)
+            assert VERDICTS[arrays.verdict[i, j]] is one.verdict
+            assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
+            assert arrays.tasks[i, j] == common
+            assert arrays.difference[i, j] == one.difference.mean
+            if one.difference.halfwidth is not None and common > 1:
+                assert arrays.halfwidth[i, j] == one.difference.halfwidth
+
+
+def test_against_scipy_on_many_methods() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.binomial(25, rng.uniform(0.5, 0.7, (20, 1)), (20, 200))
+    arrays = pair_arrays(pair_moments(_counts(x), 20), "open", 0.95)
+    for i in range(20):
+        for j in range(20):
+            if i != j:
+                test = stats.ttest_rel(4.0 * x[i], 4.0 * x[j])
+                low, high = test.confidence_interval(0.95)
+                assert arrays.difference[i, j] == pytest.approx((low + high) / 2, abs=1e-9)
+                assert arrays.halfwidth[i, j] == pytest.approx((high - low) / 2, rel=1e-9)
+                conclusive = VERDICTS[arrays.verdict[i, j]] in (Verdict.BETTER, Verdict.WORSE)
+                assert conclusive == (test.pvalue < 0.05)
+
+
+@pytest.mark.parametrize("largest", [35, 5_000, 2**20])
+def test_products_are_exact_whatever_their_size(largest: int) -> None:
+    # float32, float64 and integer products in turn
+    rng = np.random.default_rng(0)
+    x = rng.integers(largest - 5, largest + 1, (3, 20_000)).astype(np.int32)
+    moments = pair_moments(_counts(x, unit=largest), 3)
+    for i in range(3):
+        for j in range(3):
+            difference = (x[i].astype(object) - x[j].astype(object)) ** 2
+            assert pair_at(moments, i, j).difference.squares == sum(difference)
