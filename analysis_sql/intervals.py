@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isnan
+from functools import lru_cache
+from math import isnan, nan
 from types import MappingProxyType
 from typing import Any
 
@@ -84,11 +85,33 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
     Elementwise where the moments are arrays; see the module's docstring for the formulas, and
     :func:`interval` for the arguments.
     """
-    tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
     tasks = np.asarray(moments.tasks)
-    freedom = np.maximum(tasks - 1, 1)
-    quantile = -(ndtri(tail) if kind == "closed" else stdtrit(freedom, tail))
-    return np.where(tasks < 2, np.nan, quantile * moments.deviation / np.sqrt(tasks))
+    if tasks.size == 1:
+        return _per_deviation(int(tasks.item()), kind, level) * moments.deviation
+    different, which = np.unique(tasks, return_inverse=True)
+    factors = np.array([_per_deviation(int(t), kind, level) for t in different])
+    return factors[which.reshape(tasks.shape)] * moments.deviation
+
+
+@lru_cache(maxsize=10_000)
+def _per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
+    """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
+    if tasks < 2:
+        return nan
+    tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
+    quantile = ndtri(tail) if kind == "closed" else stdtrit(tasks - 1, tail)
+    return float(-quantile / np.sqrt(tasks))
+
+
+def intervals(moments: Moments, kind: IntervalKind, level: float) -> list[Interval]:
+    """Intervals of many methods, whose moments are arrays (M,); as :func:`interval`."""
+    columns = np.broadcast_arrays(
+        moments.tasks, moments.mean, halfwidths(moments, kind, level), moments.constant
+    )
+    return [
+        Interval(kind, level, tasks, mean, None if isnan(halfwidth) else halfwidth, constant)
+        for tasks, mean, halfwidth, constant in zip(*(c.tolist() for c in columns), strict=True)
+    ]
 
 
 def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Moments:
         x = counts.astype(np.int64)
         return cls(x.size, int(x.sum()), int((x * x).sum()), unit)
 
-    @property
+    @cached_property
     def mean(self) -> Any:
         """Mean of x / unit, in percentage points."""
         return np.true_divide(100.0 * self.total, self.tasks * self.unit)
@@ -62,7 +63,7 @@ class Moments:
         """Whether all x are 0."""
         return np.equal(self.squares, 0)
 
-    @property
+    @cached_property
     def _scatter(self) -> Any:
         """T Σx² - (Σx)², exact."""
         return self.tasks * self.squares - self.total * self.total

@@ -19,6 +19,8 @@ from benchmark_spec.protocol import IntervalKind
 
 _EXACT_FLOAT32 = 2**24
 _EXACT_FLOAT64 = 2**53
+_BLOCK = 1 << 15
+"""Pairs that are computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,47 +53,11 @@ class Counts:
         return Moments(self.tasks, total, squares, self.unit)
 
 
-def pair_moments(counts: Counts, first: int) -> PairMoments:
-    """Moments of each of the `first` methods against every method, over their common tasks.
-
-    Returns
-    -------
-    PairMoments
-        Of arrays (first, M), or that broadcast to it.
-    """
-    x, tasks = counts.correct, counts.tasks
-    products = _product(x[:first], x)
-    if (tasks == tasks[0]).all():
-        own = counts.moments()
-        total, squares = np.asarray(own.total), np.asarray(own.squares)
-        common = np.array([[tasks[0]]])
-        row = (total[:first, None], squares[:first, None])
-        column = (total[None, :], squares[None, :])
-    else:
-        answered = (np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32)
-        common = _product(answered[:first], answered)
-        squared = x.astype(np.int64) ** 2
-        row = (_product(x[:first], answered), _product(squared[:first], answered))
-        column = (_product(answered[:first], x), _product(answered[:first], squared))
-    return PairMoments(
-        Moments(common, *row, counts.unit),
-        Moments(common, *column, counts.unit),
-        Moments(common, row[0] - column[0], row[1] + column[1] - 2 * products, counts.unit),
-    )
-
-
-def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:
-    """A B' of integers, exact, by the fastest floating-point product that is."""
-    bound = int(np.abs(a).max(initial=0)) * int(np.abs(b).max(initial=0)) * a.shape[1]
-    if bound >= _EXACT_FLOAT64:
-        return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64).T))
-    kind = np.float32 if bound < _EXACT_FLOAT32 else np.float64
-    return np.asarray(np.matmul(a.astype(kind), b.astype(kind).T).astype(np.int64))
-
-
 @dataclass(frozen=True, eq=False)
 class PairArrays:
     """What is concluded of F methods against M, all pairs at once; arrays (F, M).
+
+    Filled where a pair was asked for; elsewhere perhaps, or NaN and -1.
 
     Attributes
     ----------
@@ -110,34 +76,121 @@ class PairArrays:
     direct: NDArray[np.int8]
 
 
-def pair_arrays(moments: PairMoments, kind: IntervalKind, level: float) -> PairArrays:
-    """Intervals and verdicts of all pairs; the same as :func:`analysis_sql.comparison.compare`."""
-    difference = moments.difference
-    return PairArrays(
-        tasks=np.broadcast_to(np.asarray(difference.tasks), np.shape(difference.total)),
-        difference=difference.mean,
-        halfwidth=halfwidths(difference, kind, level),
-        verdict=paired_verdicts(difference, kind, level),
-        direct=direct_verdicts(
-            moments.method.mean,
-            halfwidths(moments.method, kind, level),
-            moments.versus.mean,
-            halfwidths(moments.versus, kind, level),
-        ),
+def pair_arrays(
+    counts: Counts, asked: NDArray[np.bool_], kind: IntervalKind, level: float
+) -> PairArrays:
+    """Compare the first F methods with every method, over their common tasks.
+
+    The same as :func:`analysis_sql.comparison.compare`, pair by pair.  Rows are done a few at a
+    time, so that what is computed on the way stays in the processor's cache.
+
+    Parameters
+    ----------
+    asked : bool (F, M)
+        Which pairs to compare.
+    """
+    shape = asked.shape
+    product = _Products(counts)
+    tasks = np.zeros(shape, np.int64) if product.lengths_differ else counts.tasks[:1]
+    found = PairArrays(
+        np.broadcast_to(tasks, shape),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, -1, np.int8),
+        np.full(shape, -1, np.int8),
     )
+    step = max(1, _BLOCK // max(len(counts), 1))
+    for start in range(0, shape[0], step):
+        rows = slice(start, min(start + step, shape[0]))
+        wanted = np.flatnonzero(asked[rows].any(axis=0))
+        if not wanted.size:
+            continue
+        here = (rows, slice(int(wanted[0]), int(wanted[-1]) + 1))
+        pair = product.moments(*here)
+        difference = pair.difference
+        widths = halfwidths(difference, kind, level)
+        if product.lengths_differ:
+            tasks[here] = difference.tasks
+        found.difference[here] = difference.mean
+        found.halfwidth[here] = widths
+        found.verdict[here] = paired_verdicts(difference, kind, level, widths)
+        found.direct[here] = direct_verdicts(
+            pair.method.mean,
+            halfwidths(pair.method, kind, level),
+            pair.versus.mean,
+            halfwidths(pair.versus, kind, level),
+        )
+    return found
 
 
-def pair_at(moments: PairMoments, i: int, j: int) -> PairMoments:
-    """The moments of one pair."""
+def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
+    """The moments of one pair of methods, over the tasks that both answered."""
+    common = int(min(counts.tasks[i], counts.tasks[j]))
+    x, y = counts.correct[i, :common], counts.correct[j, :common]
+    return PairMoments(*(Moments.of(values, counts.unit) for values in (x, y, x - y)))
 
-    def at(of: Moments) -> Moments:
-        shape = np.broadcast_shapes(np.shape(of.tasks), np.shape(of.total))
-        row, column = min(i, shape[0] - 1), min(j, shape[1] - 1)
-        return Moments(
-            int(np.broadcast_to(of.tasks, shape)[row, column]),
-            int(np.broadcast_to(of.total, shape)[row, column]),
-            int(np.broadcast_to(of.squares, shape)[row, column]),
-            of.unit,
+
+class _Products:
+    """The sums over common tasks of all pairs, some rows and columns at a time."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        x, tasks = counts.correct, counts.tasks
+        self._x = _Factor(x)
+        self._own = counts.moments()
+        self.lengths_differ = bool((tasks != tasks[0]).any())
+        if self.lengths_differ:
+            self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
+            self._squared = _Factor(x.astype(np.int64) ** 2)
+
+    def moments(self, rows: slice, columns: slice) -> PairMoments:
+        """Moments of the methods `rows` against `columns`, or that broadcast to these."""
+        unit, here = self._counts.unit, (rows, columns)
+        products = self._x.times(self._x, *here)
+        if not self.lengths_differ:
+            common = self._counts.tasks[:1, None]
+            total, squares = np.asarray(self._own.total), np.asarray(self._own.squares)
+            row = (total[rows, None], squares[rows, None])
+            column = (total[None, columns], squares[None, columns])
+        else:
+            common = self._answered.times(self._answered, *here)
+            row = (self._x.times(self._answered, *here), self._squared.times(self._answered, *here))
+            column = (
+                self._answered.times(self._x, *here),
+                self._answered.times(self._squared, *here),
+            )
+        products *= -2
+        products += row[1]
+        products += column[1]
+        return PairMoments(
+            Moments(common, *row, unit),
+            Moments(common, *column, unit),
+            Moments(common, row[0] - column[0], products, unit),
         )
 
-    return PairMoments(at(moments.method), at(moments.versus), at(moments.difference))
+
+class _Factor:
+    """A matrix of integers, ready to be multiplied exactly by the fastest product that is."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+        self._largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+        self._as: dict[Any, NDArray[Any]] = {}
+
+    def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[np.int64]:
+        """Some rows and columns of A B', exact."""
+        bound = self._largest * other._largest * self._values.shape[1]
+        kind = (
+            np.float32
+            if bound < _EXACT_FLOAT32
+            else np.float64
+            if bound < _EXACT_FLOAT64
+            else np.int64
+        )
+        found = np.matmul(self._in(kind)[rows], other._in(kind)[columns].T)
+        return np.asarray(found.astype(np.int64, copy=False))
+
+    def _in(self, kind: Any) -> NDArray[Any]:
+        if kind not in self._as:
+            self._as[kind] = self._values.astype(kind)
+        return self._as[kind]

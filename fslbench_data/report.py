@@ -10,9 +10,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison import Comparison, PairMoments, compare
+from analysis_sql.comparison import Comparison, compare
 from analysis_sql.intervals import Interval
-from analysis_sql.pairs import PairArrays, pair_arrays, pair_at
+from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
 from benchmark_spec.protocol import IntervalKind
 
 
@@ -96,8 +96,8 @@ class SetReport:
         Of the submission's methods, then of the reference methods.
     asked : bool (F, M)
         Which of the F methods of the submission are compared with which of all M.
-    moments
-        Of the F x M pairs.
+    counts
+        Of all M methods.
     closed
         Intervals on the closed set of the same data and protocol, by method.
     """
@@ -107,7 +107,7 @@ class SetReport:
     level: float
     scores: tuple[Score, ...]
     asked: NDArray[np.bool_]
-    moments: PairMoments
+    counts: Counts
     closed: Mapping[str, Interval]
 
     @property
@@ -117,8 +117,8 @@ class SetReport:
 
     @cached_property
     def pairs(self) -> PairArrays:
-        """Intervals and verdicts of all F x M pairs."""
-        return pair_arrays(self.moments, self.kind, self.level)
+        """Intervals and verdicts of the pairs that were asked for, as arrays (F, M)."""
+        return pair_arrays(self.counts, self.asked, self.kind, self.level)
 
     @property
     def comparisons(self) -> Comparisons:
@@ -137,7 +137,7 @@ class SetReport:
             self.scored.dataset,
             self.scored.task_set,
             names,
-            pair_at(self.moments, row, column),
+            pair_at(self.counts, row, column),
             kind=self.kind,
             level=self.level,
             closed=(closed[0], closed[1]) if len(closed) == 2 else None,

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.intervals import check_level, interval
-from analysis_sql.moments import Moments
-from analysis_sql.pairs import pair_moments
+from analysis_sql.intervals import check_level, intervals
+from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.report import Report, Score, ScoredSet, SetReport, Signature
 from fslbench_data.submission.checks import Validated, counts_on, validate
 from fslbench_data.submission.model import Submission, merge
-from fslbench_data.submission.runs import Group
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -140,41 +139,54 @@ def _set_report(
 ) -> SetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts = [answers, *([references] if references else ())]
-    own = answers.on(info.dataset, str(info.name))
-    groups = [group for part in parts for group in part.on(info.dataset, str(info.name))]
-    twin = str(info.name.closed_twin)
+    here = (info.dataset, str(info.name))
+    twin = (info.dataset, str(info.name.closed_twin))
+    own = answers.on(*here)
+    groups = [group for part in parts for group in part.on(*here)]
+    counts = counts_on(groups)
     return SetReport(
         scored=ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint),
         kind=info.name.interval,
         level=level,
-        scores=tuple(
-            _score(group, part, level)
-            for part in parts
-            for group in part.on(info.dataset, str(info.name))
-        ),
+        scores=tuple(_scores(counts, parts, here, info.name.interval, level)),
         asked=_asked([group.method for group in groups], len(own), against),
-        moments=pair_moments(counts_on(groups), len(own)),
+        counts=counts,
         closed={
-            group.method: _score(group, part, level).accuracy
-            for part in parts
-            for group in part.on(info.dataset, twin)
-        },
+            score.method: score.accuracy
+            for score in _scores(
+                counts_on([group for part in parts for group in part.on(*twin)]),
+                parts,
+                twin,
+                "closed",
+                level,
+            )
+        }
+        if any(part.on(*twin) for part in parts)
+        else {},
     )
 
 
-def _score(group: Group, part: Validated, level: float) -> Score:
-    moments = Moments.of(group.counts, group.unit)
-    about = part.submission.methods.get(group.method)
-    return Score(
-        group.info.dataset,
-        str(group.info.name),
-        group.method,
-        part.are_references,
-        interval(moments, group.info.name.interval, level),
-        runs=max(len(group.runs), 1),
-        run_spread=group.run_spread,
-        transductive=about is not None and about.transductive,
-    )
+def _scores(
+    counts: Counts,
+    parts: Sequence[Validated],
+    task_set: tuple[str, str],
+    kind: IntervalKind,
+    level: float,
+) -> Iterator[Score]:
+    """Accuracies on a task set of everything that the parts answer of it, in order."""
+    found = iter(intervals(counts.moments(), kind, level))
+    for part in parts:
+        for group in part.on(*task_set):
+            about = part.submission.methods.get(group.method)
+            yield Score(
+                *task_set,
+                group.method,
+                part.are_references,
+                next(found),
+                runs=max(len(group.runs), 1),
+                run_spread=group.run_spread,
+                transductive=about is not None and about.transductive,
+            )
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,13 @@ class TaskSetInfo:
         """Ways, shots and queries of its tasks."""
         return self.name.protocol
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """``<dataset>/<task set>``."""
         return f"{self.dataset}/{self.name}"
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,21 +60,22 @@ class Validated:
         return tuple(dict.fromkeys(group.method for group in self.groups))
 
     @cached_property
-    def _by_set(self) -> dict[tuple[str, str], list[Group]]:
-        found: dict[tuple[str, str], list[Group]] = {}
+    def _by_set(self) -> dict[str, list[Group]]:
+        found: dict[str, list[Group]] = {}
         for group in self.groups:
-            found.setdefault((group.info.dataset, str(group.info.name)), []).append(group)
+            found.setdefault(group.info.text, []).append(group)
         return found
 
     def on(self, dataset: str, task_set: str) -> list[Group]:
         """What was answered of a task set, a group a method."""
-        return self._by_set.get((dataset, task_set), [])
+        return self._by_set.get(f"{dataset}/{task_set}", [])
 
 
 def counts_on(groups: list[Group]) -> Counts:
     """The counts of some groups on one task set, in a common unit."""
     unit = int(np.lcm.reduce([group.unit for group in groups]))
-    return as_matrix([group.counts * np.int32(unit // group.unit) for group in groups], unit)
+    scaled = (g.counts if g.unit == unit else g.counts * np.int32(unit // g.unit) for g in groups)
+    return as_matrix(list(scaled), unit)
 
 
 def validate(
@@ -124,6 +125,8 @@ def validate(
 
 def _check_declared(submission: Submission, table: Rows) -> None:
     """Every group that the metadata declares must have rows: none may get lost unnoticed."""
+    if not submission.bindings:
+        return
     there = {(key.method, key.info.dataset, str(key.info.name)) for key in table.keys}
     if lost := [key for key in submission.bindings if key not in there]:
         named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
@@ -197,13 +200,13 @@ def _wrong_count(table: Rows, bad: Array) -> CountError:
 
 def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) -> list[bool]:
     """Fingerprints, from the metadata and from the column, against the release's."""
-    bound = []
-    for key in table.keys:
+    bound = [False] * len(table.keys)
+    for index, key in enumerate(table.keys if submission.bindings else ()):
         binding = submission.bindings.get((key.method, key.info.dataset, str(key.info.name)))
         if binding is not None and not fits(binding.fingerprint, key.info):
             where = f"{table.where}, metadata of {key}"
             raise _other_tasks(where, binding.fingerprint, key.info)
-        bound.append(binding is not None)
+        bound[index] = binding is not None
     if "fingerprint" in submission.table.column_names:
         column = submission.table.column("fingerprint").combine_chunks().dictionary_encode()
         valid = column.is_valid().to_numpy(zero_copy_only=False)

@@ -62,11 +62,12 @@ def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> lis
     MissingTaskError
         If the runs of a method do not answer the same tasks.
     """
-    parts: dict[tuple[str, TaskSetInfo], list[int]] = {}
+    parts: dict[tuple[str, str], list[int]] = {}
     for index, key in enumerate(table.keys):
-        parts.setdefault((key.method, key.info), []).append(index)
+        parts.setdefault((key.method, key.info.text), []).append(index)
     groups = []
-    for (method, info), members in parts.items():
+    for (method, _), members in parts.items():
+        info = table.keys[members[0]].info
         lengths = {len(counts[i]) for i in members}
         if len(lengths) > 1:
             raise MissingTaskError(

@@ -11,7 +11,7 @@ from scipy import stats
 
 from analysis_sql.comparison import VERDICTS, PairMoments, Verdict, compare
 from analysis_sql.moments import Moments
-from analysis_sql.pairs import Counts, pair_arrays, pair_at, pair_moments
+from analysis_sql.pairs import Counts, pair_arrays, pair_at
 
 Array = np.ndarray[Any, Any]
 
@@ -30,11 +30,10 @@ def _expected(x: Array, y: Array, unit: int) -> PairMoments:
 def test_by_hand() -> None:
     # differences 1, 2, 3 of 10
     counts = _counts(np.array([[5, 7, 9], [4, 5, 6]]), unit=10)
-    moments = pair_moments(counts, 1)
-    assert pair_at(moments, 0, 1) == PairMoments(
+    assert pair_at(counts, 0, 1) == PairMoments(
         Moments(3, 21, 155, 10), Moments(3, 15, 77, 10), Moments(3, 6, 14, 10)
     )
-    arrays = pair_arrays(moments, "open", 0.95)
+    arrays = pair_arrays(counts, np.ones((1, 2), bool), "open", 0.95)
     assert arrays.difference.tolist() == [[0.0, 20.0]]
     assert arrays.halfwidth[0, 1] == pytest.approx(24.8414, abs=1e-4)
     assert [VERDICTS[code] for code in arrays.verdict[0]] == [
@@ -55,13 +54,12 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
     first = data.draw(st.integers(1, m))
     kind = data.draw(st.sampled_from(["open", "closed"]))
     counts = _counts(x, tasks)
-    moments = pair_moments(counts, first)
-    arrays = pair_arrays(moments, kind, 0.9)
+    arrays = pair_arrays(counts, np.ones((first, m), bool), kind, 0.9)
     for i in range(first):
         for j in range(m):
             common = min(tasks[i], tasks[j])
             expected = _expected(x[i, :common], x[j, :common], 25)
-            assert pair_at(moments, i, j) == expected
+            assert pair_at(counts, i, j) == expected
             one = compare("d", "s", ("a", "b"), expected, kind=kind, level=0.9)
             assert VERDICTS[arrays.verdict[i, j]] is one.verdict
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
@@ -74,7 +72,7 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
 def test_against_scipy_on_many_methods() -> None:
     rng = np.random.default_rng(0)
     x = rng.binomial(25, rng.uniform(0.5, 0.7, (20, 1)), (20, 200))
-    arrays = pair_arrays(pair_moments(_counts(x), 20), "open", 0.95)
+    arrays = pair_arrays(_counts(x), np.ones((20, 20), bool), "open", 0.95)
     for i in range(20):
         for j in range(20):
             if i != j:
@@ -91,8 +89,25 @@ def test_products_are_exact_whatever_their_size(largest: int) -> None:
     # float32, float64 and integer products in turn
     rng = np.random.default_rng(0)
     x = rng.integers(largest - 5, largest + 1, (3, 20_000)).astype(np.int32)
-    moments = pair_moments(_counts(x, unit=largest), 3)
+    counts = _counts(x, unit=largest)
+    arrays = pair_arrays(counts, np.ones((3, 3), bool), "open", 0.95)
     for i in range(3):
         for j in range(3):
             difference = (x[i].astype(object) - x[j].astype(object)) ** 2
-            assert pair_at(moments, i, j).difference.squares == sum(difference)
+            assert pair_at(counts, i, j).difference.squares == sum(difference)
+            one = compare("d", "s", ("a", "b"), pair_at(counts, i, j), kind="open", level=0.95)
+            assert arrays.halfwidth[i, j] == one.difference.halfwidth
+
+
+def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    from analysis_sql import pairs
+
+    x = np.random.default_rng(0).integers(0, 26, (7, 30))
+    asked = np.triu(np.ones((5, 7), bool), 1)
+    whole = pair_arrays(_counts(x), np.ones((5, 7), bool), "open", 0.95)
+    monkeypatch.setattr(pairs, "_BLOCK", 14)
+    parts = pair_arrays(_counts(x), asked, "open", 0.95)
+    for name in ("tasks", "difference", "halfwidth", "verdict", "direct"):
+        np.testing.assert_array_equal(getattr(parts, name)[asked], getattr(whole, name)[asked])
+    assert np.isnan(parts.difference[4, :4]).all()
+    assert (parts.verdict[4, :4] == -1).all()

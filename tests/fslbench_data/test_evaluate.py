@@ -386,31 +386,18 @@ def test_methods_that_cannot_be_loaded(
 # ---- methods of others, unchanged ----------------------------------------------------------------
 
 
-def test_scikit_learns_classifiers(embedded: Release) -> None:
-    linear = pytest.importorskip("sklearn.linear_model", reason="needs scikit-learn")
-    svm = pytest.importorskip("sklearn.svm", reason="needs scikit-learn")
-    for model, least in ((linear.LogisticRegression(), 85), (svm.LinearSVC(), 85)):
-
-        def method(support: Array, query: Array, rng: object, model: Any = model) -> Array:
-            way, shot, dimensions = support.shape
-            model.fit(support.reshape(-1, dimensions), np.repeat(np.arange(way), shot))
-            return np.asarray(model.predict(query))
-
-        found = fb.evaluate(method, embedded, name="sk", task_sets="open-5w5s5q", **ALL)
-        assert fb.score(found, embedded).scores[0].accuracy.mean > least
+@pytest.mark.parametrize("name", ["logistic_regression", "linear_svm"])
+def test_scikit_learns_classifiers(name: str, embedded: Release, root: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    method = load_callable(f"{root}/examples/outside_methods.py:{name}")
+    found = fb.evaluate(method, embedded, task_sets="open-5w5s5q", **ALL)
+    assert found.methods[name].backbone == "pixels"
+    assert 85 < fb.score(found, embedded).scores[0].accuracy.mean < 95
 
 
-def test_easyfsls_prototypical_networks(embedded: Release) -> None:
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
-    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
-    model = methods.PrototypicalNetworks(torch.nn.Identity())
-
-    def method(support: Array, query: Array, rng: object) -> Array:
-        way, shot, dimensions = support.shape
-        images = torch.from_numpy(support.reshape(-1, dimensions))
-        model.process_support_set(images, torch.arange(way).repeat_interleave(shot))
-        return np.asarray(model(torch.from_numpy(query)).argmax(dim=1))
-
+def test_easyfsls_prototypical_networks(embedded: Release, root: Path) -> None:
+    pytest.importorskip("easyfsl", reason="needs easyfsl")
+    method = load_callable(f"{root}/examples/outside_methods.py:PrototypicalNetworks")
     found = fb.evaluate(method, embedded, name="easyfsl", task_sets="open-5w5s5q", **ALL)
 
     def euclidean(support: Array, query: Array, rng: object) -> Array:
@@ -418,3 +405,13 @@ def test_easyfsls_prototypical_networks(embedded: Release) -> None:
 
     ours = fb.evaluate(euclidean, embedded, name="easyfsl", task_sets="open-5w5s5q", **ALL)
     assert content_digest(found.table) == content_digest(ours.table)
+
+
+def test_the_example_of_all_three(embedded: Release, root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("easyfsl", reason="needs easyfsl")
+    path = tmp_path / "x.parquet"
+    script = root / "examples/outside_methods.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    report = fb.score(path, embedded)
+    assert len(report.scores) == 6
+    assert not report.signature.unbound

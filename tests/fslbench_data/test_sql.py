@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -21,8 +22,9 @@ from fslbench_data.submission.model import Submission
 
 
 @pytest.fixture(scope="module")
-def connection(embedded: Release, example: Submission) -> duckdb.DuckDBPyConnection:
-    return connect(embedded, example)
+def connection(embedded: Release, example: Submission) -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect(embedded, example) as opened:
+        yield opened
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, object]]:
