@@ -55,6 +55,7 @@ class PrototypicalNetworks:
         self._model = Networks(torch.nn.Identity())
 
     def __call__(self, support: Array, query: Array, rng: np.random.Generator) -> Array:
+        """Predict the positions of the queries' classes."""
         way, shot, dimensions = support.shape
         images = self._torch.from_numpy(support.reshape(-1, dimensions))
         labels = self._torch.arange(way).repeat_interleave(shot)
