@@ -16,7 +16,7 @@ for package in PACKAGES:
     assert f"{package}/py.typed" in names, package
 for wanted in (
     "benchmark_spec/catalogue/meta_dataset.json",
-    "analysis_sql/queries/pair_moments.sql",
+    "analysis_sql/queries/differences.sql",
     "fslbench_data/embedded/release.json",
     "fslbench_data/embedded/README.md",
 ):

@@ -29,7 +29,7 @@ class Counts:
 
     Attributes
     ----------
-    correct : int32 (M, T)
+    correct : int16 or int32 (M, T)
         Integers x; x / `unit` is the fraction of a task's queries answered rightly.  0 where a
         method did not answer.
     tasks : int64 (M,)
@@ -38,7 +38,7 @@ class Counts:
         The same for all methods.
     """
 
-    correct: NDArray[np.int32]
+    correct: NDArray[Any]
     tasks: NDArray[np.int64]
     unit: int
 
@@ -91,6 +91,8 @@ def pair_arrays(
     """
     shape = asked.shape
     product = _Products(counts)
+    own_mean = product.own.mean
+    own_width = halfwidths(product.own, kind, level)
     tasks = np.zeros(shape, np.int64) if product.lengths_differ else counts.tasks[:1]
     found = PairArrays(
         np.broadcast_to(tasks, shape),
@@ -111,15 +113,15 @@ def pair_arrays(
         widths = halfwidths(difference, kind, level)
         if product.lengths_differ:
             tasks[here] = difference.tasks
+            method = (pair.method.mean, halfwidths(pair.method, kind, level))
+            versus = (pair.versus.mean, halfwidths(pair.versus, kind, level))
+        else:
+            method = (own_mean[rows, None], own_width[rows, None])
+            versus = (own_mean[None, here[1]], own_width[None, here[1]])
         found.difference[here] = difference.mean
         found.halfwidth[here] = widths
         found.verdict[here] = paired_verdicts(difference, kind, level, widths)
-        found.direct[here] = direct_verdicts(
-            pair.method.mean,
-            halfwidths(pair.method, kind, level),
-            pair.versus.mean,
-            halfwidths(pair.versus, kind, level),
-        )
+        found.direct[here] = direct_verdicts(*method, *versus)
     return found
 
 
@@ -137,7 +139,7 @@ class _Products:
         self._counts = counts
         x, tasks = counts.correct, counts.tasks
         self._x = _Factor(x)
-        self._own = counts.moments()
+        self.own = counts.moments()
         self.lengths_differ = bool((tasks != tasks[0]).any())
         if self.lengths_differ:
             self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
@@ -149,7 +151,7 @@ class _Products:
         products = self._x.times(self._x, *here)
         if not self.lengths_differ:
             common = self._counts.tasks[:1, None]
-            total, squares = np.asarray(self._own.total), np.asarray(self._own.squares)
+            total, squares = np.asarray(self.own.total), np.asarray(self.own.squares)
             row = (total[rows, None], squares[rows, None])
             column = (total[None, columns], squares[None, columns])
         else:

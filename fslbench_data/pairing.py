@@ -48,7 +48,7 @@ def compare_two(
         first = renamed(first, f"{names[0]} ({marks[0]})")
         second = renamed(second, f"{names[1]} ({marks[1]})")
     both = merge([first, second], f"{a} and {b}")
-    report = score(
+    return score(
         both,
         release,
         against=_only_method(second),
@@ -57,8 +57,8 @@ def compare_two(
         level=level,
         allow_unbound=allow_unbound,
         references=False,
+        only_compared=True,
     )
-    return replace(report, sets=tuple(each for each in report.sets if each.asked.any()))
 
 
 def find_method(text: str, release: Release) -> Submission:

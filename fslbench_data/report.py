@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from analysis_sql.comparison import Comparison, compare
 from analysis_sql.intervals import Interval
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
-from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.protocol import IntervalKind, TaskSetName
+from fslbench_data.tasks import TaskSetInfo
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class ScoredSet:
 
     def __str__(self) -> str:
         return f"{self.dataset}/{self.task_set}"
+
+
+def scored_set(info: TaskSetInfo) -> ScoredSet:
+    """A task set of a release as a report names it."""
+    return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,18 @@ class SetReport:
     def methods(self) -> tuple[str, ...]:
         """Names in the order of rows and columns."""
         return tuple(score.method for score in self.scores)
+
+    @property
+    def closed_set(self) -> str:
+        """The closed set of the same data and protocol."""
+        twin = TaskSetName.parse(self.scored.task_set).closed_twin
+        return f"{self.scored.dataset}/{twin}"
+
+    @property
+    def has_closed(self) -> bool:
+        """Whether some pair that was asked for has closed results of both methods."""
+        known = np.array([name in self.closed for name in self.methods])
+        return bool((self.asked & known[: len(self.asked), None] & known).any())
 
     @cached_property
     def pairs(self) -> PairArrays:

@@ -16,7 +16,7 @@ from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
-from fslbench_data.report import Report, Score, ScoredSet, SetReport, Signature
+from fslbench_data.report import Report, Score, SetReport, Signature, scored_set
 from fslbench_data.submission.checks import Validated, counts_on, validate
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.tasks import TaskSetInfo
@@ -32,6 +32,7 @@ def score(
     level: float = 0.95,
     allow_unbound: bool = False,
     references: bool = True,
+    only_compared: bool = False,
 ) -> Report:
     """Compare every method of a submission with each other and with the reference methods.
 
@@ -52,6 +53,8 @@ def score(
     references
         Whether the release's reference methods take part; without them, the submission may use
         their names.
+    only_compared
+        Leave out task sets on which nothing is compared.
 
     Returns
     -------
@@ -81,7 +84,9 @@ def score(
             where="--against",
             fix="fslbench info lists the reference methods; leave --against away for accuracies",
         )
-    return Report(_signature(release, answers, infos, level), sets)
+    if only_compared:
+        sets = tuple(each for each in sets if each.asked.any())
+    return Report(_signature(release, answers, sets, level), sets)
 
 
 def _references(release: Release) -> Validated | None:
@@ -145,7 +150,7 @@ def _set_report(
     groups = [group for part in parts for group in part.on(*here)]
     counts = counts_on(groups)
     return SetReport(
-        scored=ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint),
+        scored=scored_set(info),
         kind=info.name.interval,
         level=level,
         scores=tuple(_scores(counts, parts, here, info.name.interval, level)),
@@ -203,22 +208,20 @@ def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[
 
 
 def _signature(
-    release: Release, answers: Validated, infos: Sequence[TaskSetInfo], level: float
+    release: Release, answers: Validated, sets: Sequence[SetReport], level: float
 ) -> Signature:
-    """What the report rests on: the scored sets, and the closed ones beside them."""
-    chosen = {str(info) for info in infos}
-    chosen |= {f"{info.dataset}/{info.name.closed_twin}" for info in infos}
-    used = [g for g in answers.groups if str(g.info) in chosen]
-    used_sets = {str(group.info) for group in used}
+    """What the report rests on: its task sets, and the closed ones that stand beside them."""
+    used = {str(each.scored) for each in sets}
+    used |= {each.closed_set for each in sets if each.has_closed}
     return Signature(
         package_version=__version__,
         release=str(release),
         release_digest=release.manifest.digest,
         level=level,
-        sets=tuple(
-            ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
-            for info in release.task_sets
-            if str(info) in used_sets
+        sets=tuple(scored_set(info) for info in release.task_sets if info.text in used),
+        unbound=tuple(
+            f"{group.method} on {group.info}"
+            for group in answers.groups
+            if not group.bound and group.info.text in used
         ),
-        unbound=tuple(f"{group.method} on {group.info}" for group in used if not group.bound),
     )

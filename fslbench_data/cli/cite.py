@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Print BibTeX of a release, its data and papers.")
 @click.argument("release", required=False, metavar="[R]")
 def cite(release: str | None) -> None:
     """Print BibTeX of a release, its data sets and the papers behind it."""

@@ -16,7 +16,7 @@ from fslbench_data.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="Compare two methods, in CI say.")
 @click.argument("a")
 @click.argument("b")
 @release_option

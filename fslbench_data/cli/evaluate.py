@@ -9,7 +9,7 @@ import click
 from fslbench_data.cli.options import FILE, release_option
 
 
-@click.command()
+@click.command(short_help="Run a method over frozen tasks, resumably.")
 @click.argument("method", metavar="MODULE:CALLABLE")
 @release_option
 @click.option("--features", metavar="B", help="Run on the release's features of this backbone.")

@@ -9,7 +9,7 @@ import click
 from fslbench_data.cli.options import FILE, release_option
 
 
-@click.command("import-accuracies")
+@click.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
 @click.argument("file", type=FILE)
 @click.option(
     "--task-set",

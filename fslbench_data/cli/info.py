@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.grid import Grid
 
 
-@click.command()
+@click.command(short_help="Say what a release holds.")
 @click.argument("release", required=False, metavar="[R]")
 @click.option(
     "--format",

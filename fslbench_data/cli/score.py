@@ -17,7 +17,7 @@ from fslbench_data.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="Compare the methods in FILE with all others.")
 @submission_argument
 @release_option
 @click.option(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.grid import Grid
 
 
-@click.command()
+@click.command(short_help="Ask anything in SQL.")
 @click.argument("query", required=False)
 @click.option(
     "--submission",

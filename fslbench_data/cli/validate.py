@@ -9,7 +9,7 @@ import click
 from fslbench_data.cli.options import release_option, submission_argument, unbound_option
 
 
-@click.command()
+@click.command(short_help="Check that FILE can be scored.")
 @submission_argument
 @release_option
 @unbound_option

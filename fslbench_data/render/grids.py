@@ -38,7 +38,7 @@ def report_notes(report: Report) -> list[str]:
             "rests on your word that it was these."
         )
     if any(each.asked.any() for each in report.sets):
-        closed = any(each.closed for each in report.sets)
+        closed = any(each.has_closed for each in report.sets)
         notes.append(LEGEND + (LEGEND_CLOSED if closed else ""))
     if any(score.transductive for score in report.scores):
         notes.append(TRANSDUCTIVE_NOTE)
@@ -79,7 +79,7 @@ def _comparisons(each: SetReport) -> Grid:
         return f"{name} {TRANSDUCTIVE}" if name in transductive else name
 
     columns = ["method", "accuracy", "versus", "accuracy of versus", "difference", "T"]
-    columns += ["paired", "direct", *(["closed"] if each.closed else [])]
+    columns += ["paired", "direct", *(["closed"] if each.has_closed else [])]
     rows = []
     for c in each.comparisons:
         closed = c.verdict_closed.value if c.verdict_closed is not None else ""
@@ -93,7 +93,7 @@ def _comparisons(each: SetReport) -> Grid:
                 str(c.difference.tasks),
                 c.verdict.value,
                 c.verdict_direct.value,
-                *((closed,) if each.closed else ()),
+                *((closed,) if each.has_closed else ()),
             )
         )
     right = frozenset({"accuracy", "accuracy of versus", "difference", "T"})

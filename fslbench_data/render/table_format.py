@@ -96,8 +96,7 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
     for name in ("method", "accuracy", "versus", *(() if narrow else ("accuracy",)), "difference"):
         _add_column(table, name)
     partial = any(c.difference.tasks != each.scored.n_tasks for c in comparisons)
-    has_closed = any(c.verdict_closed is not None for c in comparisons)
-    last = ("closed",) if has_closed else ()
+    last = ("closed",) if each.has_closed else ()
     for name in (*(("T",) if partial else ()), "paired", "direct", *last):
         table.add_column(name, justify="center", overflow="fold")
     transductive = {score.method for score in each.scores if score.transductive}
@@ -118,7 +117,7 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
             *((str(c.difference.tasks),) if partial else ()),
             Text(c.verdict.value, style=f"bold {_STYLES.get(c.verdict, '')}"),
             c.verdict_direct.value,
-            *((closed.value if closed is not None else "",) if has_closed else ()),
+            *((closed.value if closed is not None else "",) if each.has_closed else ()),
         )
         previous = c
     return table

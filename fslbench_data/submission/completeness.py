@@ -30,7 +30,7 @@ def declared_tasks(submission: Submission, table: Rows) -> list[int]:
 
 
 def dense_counts(table: Rows, tasks: Sequence[int]) -> list[Array]:
-    """Counts of each group, int32 (tasks,), by task; each group's tasks exactly once.
+    """Counts of each group, int16 (tasks,), by task; each group's tasks exactly once.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def dense_counts(table: Rows, tasks: Sequence[int]) -> list[Array]:
         raise _incomplete(table, tasks, int(np.flatnonzero(table.sizes != expected)[0]))
     ends = np.cumsum(expected)
     offset = ends - expected
-    flat = np.full(int(ends[-1]), -1, np.int32)
+    flat = np.full(int(ends[-1]), -1, np.int16)
     for block, group in table.blocks():
         task_id = table.task_id[block]
         beyond = np.flatnonzero(task_id >= expected[group])
@@ -60,7 +60,7 @@ def as_matrix(parts: Sequence[Array], unit: int) -> Counts:
     tasks = np.array([len(part) for part in parts], np.int64)
     if (tasks == tasks.max()).all():
         return Counts(np.stack(parts), tasks, unit)
-    correct = np.zeros((len(parts), int(tasks.max())), np.int32)
+    correct = np.zeros((len(parts), int(tasks.max())), np.result_type(*parts))
     for row, part in zip(correct, parts, strict=True):
         row[: len(part)] = part
     return Counts(correct, tasks, unit)

@@ -18,7 +18,7 @@ class Group:
 
     Attributes
     ----------
-    counts : int32 (tasks,)
+    counts : int16 (tasks,), or int32 where there are several runs
         Correct queries of each task, summed over runs.
     bound
         Whether the answers say, by fingerprint, that they were made on these tasks.
@@ -75,12 +75,14 @@ def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> lis
                 where=f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}",
                 expected="the same tasks in every run",
             )
-        whole = counts[members[0]] if len(members) == 1 else np.sum([counts[i] for i in members], 0)
+        whole = counts[members[0]]
+        if len(members) > 1:
+            whole = np.asarray(np.sum([counts[i] for i in members], axis=0, dtype=np.int32))
         groups.append(
             Group(
                 method,
                 info,
-                whole.astype(np.int32, copy=False),
+                whole,
                 all(bound[i] for i in members),
                 tuple(table.keys[i].run for i in members if table.keys[i].run),
                 np.array([counts[i].sum() for i in members] if len(members) > 1 else ()),

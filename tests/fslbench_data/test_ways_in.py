@@ -196,13 +196,17 @@ def files(embedded: Release, tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
-def test_compare_fails_if_worse(files: tuple[Path, Path]) -> None:
+def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
     old, new = files
+    root_example = root / "examples/my_results.parquet"
     result = _run("compare", new, old, "--fail-if-worse")
     assert result.exit_code == 1
     assert "mine (new) is worse on digits/open-5w5s5q" in result.stderr
     assert "mine (old)" in result.stdout
     assert "pixels/NCC" not in result.stdout
+    one = _run("compare", new, root_example, "--task-set", "open-5w5s5q").stdout
+    assert "closed" not in one
+    assert one.count("#") == 2  # the release and one task set
     assert _run("compare", old, new, "--fail-if-worse").exit_code == 0
     assert _run("compare", new, old).exit_code == 0
     only = _run("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
