@@ -83,6 +83,11 @@ def run_query(
         kinds = [statement.type.name for statement in duckdb.extract_statements(sql)]
     except duckdb.Error as error:
         raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
+    if kinds == ["MULTI"]:
+        raise QueryError(
+            "a PIVOT that finds its columns itself takes two statements",
+            fix="name them: PIVOT ... ON method IN ('a', 'b') USING ...",
+        )
     if kinds not in (["SELECT"], ["EXPLAIN"]):
         raise QueryError(
             f"the query has {len(kinds)} statements: {listing(kinds)}"
@@ -119,4 +124,5 @@ def run_query(
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]
+    """The error and DuckDB's hint, without the excerpt of the query below them."""
+    return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())

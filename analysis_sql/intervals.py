@@ -86,8 +86,8 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
     :func:`interval` for the arguments.
     """
     tasks = np.asarray(moments.tasks)
-    if tasks.size == 1:
-        return _per_deviation(int(tasks.item()), kind, level) * moments.deviation
+    if (tasks == tasks.flat[0]).all():
+        return _per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation
     different, which = np.unique(tasks, return_inverse=True)
     factors = np.array([_per_deviation(int(t), kind, level) for t in different])
     return factors[which.reshape(tasks.shape)] * moments.deviation

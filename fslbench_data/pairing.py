@@ -61,6 +61,13 @@ def compare_two(
     )
 
 
+def answered(text: str, release: Release) -> list[str]:
+    """Task sets that one of the two answers, as ``dataset/task_set``."""
+    table = find_method(text, release).table.select(["dataset", "task_set"])
+    pairs = table.group_by(["dataset", "task_set"]).aggregate([]).to_pylist()
+    return [f"{row['dataset']}/{row['task_set']}" for row in pairs]
+
+
 def find_method(text: str, release: Release) -> Submission:
     """The results of one method: of a file, or of the release."""
     if text in release.methods:

@@ -226,6 +226,9 @@ class Report:
         """The comparisons of all task sets."""
         return Comparisons(self.sets)
 
+    def __repr__(self) -> str:
+        return f"<Report: {len(self.comparisons)} comparisons on {len(self.sets)} task sets>"
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Report)

@@ -81,8 +81,7 @@ def score(
         raise SubmissionError(
             f"there is nothing to compare: {listing(against)} has no results on "
             f"{listing(infos, 4)}, or is the only method there",
-            where="--against",
-            fix="fslbench info lists the reference methods; leave --against away for accuracies",
+            fix="choose methods that answered the same task sets",
         )
     if only_compared:
         sets = tuple(each for each in sets if each.asked.any())

@@ -8,10 +8,12 @@ import click
 
 from fslbench_data.cli.options import (
     check_output,
+    dataset_option,
     level_option,
     output_option,
     release_option,
     report_format_option,
+    task_set_option,
     unbound_option,
 )
 
@@ -20,8 +22,8 @@ from fslbench_data.cli.options import (
 @click.argument("a")
 @click.argument("b")
 @release_option
-@click.option("--dataset", "datasets", multiple=True, metavar="D", help="Only this data set.")
-@click.option("--task-set", "task_sets", multiple=True, metavar="S", help="Only this task set.")
+@dataset_option
+@task_set_option
 @level_option
 @unbound_option
 @click.option(
@@ -45,24 +47,32 @@ def compare(
 
     A and B are submission files of one method each, FILE::METHOD for one of several, or names of
     reference methods. Exit code 0; 1 with --fail-if-worse if the paired verdict is "worse" on any
-    task set; 2 if something is wrong with the input.
+    task set (closed ones count only where there are no others, since they say nothing of new
+    images); 2 if something is wrong with the input.
     """
     from fslbench_data.cli.report_output import write_report
-    from fslbench_data.pairing import compare_two
+    from fslbench_data.pairing import answered, compare_two
     from fslbench_data.release import load_release
 
     check_output(path, Path(a), Path(b))
+    opened = load_release(release)
     report = compare_two(
         a,
         b,
-        load_release(release),
+        opened,
         datasets=datasets,
         task_sets=task_sets,
         level=level,
         allow_unbound=unbound,
     )
     write_report(report, form, path)
-    worse = [f"{c.dataset}/{c.task_set}" for c in report.comparisons if c.verdict == "-"]
+    left_out = sorted(set(answered(a, opened)) ^ set(answered(b, opened)))
+    if left_out:
+        click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)
+    # closed sets say nothing of new images: they count only if there is nothing else
+    judged = [c for c in report.comparisons if c.difference.kind != "closed"]
+    judged = judged or list(report.comparisons)
+    worse = [f"{c.dataset}/{c.task_set}" for c in judged if c.verdict == "-"]
     if fail_if_worse and worse:
         click.echo(f"{report.comparisons[0].method} is worse on {', '.join(worse)}", err=True)
         raise SystemExit(1)

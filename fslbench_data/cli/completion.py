@@ -9,12 +9,12 @@ import click
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    r"""Print the completion script of a shell.
+    """Print the completion script of a shell.
 
     \b
     bash: eval "$(fslbench completion bash)" in ~/.bashrc; zsh alike in ~/.zshrc
     fish: fslbench completion fish > ~/.config/fish/completions/fslbench.fish
-    """
+    """  # noqa: D301
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import FILE, release_option
+from fslbench_data.cli.options import FILE, dataset_option, release_option, task_set_option
 
 
 @click.command(short_help="Run a method over frozen tasks, resumably.")
@@ -15,8 +15,8 @@ from fslbench_data.cli.options import FILE, release_option
 @click.option("--features", metavar="B", help="Run on the release's features of this backbone.")
 @click.option("--images", metavar="DIR", type=FILE, help="Run on the images in this folder.")
 @click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
-@click.option("--dataset", "datasets", multiple=True, metavar="D", help="Only this data set.")
-@click.option("--task-set", "task_sets", multiple=True, metavar="S", help="Only this task set.")
+@dataset_option
+@task_set_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the method's generator.")
 @click.option("--batch", type=int, metavar="B", help="Call the method with B tasks at once.")
 @click.option("--max-tasks", type=int, metavar="N", help="Only the first N tasks of each set.")
@@ -43,20 +43,32 @@ def evaluate(
     """Run a method over frozen tasks and write its submission.
 
     MODULE is a module or a .py file, CALLABLE a function method(support, query, rng) that
-    returns predictions, or a class of such objects.  Every answered task is kept beside the
-    output, in a file ending in .partial: run the same command again to resume.
+    returns predictions, or a class of such objects.  Until the output is written every answered
+    task is kept beside it, in a file ending in .partial: a stopped run resumes with the same
+    command.
     """
     from benchmark_spec.errors import OutputError
     from fslbench_data.evaluation.loader import load_callable
+    from fslbench_data.evaluation.loop import callable_name
     from fslbench_data.evaluation.loop import evaluate as run
     from fslbench_data.release import load_release
+    from fslbench_data.submission.checks import check_not_taken
 
     if path.suffix.lower() != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
+    if path.exists():
+        raise OutputError(
+            f"{path} exists already",
+            expected="a new file: a finished run is never written over",
+            fix="name another file, or remove that one",
+        )
+    found, opened = load_callable(method), load_release(release)
+    name = name or callable_name(found)
+    check_not_taken(name, opened)
     journal = path.with_name(path.name + ".partial")
     submission = run(
-        load_callable(method),
-        load_release(release),
+        found,
+        opened,
         name=name,
         datasets=datasets,
         task_sets=task_sets,
@@ -69,6 +81,10 @@ def evaluate(
         description=description,
         journal=journal,
         show_progress=True,
+        on_stop=lambda answered: click.echo(
+            f"stopped: {answered} answered tasks are in {journal}; the same command resumes",
+            err=True,
+        ),
     )
     submission.write(path)
     journal.unlink(missing_ok=True)

@@ -41,6 +41,7 @@ def import_accuracies(
     from benchmark_spec.errors import SpecError
     from fslbench_data.release import load_release
     from fslbench_data.submission.accuracies import from_accuracies, read_accuracies
+    from fslbench_data.submission.checks import check_not_taken
 
     opened = load_release(release)
     if dataset is None:
@@ -51,6 +52,7 @@ def import_accuracies(
                 expected="DATASET/TASK_SET, such as cub/published-5w5s5q, or --dataset besides",
             )
     info = opened.task_set_info(dataset, task_set)
+    check_not_taken(method, opened)
     values = read_accuracies(file)
     submission = from_accuracies(values, info, method, percent=percent, where=str(file))
     submission.write(path)

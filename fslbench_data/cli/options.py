@@ -27,6 +27,18 @@ unbound_option: Callable[[Command], Command] = click.option(
 )
 
 
+dataset_option: Callable[[Command], Command] = click.option(
+    "--dataset", "datasets", multiple=True, metavar="D", help="Only this data set; may be repeated."
+)
+
+task_set_option: Callable[[Command], Command] = click.option(
+    "--task-set",
+    "task_sets",
+    multiple=True,
+    metavar="S",
+    help="Only this task set; may be repeated.",
+)
+
 level_option: Callable[[Command], Command] = click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
 )

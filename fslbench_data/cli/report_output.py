@@ -26,7 +26,8 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         from fslbench_data.render.grids import report_grids, report_notes
 
         write = markdown if form == "markdown" else latex
-        output(write(report_grids(report), str(report.signature), report_notes(report)), path)
+        legend = [note for note in report_notes(report) if note.startswith("+")]
+        output(write(report_grids(report), str(report.signature), legend), path)
     else:
         from fslbench_data.render.screen import page, screen
         from fslbench_data.render.table_format import print_table

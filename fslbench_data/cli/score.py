@@ -8,11 +8,13 @@ import click
 
 from fslbench_data.cli.options import (
     check_output,
+    dataset_option,
     level_option,
     output_option,
     release_option,
     report_format_option,
     submission_argument,
+    task_set_option,
     unbound_option,
 )
 
@@ -26,8 +28,8 @@ from fslbench_data.cli.options import (
     metavar="M",
     help="Compare only with this method, of FILE or of the release; may be repeated.",
 )
-@click.option("--dataset", "datasets", multiple=True, metavar="D", help="Only this data set.")
-@click.option("--task-set", "task_sets", multiple=True, metavar="S", help="Only this task set.")
+@dataset_option
+@task_set_option
 @level_option
 @unbound_option
 @report_format_option

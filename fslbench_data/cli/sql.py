@@ -50,14 +50,14 @@ def sql(
     form: str | None,
     path: Path | None,
 ) -> None:
-    r"""Ask anything in SQL: QUERY is one SELECT over tasks, classes and results.
+    """Ask anything in SQL: QUERY is one SELECT over tasks, classes and results.
 
     \b
     fslbench sql "SELECT method, mean FROM accuracies WHERE task_set = 'open-5w5s5q'"
 
     Views hold the release and the submissions given; --list shows them. DuckDB answers, closed
     to files, network and extensions.
-    """
+    """  # noqa: D301
     from analysis_sql.engine import query_text, run_query
     from fslbench_data.release import load_release
     from fslbench_data.sql import connect, described

@@ -50,6 +50,7 @@ def evaluate(
     description: str = "",
     journal: str | Path | None = None,
     show_progress: bool = False,
+    on_stop: Callable[[int], None] = lambda _: None,
 ) -> Submission:
     """Run a method over the tasks of a release.
 
@@ -81,6 +82,10 @@ def evaluate(
     journal
         File that keeps every answered task, so that a stopped run resumes where it was.  It is
         left in place; remove it when the submission has been written.
+    show_progress
+        Show a progress bar on standard error, where that is a terminal.
+    on_stop
+        Is told how many tasks are answered if the run is interrupted.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def evaluate(
         raise SpecError("a method is run on features or on images", expected="one of the two")
     if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
         raise SpecError("a batch, and a number of tasks, is at least 1")
-    label = name or str(getattr(method, "__name__", type(method).__name__))
+    label = name or callable_name(method)
     recorder = Recorder(
         label,
         description=description,
@@ -124,10 +129,19 @@ def evaluate(
         for info, count in zip(infos, counts, strict=True):
             inputs = _inputs(release, info.dataset, features, images)
             tasks = release.task_set(info.dataset, str(info.name))
-            _run_set(method, inputs, tasks, count, _Settings(seed, batch), kept, progress)
+            try:
+                _run_set(method, inputs, tasks, count, _Settings(seed, batch), kept, progress)
+            except KeyboardInterrupt:
+                on_stop(len(kept.answers))
+                raise
             predictions = [kept.answers[str(info), task_id] for task_id in range(count)]
             recorder.add_task_set(tasks, predictions)
     return recorder.submission()
+
+
+def callable_name(method: MethodCallable) -> str:
+    """What a callable is called, or its class."""
+    return str(getattr(method, "__name__", type(method).__name__))
 
 
 def _run_set(

@@ -50,13 +50,15 @@ def markdown(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -
 def latex(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> str:
     r"""Grids as LaTeX tables that need ``\usepackage{booktabs}``; the signature is a comment."""
     parts = [f"% {signature}"] if signature else []
+    parts.append(r"% needs \usepackage{booktabs}")
     for grid in grids:
         align = "".join("r" if name in grid.right else "l" for name in grid.columns)
         caption = " ".join(filter(None, [_sentence(grid.title), *grid.notes]))
+        label = re.sub(r"[^a-z0-9]+", "-", grid.title.partition(":")[0].lower()).strip("-")
         lines = [
             r"\begin{table}",
-            r"\centering",
-            *([rf"\caption{{{_tex(caption)}}}"] if caption else []),
+            r"\centering\footnotesize",
+            *([rf"\caption{{{_tex(caption)}}}\label{{tab:{label}}}"] if caption else []),
             rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",
             " & ".join(_tex(name) for name in grid.columns) + r" \\",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,29 +16,33 @@ from fslbench_data.render.wording import (
     difference_text,
     plus_minus,
 )
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report, Score, SetReport
 
 LEGEND = (
     "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
     "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
     "direct: the two methods' own intervals do not overlap."
 )
+UNBOUND_NOTE = (
+    "unbound: these results do not say which tasks they were made on; everything here rests on "
+    "the word of whoever made them."
+)
 LEGEND_CLOSED = " closed: the same on tasks that reuse images, the field's habit."
 
 
 def report_grids(report: Report) -> list[Grid]:
     """One grid a task set: its comparisons, or its accuracies where nothing is compared."""
-    return [_comparisons(each) if each.asked.any() else _scores(each) for each in report.sets]
+    grids = [_comparisons(each) if each.asked.any() else _scores(each) for each in report.sets]
+    if not report.signature.unbound:
+        return grids
+    return [replace(grid, notes=(*grid.notes, UNBOUND_NOTE)) for grid in grids]
 
 
 def report_notes(report: Report) -> list[str]:
     """What the columns mean, and the marks."""
     notes = []
     if report.signature.unbound:
-        notes.append(
-            "unbound: these results do not say which tasks they were made on; everything here "
-            "rests on your word that it was these."
-        )
+        notes.append(UNBOUND_NOTE)
     if any(each.asked.any() for each in report.sets):
         closed = any(each.has_closed for each in report.sets)
         notes.append(LEGEND + (LEGEND_CLOSED if closed else ""))
@@ -78,7 +84,7 @@ def _comparisons(each: SetReport) -> Grid:
     def marked(name: str) -> str:
         return f"{name} {TRANSDUCTIVE}" if name in transductive else name
 
-    columns = ["method", "accuracy", "versus", "accuracy of versus", "difference", "T"]
+    columns = ["method", "accuracy", "versus", "difference", "T"]
     columns += ["paired", "direct", *(["closed"] if each.has_closed else [])]
     rows = []
     for c in each.comparisons:
@@ -88,7 +94,6 @@ def _comparisons(each: SetReport) -> Grid:
                 marked(c.method),
                 plus_minus(c.mean),
                 marked(c.versus),
-                plus_minus(c.versus_mean),
                 difference_text(c),
                 str(c.difference.tasks),
                 c.verdict.value,
@@ -96,8 +101,8 @@ def _comparisons(each: SetReport) -> Grid:
                 *((closed,) if each.has_closed else ()),
             )
         )
-    right = frozenset({"accuracy", "accuracy of versus", "difference", "T"})
-    return Grid(_title(each), tuple(columns), right, tuple(rows))
+    right = frozenset({"accuracy", "difference", "T"})
+    return Grid(_title(each), tuple(columns), right, tuple(rows), _marks(each))
 
 
 def _scores(each: SetReport) -> Grid:
@@ -110,4 +115,20 @@ def _scores(each: SetReport) -> Grid:
         for s in each.scores
     )
     columns = ("method", "accuracy", "T")
-    return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows)
+    return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows, _marks(each))
+
+
+def runs_text(scores: Sequence[Score]) -> str:
+    """One line on the methods that were run several times; empty if there are none."""
+    return "; ".join(
+        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}"
+        for s in scores
+        if s.run_spread is not None
+    )
+
+
+def _marks(each: SetReport) -> tuple[str, ...]:
+    """What a reader of this one table must know: runs, and the mark of transductive methods."""
+    runs = runs_text(each.scores)
+    marked = any(score.transductive for score in each.scores)
+    return (*((f"{runs}.",) if runs else ()), *((TRANSDUCTIVE_NOTE,) if marked else ()))

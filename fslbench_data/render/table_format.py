@@ -10,7 +10,7 @@ from rich.text import Text
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
-from fslbench_data.render.grids import report_notes
+from fslbench_data.render.grids import report_notes, runs_text
 from fslbench_data.render.wording import (
     TRANSDUCTIVE,
     difference_text,
@@ -72,22 +72,13 @@ def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
                 style="yellow",
             )
         )
-    parts.extend(_runs(each.scores[:limit]))
+    if runs := runs_text(each.scores[:limit]):
+        parts.append(Text(runs))
     rows = [row for row in range(len(each.asked)) if each.asked[row].any()]
     parts.extend(Text(summary(each.methods[row], each.comparisons_of(row))) for row in rows[:3])
     if len(rows) > 3:
         parts.append(Text(f"… and a sentence each on {len(rows) - 3} more", style="yellow"))
     return Group(*parts)
-
-
-def _runs(scores: Sequence[Score]) -> list[Text]:
-    """One line on the methods that were run several times."""
-    said = [
-        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}"
-        for s in scores
-        if s.run_spread is not None
-    ]
-    return [Text("; ".join(said))] if said else []
 
 
 def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, narrow: bool) -> Table:

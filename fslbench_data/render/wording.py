@@ -19,6 +19,12 @@ _CLAIM = {
     Verdict.INCONCLUSIVE: "no difference",
     Verdict.NOT_ESTIMABLE: "nothing",
 }
+_LINK = {
+    Verdict.BETTER: "than",
+    Verdict.WORSE: "than",
+    Verdict.INCONCLUSIVE: "from",
+    Verdict.NOT_ESTIMABLE: "about",
+}
 
 
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:
@@ -93,7 +99,7 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
         if name.startswith("Closed") and comparisons[0].difference.kind == "closed":
             continue  # they are the separate ones
         wrong = [
-            f"{_CLAIM[usual]} {'than' if usual in '+-' else 'from'} {c.versus}"
+            f"{_CLAIM[usual]} {_LINK[usual]} {c.versus}"
             for c, usual in verdicts
             if usual is not None and _differs(usual, c.verdict)
         ]

@@ -40,8 +40,14 @@ def counts_of(
             where=where,
             expected=f"({info.n_tasks},), one for each task of {info}",
         )
+    if (bad := np.flatnonzero(~np.isfinite(accuracies))).size:
+        raise AccuracyError(
+            f"{bad.size} accuracies are NaN or infinite",
+            where=f"{where}, tasks {listing(bad.tolist())}",
+            fix="run these tasks again",
+        )
     n_query = info.protocol.n_query
-    counts = np.where(np.isfinite(accuracies), accuracies, -scale) * n_query / scale
+    counts = accuracies.astype(np.float64) * n_query / scale
     whole = np.rint(counts)
     fits = np.abs(counts - whole) * 100.0 / n_query <= TOLERANCE
     bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= n_query)))

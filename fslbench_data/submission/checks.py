@@ -138,6 +138,16 @@ def _check_declared(submission: Submission, table: Rows) -> None:
         )
 
 
+def check_not_taken(method: str, release: Release) -> None:
+    """Refuse the name of a reference method."""
+    if method in release.methods:
+        raise MethodNameError(
+            f"a reference method of the release is already called {method!r}",
+            expected=f"a name other than {listing(release.methods)}",
+            fix="give the method another name",
+        )
+
+
 def _check_methods(table: Rows, taken: Collection[str]) -> None:
     for key, row in zip(table.keys, table.first, strict=True):
         check_method_name(key.method, f"{table.where}, from {rows([row])}")

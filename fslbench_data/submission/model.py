@@ -51,7 +51,7 @@ class Binding:
     tasks: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Submission:
     """Per-task results of one or several methods on one or several task sets.
 
@@ -75,6 +75,9 @@ class Submission:
     bindings: Mapping[GroupKey, Binding] = field(default_factory=dict)
     source: str = "the submission"
     package_version: str = __version__
+
+    def __repr__(self) -> str:
+        return f"<Submission of {self.table.num_rows} rows from {self.source}>"
 
     @classmethod
     def read(cls, path: str | Path) -> Submission:

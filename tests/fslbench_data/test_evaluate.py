@@ -154,6 +154,32 @@ def test_a_journal_of_another_run_is_not_resumed(embedded: Release, tmp_path: Pa
         fb.evaluate(ncc, embedded, **options)
 
 
+def test_a_journal_without_answers_never_blocks(embedded: Release, tmp_path: Path) -> None:
+    def broken(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        raise ValueError("at once")
+
+    journal = tmp_path / "x.partial"
+    options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "x", **ALL}
+    with pytest.raises(MethodFailedError):
+        fb.evaluate(broken, embedded, batch=4, **options)
+    assert fb.evaluate(ncc, embedded, seed=3, **options).table.num_rows == 31
+
+
+def test_an_interrupted_run_says_what_it_keeps(embedded: Release, tmp_path: Path) -> None:
+    told: list[int] = []
+    calls = []
+
+    def stopped(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return ncc(support, query, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        fb.evaluate(stopped, embedded, task_sets="open-5w5s5q", on_stop=told.append, **ALL)
+    assert told == [5]
+
+
 @pytest.mark.parametrize("damage", ["cut", "garbage", "head"])
 def test_a_damaged_journal_loses_only_what_is_damaged(
     damage: str, embedded: Release, tmp_path: Path
@@ -345,6 +371,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "some_methods.py").write_text(METHODS)
     monkeypatch.chdir(tmp_path)
     for method in ("some_methods.py:Centroid", "some_methods:Centroid"):
+        Path("x.parquet").unlink(missing_ok=True)
         result = CliRunner().invoke(
             main,
             ["evaluate", method, "--features", "pixels", "--name", "mine", "-o", "x.parquet",
@@ -352,6 +379,12 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         assert result.stdout == ""
+    again = ["evaluate", method, "--features", "pixels", "-o", "x.parquet"]
+    refused = CliRunner().invoke(main, again)
+    assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
+    taken = [*again[:-1], "y.parquet", "--name", "pixels/NCC"]
+    refused = CliRunner().invoke(main, taken)
+    assert (refused.exit_code, "already called 'pixels/NCC'" in refused.stderr) == (2, True)
     scored = CliRunner().invoke(main, ["score", "x.parquet"])
     assert scored.exit_code == 0
     assert "mine" in scored.stdout

@@ -213,6 +213,19 @@ def test_output(tmp_path: Path) -> None:
     assert result.exit_code == 2
 
 
+def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(QueryError, match='Did you mean "accuracies"'):
+        run_query(connection, "SELECT * FROM accuracy")
+    with pytest.raises(QueryError, match="name them: PIVOT"):
+        run_query(connection, "PIVOT accuracies ON method USING first(mean)")
+    named = (
+        "PIVOT accuracies ON method IN ('pixels/NCC', 'pixels/LR') USING first(mean) "
+        "GROUP BY task_set ORDER BY task_set"
+    )
+    assert run_query(connection, named).num_rows == 6
+    assert "\\b" not in CliRunner().invoke(main, ["sql", "--help"]).stdout
+
+
 def test_a_submission_takes_part(root: Path) -> None:
     query = "SELECT DISTINCT method FROM results WHERE NOT is_reference"
     path = str(root / "examples/my_results.parquet")

@@ -139,7 +139,9 @@ def test_counts_are_summed_over_runs(embedded: Release, tmp_path: Path) -> None:
     assert score.accuracy.halfwidth == pytest.approx(width, rel=1e-6)
     means = [100 * np.mean(runs[r]) / 35 for r in runs]
     assert (score.runs, score.run_spread) == (3, pytest.approx(np.std(means, ddof=1)))
-    assert "mine: 3 runs, standard deviation between them" in _run("score", path).stdout
+    for form in ("table", "markdown", "latex"):
+        text = _run("score", path, "--format", form).stdout
+        assert "mine: 3 runs, standard deviation between them" in text
     content = json.loads(_run("score", path, "--format", "json").stdout)
     assert content["scores"][0]["runs"] == 3
 
@@ -208,6 +210,10 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
     assert "closed" not in one
     assert one.count("#") == 2  # the release and one task set
     assert _run("compare", old, new, "--fail-if-worse").exit_code == 0
+    assert (
+        "answered by one of the two only: digits/closed"
+        in _run("compare", new, root_example).stderr
+    )
     assert _run("compare", new, old).exit_code == 0
     only = _run("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
     assert only.exit_code == 0
