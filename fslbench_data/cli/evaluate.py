@@ -64,7 +64,7 @@ def evaluate(
         )
     found, opened = load_callable(method), load_release(release)
     name = name or callable_name(found)
-    check_not_taken(name, opened)
+    check_not_taken(name, opened.methods)
     journal = path.with_name(path.name + ".partial")
     submission = run(
         found,

@@ -52,7 +52,7 @@ def import_accuracies(
                 expected="DATASET/TASK_SET, such as cub/published-5w5s5q, or --dataset besides",
             )
     info = opened.task_set_info(dataset, task_set)
-    check_not_taken(method, opened)
+    check_not_taken(method, opened.methods)
     values = read_accuracies(file)
     submission = from_accuracies(values, info, method, percent=percent, where=str(file))
     submission.write(path)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -79,3 +82,16 @@ def output(text: str, path: Path | None) -> None:
 
     write_whole(path, text)
     click.echo(f"wrote {path}", err=True)
+
+
+def draw(on: Callable[[Console], None], path: Path | None) -> None:
+    """Draw on the terminal, or on a page that becomes a text file."""
+    from fslbench_data.render.screen import page, screen
+
+    if path is None:
+        with screen() as console:
+            on(console)
+    else:
+        with page() as (console, text):
+            on(console)
+        output(text(), path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fslbench_data.cli.options import output
+from fslbench_data.cli.options import draw, output
 from fslbench_data.report import Report
 
 BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
@@ -29,13 +29,6 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         legend = [note for note in report_notes(report) if note.startswith("+")]
         output(write(report_grids(report), str(report.signature), legend), path)
     else:
-        from fslbench_data.render.screen import page, screen
         from fslbench_data.render.table_format import print_table
 
-        if path is None:
-            with screen() as console:
-                print_table(report, console)
-        else:
-            with page() as (console, text):
-                print_table(report, console)
-            output(text(), path)
+        draw(lambda console: print_table(report, console), path)

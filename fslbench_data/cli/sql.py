@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fslbench_data.cli.options import FILE, output, output_option, release_option, unbound_option
+from fslbench_data.cli.options import (
+    FILE,
+    draw,
+    output,
+    output_option,
+    release_option,
+    unbound_option,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from fslbench_data.render.grid import Grid
 
 
 @click.command(short_help="Ask anything in SQL.")
@@ -103,10 +108,11 @@ def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
     else:
         from fslbench_data.render.grid import latex, markdown
         from fslbench_data.render.grids import table_grid
+        from fslbench_data.render.screen import print_grid
 
         grid = table_grid(table)
         if form == "table":
-            _print(grid, path)
+            draw(lambda console: print_grid(grid, console), path)
         else:
             output((markdown if form == "markdown" else latex)([grid], ""), path)
 
@@ -123,15 +129,3 @@ def _csv(table: pa.Table) -> str:
     for row in table.to_pylist():
         writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row.values())
     return out.getvalue()
-
-
-def _print(grid: Grid, path: Path | None) -> None:
-    from fslbench_data.render.screen import page, print_grid, screen
-
-    if path is None:
-        with screen() as console:
-            print_grid(grid, console)
-    else:
-        with page() as (console, text):
-            print_grid(grid, console)
-        output(text(), path)

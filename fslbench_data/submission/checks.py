@@ -138,26 +138,22 @@ def _check_declared(submission: Submission, table: Rows) -> None:
         )
 
 
-def check_not_taken(method: str, release: Release) -> None:
+def check_not_taken(method: str, taken: Collection[str], where: str = "") -> None:
     """Refuse the name of a reference method."""
-    if method in release.methods:
+    if method in taken:
         raise MethodNameError(
             f"a reference method of the release is already called {method!r}",
-            expected=f"a name other than {listing(release.methods)}",
-            fix="give the method another name",
+            where=where,
+            expected=f"a name other than {listing(sorted(taken))}",
+            fix="rename your method",
         )
 
 
 def _check_methods(table: Rows, taken: Collection[str]) -> None:
     for key, row in zip(table.keys, table.first, strict=True):
-        check_method_name(key.method, f"{table.where}, from {rows([row])}")
-        if key.method in taken:
-            raise MethodNameError(
-                f"a reference method of the release is already called {key.method!r}",
-                where=f"{table.where}, from {rows([row])}",
-                expected=f"a name other than {listing(sorted(taken))}",
-                fix="rename your method in the `method` column",
-            )
+        where = f"{table.where}, from {rows([row])}"
+        check_method_name(key.method, where)
+        check_not_taken(key.method, taken, where)
 
 
 def _check_ranges(table: Rows) -> None:
