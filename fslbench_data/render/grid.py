@@ -57,7 +57,7 @@ def latex(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> s
         label = re.sub(r"[^a-z0-9]+", "-", grid.title.partition(":")[0].lower()).strip("-")
         lines = [
             r"\begin{table}",
-            r"\centering\footnotesize",
+            r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
             *([rf"\caption{{{_tex(caption)}}}\label{{tab:{label}}}"] if caption else []),
             rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from analysis_sql.intervals import ESTIMANDS
@@ -84,7 +85,9 @@ def _comparisons(each: SetReport) -> Grid:
     def marked(name: str) -> str:
         return f"{name} {TRANSDUCTIVE}" if name in transductive else name
 
-    columns = ["method", "accuracy", "versus", "difference", "T"]
+    tasks = np.asarray(each.pairs.tasks)[each.asked]
+    partial = bool((tasks != each.scored.n_tasks).any())  # else T stands in the title
+    columns = ["method", "accuracy", "versus", "difference", *(["T"] if partial else [])]
     columns += ["paired", "direct", *(["closed"] if each.has_closed else [])]
     rows = []
     for c in each.comparisons:
@@ -95,7 +98,7 @@ def _comparisons(each: SetReport) -> Grid:
                 plus_minus(c.mean),
                 marked(c.versus),
                 difference_text(c),
-                str(c.difference.tasks),
+                *((str(c.difference.tasks),) if partial else ()),
                 c.verdict.value,
                 c.verdict_direct.value,
                 *((closed,) if each.has_closed else ()),
