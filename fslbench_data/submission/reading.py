@@ -74,7 +74,8 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     texts = [f.name for f in schema if f.name in _NAMES and pa.types.is_string(f.type)]
     file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
     metadata = (schema.metadata or {}).get(METADATA_KEY)
-    wanted = [name for name in schema.names if name in (*SUBMISSION.names, "fingerprint")]
+    needed = {*SUBMISSION.names, "fingerprint", "run"}
+    wanted = [name for name in schema.names if name in needed]
     table = canonical(file.read(columns=wanted if counts_only else None), source)
     if metadata is None:
         return Submission(table, source=source, package_version="unknown")

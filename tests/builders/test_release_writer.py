@@ -150,7 +150,7 @@ def test_features_cover_every_image(tmp_path: Path) -> None:
     assert pa.types.is_fixed_size_list(table.schema.field("feature").type)
 
 
-def test_a_reference_bound_by_its_column_stays_bound(tmp_path: Path) -> None:
+def test_a_reference_of_several_runs_bound_by_its_column(tmp_path: Path) -> None:
     from fslbench_data.scoring import score
     from fslbench_data.submission.model import Submission
 
@@ -162,9 +162,16 @@ def test_a_reference_bound_by_its_column_stays_bound(tmp_path: Path) -> None:
     recorder.add_counts(tasks, np.zeros(len(tasks), int))
     table = recorder.submission().table
     prints = pa.repeat(pa.scalar(tasks.info.fingerprint), len(tasks))
-    writer.add_results(Submission(table.append_column("fingerprint", prints)), {})
+    runs = [
+        table.append_column("fingerprint", prints).append_column(
+            "run", pa.repeat(pa.scalar(run), len(tasks))
+        )
+        for run in ("a", "b")
+    ]
+    writer.add_results(Submission(pa.concat_tables(runs)), {})
     writer.finish()
     mine = Recorder("mine")
     mine.add_counts(tasks, np.ones(len(tasks), int))
     report = score(mine.submission(), load_release(tmp_path / "r"))
     assert [c.versus for c in report.comparisons] == ["reference"]
+    assert [s.runs for s in report.scores] == [1, 2]
