@@ -40,6 +40,18 @@ def compare_two(
     UnknownNameError, SubmissionError
         If there is no such method, or more than one in a file; or no task set in common.
     """
+    return score_two(
+        *find_two(a, b, release),
+        release,
+        datasets=datasets,
+        task_sets=task_sets,
+        level=level,
+        allow_unbound=allow_unbound,
+    )
+
+
+def find_two(a: str, b: str, release: Release) -> tuple[Submission, Submission]:
+    """The results of two methods, under two names; see :func:`compare_two`."""
     first, second = find_method(a, release), find_method(b, release)
     names = [_only_method(first), _only_method(second)]
     if names[0] == names[1]:
@@ -47,9 +59,22 @@ def compare_two(
         marks = stems if stems[0] != stems[1] else ["A", "B"]
         first = renamed(first, f"{names[0]} ({marks[0]})")
         second = renamed(second, f"{names[1]} ({marks[1]})")
-    both = merge([first, second], f"{a} and {b}")
+    return first, second
+
+
+def score_two(
+    first: Submission,
+    second: Submission,
+    release: Release,
+    *,
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
+    level: float = 0.95,
+    allow_unbound: bool = False,
+) -> Report:
+    """Compare two submissions of one method each; see :func:`compare_two`."""
     return score(
-        both,
+        merge([first, second], f"{first.source} and {second.source}"),
         release,
         against=_only_method(second),
         datasets=datasets,
@@ -61,11 +86,11 @@ def compare_two(
     )
 
 
-def answered(text: str, release: Release) -> list[str]:
-    """Task sets that one of the two answers, as ``dataset/task_set``."""
-    table = find_method(text, release).table.select(["dataset", "task_set"])
+def answered(submission: Submission) -> set[str]:
+    """Task sets that a submission answers, as ``dataset/task_set``."""
+    table = submission.table.select(["dataset", "task_set"])
     pairs = table.group_by(["dataset", "task_set"]).aggregate([]).to_pylist()
-    return [f"{row['dataset']}/{row['task_set']}" for row in pairs]
+    return {f"{row['dataset']}/{row['task_set']}" for row in pairs}
 
 
 def find_method(text: str, release: Release) -> Submission:

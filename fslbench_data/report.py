@@ -127,7 +127,7 @@ class SetReport:
         twin = TaskSetName.parse(self.scored.task_set).closed_twin
         return f"{self.scored.dataset}/{twin}"
 
-    @property
+    @cached_property
     def has_closed(self) -> bool:
         """Whether some pair that was asked for has closed results of both methods."""
         known = np.array([name in self.closed for name in self.methods])

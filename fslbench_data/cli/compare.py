@@ -51,14 +51,15 @@ def compare(
     images); 2 if something is wrong with the input.
     """
     from fslbench_data.cli.report_output import write_report
-    from fslbench_data.pairing import answered, compare_two
+    from fslbench_data.pairing import answered, find_two, score_two
     from fslbench_data.release import load_release
 
     check_output(path, Path(a), Path(b))
     opened = load_release(release)
-    report = compare_two(
-        a,
-        b,
+    first, second = find_two(a, b, opened)
+    report = score_two(
+        first,
+        second,
         opened,
         datasets=datasets,
         task_sets=task_sets,
@@ -66,7 +67,7 @@ def compare(
         allow_unbound=unbound,
     )
     write_report(report, form, path)
-    left_out = sorted(set(answered(a, opened)) ^ set(answered(b, opened)))
+    left_out = sorted(answered(first) ^ answered(second))
     if left_out:
         click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)
     # closed sets say nothing of new images: they count only if there is nothing else

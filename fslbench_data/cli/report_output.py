@@ -23,11 +23,10 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         output(render_json(report), path)
     elif form in ("markdown", "latex"):
         from fslbench_data.render.grid import latex, markdown
-        from fslbench_data.render.grids import report_grids, report_notes
+        from fslbench_data.render.grids import legend, report_grids
 
         write = markdown if form == "markdown" else latex
-        legend = [note for note in report_notes(report) if note.startswith("+")]
-        output(write(report_grids(report), str(report.signature), legend), path)
+        output(write(report_grids(report), str(report.signature), legend(report)), path)
     else:
         from fslbench_data.render.table_format import print_table
 

@@ -78,11 +78,6 @@ class Journal:
             if time.monotonic() - self._synced > _SYNC_SECONDS:
                 self._sync()
 
-    def remove(self) -> None:
-        """Delete the file: what it led to has been written."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
     def _sync(self) -> None:
         if self._file is not None:
             self._file.flush()

@@ -12,9 +12,9 @@ import pyarrow as pa
 from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
-    TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     difference_text,
+    labels,
     plus_minus,
 )
 from fslbench_data.report import Report, Score, SetReport
@@ -41,15 +41,20 @@ def report_grids(report: Report) -> list[Grid]:
 
 def report_notes(report: Report) -> list[str]:
     """What the columns mean, and the marks."""
-    notes = []
-    if report.signature.unbound:
-        notes.append(UNBOUND_NOTE)
-    if any(each.asked.any() for each in report.sets):
-        closed = any(each.has_closed for each in report.sets)
-        notes.append(LEGEND + (LEGEND_CLOSED if closed else ""))
-    if any(score.transductive for score in report.scores):
-        notes.append(TRANSDUCTIVE_NOTE)
-    return notes
+    transductive = any(score.transductive for score in report.scores)
+    return [
+        *([UNBOUND_NOTE] if report.signature.unbound else []),
+        *legend(report),
+        *([TRANSDUCTIVE_NOTE] if transductive else []),
+    ]
+
+
+def legend(report: Report) -> list[str]:
+    """What the columns of comparisons mean; nothing where there are none."""
+    if not any(each.asked.any() for each in report.sets):
+        return []
+    closed = any(each.has_closed for each in report.sets)
+    return [LEGEND + (LEGEND_CLOSED if closed else "")]
 
 
 def table_grid(table: pa.Table) -> Grid:
@@ -80,11 +85,7 @@ def _title(each: SetReport) -> str:
 
 
 def _comparisons(each: SetReport) -> Grid:
-    transductive = {score.method for score in each.scores if score.transductive}
-
-    def marked(name: str) -> str:
-        return f"{name} {TRANSDUCTIVE}" if name in transductive else name
-
+    label = labels(each.scores)
     tasks = np.asarray(each.pairs.tasks)[each.asked]
     partial = bool((tasks != each.scored.n_tasks).any())  # else T stands in the title
     columns = ["method", "accuracy", "versus", "difference", *(["T"] if partial else [])]
@@ -94,9 +95,9 @@ def _comparisons(each: SetReport) -> Grid:
         closed = c.verdict_closed.value if c.verdict_closed is not None else ""
         rows.append(
             (
-                marked(c.method),
+                label[c.method],
                 plus_minus(c.mean),
-                marked(c.versus),
+                label[c.versus],
                 difference_text(c),
                 *((str(c.difference.tasks),) if partial else ()),
                 c.verdict.value,
@@ -109,13 +110,9 @@ def _comparisons(each: SetReport) -> Grid:
 
 
 def _scores(each: SetReport) -> Grid:
+    label = labels(each.scores)
     rows = tuple(
-        (
-            f"{s.method} {TRANSDUCTIVE}" if s.transductive else s.method,
-            plus_minus(s.accuracy),
-            str(s.accuracy.tasks),
-        )
-        for s in each.scores
+        (label[s.method], plus_minus(s.accuracy), str(s.accuracy.tasks)) for s in each.scores
     )
     columns = ("method", "accuracy", "T")
     return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows, _marks(each))

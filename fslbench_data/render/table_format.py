@@ -12,8 +12,8 @@ from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grids import report_notes, runs_text
 from fslbench_data.render.wording import (
-    TRANSDUCTIVE,
     difference_text,
+    labels,
     plus_minus,
     summary,
 )
@@ -90,19 +90,15 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
     last = ("closed",) if each.has_closed else ()
     for name in (*(("T",) if partial else ()), "paired", "direct", *last):
         table.add_column(name, justify="center", overflow="fold")
-    transductive = {score.method for score in each.scores if score.transductive}
-
-    def marked(name: str) -> str:
-        return f"{name} {TRANSDUCTIVE}" if name in transductive else name
-
+    label = labels(each.scores)
     previous = None
     for c in comparisons:
         again = previous is not None and (previous.method, previous.mean) == (c.method, c.mean)
         closed = c.verdict_closed
         table.add_row(
-            Text("" if again else marked(c.method)),
+            Text("" if again else label[c.method]),
             "" if again else plus_minus(c.mean),
-            Text(marked(c.versus)),
+            Text(label[c.versus]),
             *(() if narrow else (plus_minus(c.versus_mean),)),
             difference_text(c),
             *((str(c.difference.tasks),) if partial else ()),
@@ -124,8 +120,8 @@ def _score_table(scores: Sequence[Score], n_tasks: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("method", "accuracy", "T"):
         _add_column(table, name)
+    label = labels(scores)
     for score in scores:
         tasks = f"{score.accuracy.tasks} of {n_tasks}"
-        mark = f" {TRANSDUCTIVE}" if score.transductive else ""
-        table.add_row(Text(score.method + mark), plus_minus(score.accuracy), tasks)
+        table.add_row(Text(label[score.method]), plus_minus(score.accuracy), tasks)
     return table

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import Interval
 from benchmark_spec.errors import listing
+from fslbench_data.report import Score
 
 TRANSDUCTIVE = "†"
 TRANSDUCTIVE_NOTE = (
     "† transductive: uses a task's queries together, and so gains from every class having as many."
 )
+
+
+def labels(scores: Iterable[Score]) -> dict[str, str]:
+    """What each method is called in a table: its name, and the mark of transductive ones."""
+    return {s.method: f"{s.method} {TRANSDUCTIVE}" if s.transductive else s.method for s in scores}
+
 
 _CLAIM = {
     Verdict.BETTER: "better",

@@ -127,7 +127,7 @@ def _check_declared(submission: Submission, table: Rows) -> None:
     """Every group that the metadata declares must have rows: none may get lost unnoticed."""
     if not submission.bindings:
         return
-    there = {(key.method, key.info.dataset, str(key.info.name)) for key in table.keys}
+    there = {key.bound_by for key in table.keys}
     if lost := [key for key in submission.bindings if key not in there]:
         named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
         raise MissingTaskError(
@@ -150,10 +150,13 @@ def check_not_taken(method: str, taken: Collection[str], where: str = "") -> Non
 
 
 def _check_methods(table: Rows, taken: Collection[str]) -> None:
+    first: dict[str, int] = {}
     for key, row in zip(table.keys, table.first, strict=True):
+        first.setdefault(key.method, row)
+    for method, row in first.items():
         where = f"{table.where}, from {rows([row])}"
-        check_method_name(key.method, where)
-        check_not_taken(key.method, taken, where)
+        check_method_name(method, where)
+        check_not_taken(method, taken, where)
 
 
 def _check_ranges(table: Rows) -> None:
@@ -208,7 +211,7 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
     """Fingerprints, from the metadata and from the column, against the release's."""
     bound = [False] * len(table.keys)
     for index, key in enumerate(table.keys if submission.bindings else ()):
-        binding = submission.bindings.get((key.method, key.info.dataset, str(key.info.name)))
+        binding = submission.bindings.get(key.bound_by)
         if binding is not None and not fits(binding.fingerprint, key.info):
             where = f"{table.where}, metadata of {key}"
             raise _other_tasks(where, binding.fingerprint, key.info)

@@ -34,7 +34,7 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_null(kind) and column.null_count == 0:  # no rows at all
         kind = pa.string()
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)):
+    if not _is_text(kind):
         raise SchemaError(
             f"column {name!r} is of type {column.type}",
             where=where,
@@ -57,7 +57,7 @@ def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     if pa.types.is_null(column.type):
         return column.cast(pa.string())
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)):
+    if not _is_text(kind):
         raise SchemaError(
             f"column {name!r} is of type {column.type}", where=where, expected="texts"
         )
@@ -196,8 +196,9 @@ def _as_float(text: str) -> float | None:
         return None
 
 
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind))
+def _is_text(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
 
 
 def _where(mask: Any) -> Any:

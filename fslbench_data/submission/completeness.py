@@ -16,8 +16,7 @@ def declared_tasks(submission: Submission, table: Rows) -> list[int]:
     """Number of tasks that each group claims to answer: all of its set, or a declared prefix."""
     tasks = []
     for key in table.keys:
-        name = (key.method, key.info.dataset, str(key.info.name)) if submission.bindings else None
-        binding = None if name is None else submission.bindings.get(name)
+        binding = submission.bindings.get(key.bound_by) if submission.bindings else None
         declared = binding.tasks if binding is not None else None
         if declared is not None and declared > key.info.n_tasks:
             raise UnknownTaskError(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import UnknownNameError, rows
 from fslbench_data.release import Release
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import GroupKey, Submission
 from fslbench_data.tasks import TaskSetInfo
 
 Array = NDArray[Any]
@@ -29,6 +29,11 @@ class Key:
     method: str
     run: str
     info: TaskSetInfo
+
+    @property
+    def bound_by(self) -> GroupKey:
+        """Under which a submission's bindings speak of this group, of all its runs."""
+        return self.method, self.info.dataset, str(self.info.name)
 
     def __str__(self) -> str:
         run = f" (run {self.run})" if self.run else ""

@@ -14,6 +14,7 @@ from fslbench_data.submission import columns
 from fslbench_data.submission.model import METADATA_KEY, Submission, read_metadata
 
 _NAMES = ("method", "dataset", "task_set")
+_TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
 
 
 def read_submission(path: str | Path) -> Submission:
@@ -87,9 +88,8 @@ def _read_csv(path: Path) -> Submission:
     from pyarrow import csv
 
     source = str(path)
-    known = [*SUBMISSION.names, *SUBMISSION_OPTIONAL.names]
     options = csv.ConvertOptions(
-        column_types={name: pa.string() for name in known},
+        column_types={name: pa.string() for name in _TYPES},
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -103,8 +103,7 @@ def _read_csv(path: Path) -> Submission:
         if name in ("task_id", "n_correct", "n_query"):
             column = columns.parse_integers(column, name, source)
         elif name in ("class_correct", "predictions"):
-            kind = SUBMISSION_OPTIONAL.field(name).type
-            column = columns.parse_lists(column, name, kind, source)
+            column = columns.parse_lists(column, name, _TYPES[name], source)
         table = table.set_column(index, name, column)
     return Submission(canonical(table, source), source=source, package_version="unknown")
 
@@ -136,8 +135,7 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
 
 def is_canonical(table: pa.Table) -> bool:
     """Whether a table has the types that :func:`canonical` gives."""
-    types = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
-    types |= dict.fromkeys((*_NAMES, "run"), columns.NAMES)
+    types = _TYPES | dict.fromkeys((*_NAMES, "run"), columns.NAMES)
     names = table.column_names
     return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
         table.schema.field(name).type == types[name]
@@ -148,7 +146,7 @@ def is_canonical(table: pa.Table) -> bool:
 
 def _known_columns(table: pa.Table, where: str) -> pa.Table:
     """The columns in their order, or an error if one is missing, unknown or doubled."""
-    known = [*SUBMISSION.names, *SUBMISSION_OPTIONAL.names]
+    known = list(_TYPES)
     found = table.column_names
     expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(known[6:])}"
     doubled = sorted({name for name in found if found.count(name) > 1})
@@ -181,7 +179,6 @@ def _column_remedy(found: list[str], missing: list[str]) -> str:
 
 def _typed(table: pa.Table, where: str) -> pa.Table:
     """The table with the promised types."""
-    types = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
     typed: dict[str, pa.ChunkedArray] = {}
     for name in table.column_names:
         column = table.column(name)
@@ -192,9 +189,9 @@ def _typed(table: pa.Table, where: str) -> pa.Table:
         elif name == "run":
             typed[name] = columns.run_column(column, where)
         elif name in SUBMISSION_OPTIONAL.names:
-            typed[name] = columns.list_column(column, name, types[name], where)
+            typed[name] = columns.list_column(column, name, _TYPES[name], where)
         else:
-            typed[name] = columns.integer_column(column, name, types[name], where)
+            typed[name] = columns.integer_column(column, name, _TYPES[name], where)
     result = pa.table(typed)
     try:
         result.validate(full=True)
