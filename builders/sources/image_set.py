@@ -1,0 +1,339 @@
+"""What every source gives: the images of a data set, in their frozen order.
+
+A source walks its raw layout and lists, class by class, where each image is (:class:`Item`).
+:func:`image_set` does what all of them need: it compares classes and counts with what is
+expected, looks at every file, and numbers the images.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec import schemas
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import CatalogueError, SourceError, listing
+from builders.sources.pictures import Picture, check_file, open_picture
+
+Progress = Callable[[str], None]
+
+
+def silent(step: str) -> None:
+    """Progress that nobody follows."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What the card of a release says of a data set; `citation` is BibTeX."""
+
+    title: str
+    homepage: str
+    licence: str
+    citation: str
+    note: str = ""
+
+    @classmethod
+    def of_catalogue(cls, name: str) -> About:
+        """Of a data set that the catalogue knows."""
+        known = lookup(name)
+        return cls(known.title, known.homepage, known.licence, known.citation, known.note)
+
+
+@dataclass(frozen=True)
+class Item:
+    """An image of a raw layout, before it has an id.
+
+    Attributes
+    ----------
+    path
+        Of its file, relative to the raw folder, with ``/``.  A fragment says which part of the
+        file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n.
+    group
+        Images of one group are not independent of each other (a burst of photos, the frames of
+        a track); None where the image stands for itself.
+    sha256
+        Of the file, where the source has read it already.
+    """
+
+    path: str
+    group: Hashable | None = None
+    creator: str | None = None
+    licence: str | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """A data set read from its raw layout.
+
+    Attributes
+    ----------
+    class_names, class_sizes
+        In the frozen order of classes.
+    images : pyarrow.Table
+        Of the schema :data:`benchmark_spec.schemas.IMAGES`: row i is image id i.
+    provenance
+        What was read: digests of the raw layout's lists, package versions, what was left out.
+    picture
+        Gives the image at a path of the table, RGB.
+    """
+
+    name: str
+    about: About
+    class_names: tuple[str, ...]
+    class_sizes: tuple[int, ...]
+    images: pa.Table
+    provenance: Mapping[str, Any]
+    picture: Callable[[str], Picture] = field(repr=False)
+
+    def open(self, image_id: int) -> Picture:
+        """The image of that id, as an RGB picture."""
+        return self.picture(self.images.column("path")[image_id].as_py())
+
+
+def image_set(
+    name: str,
+    about: About,
+    folder: Path,
+    classes: Mapping[str, Sequence[Item]],
+    *,
+    expected: Mapping[str, int] | None = None,
+    allow_missing: bool = False,
+    provenance: Mapping[str, Any] | None = None,
+    finish: Callable[[Picture], Picture] | None = None,
+    progress: Progress = silent,
+) -> ImageSet:
+    """Check and number the images that a source has found.
+
+    Parameters
+    ----------
+    folder
+        The raw folder, which the items' paths are relative to.
+    classes
+        The items of each class, both in their frozen order.
+    expected
+        Images of each class, in the frozen order of classes; None takes what there is.
+    allow_missing
+        Leave out what is missing or damaged, and record it in ``provenance["left_out"]``.
+    finish
+        What is done to a picture after it is read and cropped, such as an inversion.
+
+    Raises
+    ------
+    CatalogueError
+        If classes or counts are not the expected ones.
+    SourceError
+        If an image is missing, truncated or no image at all.
+    """
+    left_out: dict[str, Any] = {}
+    _check_classes(name, classes, expected, folder, left_out if allow_missing else None)
+    digests, damaged = _look_at_files(name, folder, classes, progress)
+    if damaged:
+        if not allow_missing:
+            path, problem = next(iter(damaged.items()))
+            raise SourceError(
+                f"{name}: {len(damaged)} file{'s' if len(damaged) > 1 else ''} of the raw folder "
+                f"cannot be read: {path} {problem}",
+                where=listing([str(folder / path) for path in damaged]),
+                expected="whole images",
+                fix="get them again, or leave them out with --allow-missing, which records them",
+            )
+        left_out["images"] = sorted(damaged)
+    kept = {
+        label: [item for item in items if item.path.partition("#")[0] not in damaged]
+        for label, items in classes.items()
+    }
+    kept = {label: items for label, items in kept.items() if items}
+    if not kept:
+        raise SourceError(f"{name}: no images are left", where=str(folder))
+    columns = _columns(kept, digests)
+    return ImageSet(
+        name=name,
+        about=about,
+        class_names=tuple(kept),
+        class_sizes=tuple(len(items) for items in kept.values()),
+        images=images_table(columns),
+        provenance={**(provenance or {}), **({"left_out": left_out} if left_out else {})},
+        picture=lambda path: open_picture(folder, path, finish),
+    )
+
+
+def images_table(columns: Mapping[str, Any]) -> pa.Table:
+    """An images table from its columns; those that are absent are null throughout."""
+    n = len(columns["image_id"])
+    return pa.table(
+        {
+            field.name: (
+                pa.array(columns[field.name], field.type)
+                if columns.get(field.name) is not None
+                else pa.nulls(n, field.type)
+            )
+            for field in schemas.IMAGES
+        },
+        schema=schemas.IMAGES,
+    )
+
+
+def counts_of_catalogue(name: str) -> dict[str, int]:
+    """Images of each class of a catalogued data set, in the frozen order."""
+    known = lookup(name)
+    return dict(zip(known.class_names, known.class_sizes, strict=True))
+
+
+def require_entries(name: str, folder: Path, *entries: str) -> None:
+    """Refuse a folder that lacks files or folders of the raw layout.
+
+    Raises
+    ------
+    SourceError
+        Naming what is missing and what the layout is.
+    """
+    missing = [entry for entry in entries if not (folder / entry).exists()]
+    if missing:
+        raise SourceError(
+            f"{folder} is not the raw folder of {name}: there is no {listing(missing)}",
+            where=str(folder),
+            expected=f"a folder with {', '.join(entries)}",
+            fix=f"unpack {name} as its authors distribute it, and give the folder that holds these",
+        )
+
+
+def check_counts(
+    name: str,
+    found: Mapping[str, int],
+    expected: Mapping[str, int],
+    where: Path,
+    left_out: dict[str, Any] | None,
+) -> None:
+    """Compare images of each class with what is expected.
+
+    Parameters
+    ----------
+    left_out
+        Where to record what is missing; None refuses it.  Too many images are always refused.
+
+    Raises
+    ------
+    CatalogueError
+        Naming the classes that are missing or have another number of images.
+    """
+    fix = "check that the raw folder is whole and of the right version"
+    pardon = "; --allow-missing leaves out and records what is missing"
+    missing = [label for label in expected if not found.get(label)]
+    if missing and left_out is None:
+        raise CatalogueError(
+            f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
+            where=str(where),
+            fix=fix + pardon,
+        )
+    unknown = [label for label in found if label not in expected]
+    if unknown:
+        raise CatalogueError(
+            f"{name}: unexpected classes: {listing(unknown)}",
+            where=str(where),
+            expected=listing(list(expected)),
+            fix=fix,
+        )
+    other = [
+        f"{label} has {found[label]} images, not {expected[label]}"
+        for label in expected
+        if label not in missing and found[label] != expected[label]
+    ]
+    too_many = any(found[label] > expected[label] for label in found)
+    if other and (left_out is None or too_many):
+        raise CatalogueError(
+            f"{name}: {listing(other, most=4)}",
+            where=str(where),
+            fix=fix + ("" if too_many else pardon),
+        )
+    if left_out is not None:
+        if missing:
+            left_out["classes"] = missing
+        if other:
+            left_out["counts"] = other
+
+
+def _check_classes(
+    name: str,
+    classes: Mapping[str, Sequence[Item]],
+    expected: Mapping[str, int] | None,
+    folder: Path,
+    left_out: dict[str, Any] | None,
+) -> None:
+    if expected is None:
+        empty = [label for label, items in classes.items() if not items]
+        if not classes or (empty and left_out is None):
+            raise SourceError(
+                f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
+                where=str(folder),
+                fix="check that the folder is whole",
+            )
+        if empty and left_out is not None:
+            left_out["classes"] = empty
+        return
+    found = {label: len(items) for label, items in classes.items() if items}
+    check_counts(name, found, expected, folder, left_out)
+    order = [label for label in expected if label in found]
+    if list(found) != order:
+        raise CatalogueError(
+            f"{name}: classes come in another order than in the catalogue",
+            where=str(folder),
+            expected=listing(order),
+        )
+
+
+def _look_at_files(
+    name: str, folder: Path, classes: Mapping[str, Sequence[Item]], progress: Progress
+) -> tuple[dict[str, str], dict[str, str]]:
+    """SHA-256 of every file by its path, and what is wrong with those that are no whole images."""
+    known = {
+        item.path.partition("#")[0]: item.sha256 for items in classes.values() for item in items
+    }
+    digests = {path: digest for path, digest in known.items() if digest is not None}
+    unread = [path for path, digest in known.items() if digest is None]
+    damaged: dict[str, str] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for done, (path, (digest, problem)) in enumerate(
+            zip(unread, threads.map(lambda path: check_file(folder / path), unread), strict=True)
+        ):
+            if problem:
+                damaged[path] = problem
+            else:
+                digests[path] = digest
+            if done % 100 == 0:
+                progress(f"{name}: {done} of {len(unread)} files read")
+    return digests, damaged
+
+
+def _columns(
+    classes: Mapping[str, Sequence[Item]], digests: Mapping[str, str]
+) -> dict[str, list[Any]]:
+    items = [item for of_class in classes.values() for item in of_class]
+    names = [label for label, of_class in classes.items() for _ in of_class]
+    number = {label: i for i, label in enumerate(classes)}
+    groups: dict[Hashable, int] = {}
+    return {
+        "image_id": list(range(len(items))),
+        "class_id": [number[label] for label in names],
+        "class_name": names,
+        "path": [item.path for item in items],
+        "sha256": [item.sha256 or digests[item.path.partition("#")[0]] for item in items],
+        "group": [
+            None if item.group is None else groups.setdefault(item.group, len(groups))
+            for item in items
+        ],
+        "creator": [item.creator for item in items],
+        "licence": [item.licence for item in items],
+    }
+
+
+def sha256_of_bytes(data: bytes) -> str:
+    """SHA-256 (hex) of bytes."""
+    return hashlib.sha256(data).hexdigest()
