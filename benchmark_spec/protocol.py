@@ -114,6 +114,18 @@ SUITES = {
             "the very tasks behind the per-task accuracies released by Lafargue et al., "
             "TMLR 2024: Algorithm 2 with their generator and seed, stopped at 2000 tasks",
         ),
+        Suite(
+            "balanced",
+            "open",
+            "as many tasks as the images allow, no image used twice, and each class used as evenly "
+            "as its size allows",
+        ),
+        Suite(
+            "grouped",
+            "open",
+            "as open, from one image of each group (a burst of photos, a track, one drawing in "
+            "several styles): no two images of a group are in the set",
+        ),
     )
 }
 

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
+from builders.sampling.balanced import draw_balanced, most_tasks
+from builders.sampling.grouped import draw_grouped
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.stream import Stream
-from builders.sampling.tasks import DrawnTasks, freeze
+from builders.sampling.tasks import DrawnTasks, Groups, freeze, groups_of
 from builders.sampling.uniform import draw_closed, draw_open
 
-__all__ = ["DrawnTasks", "Stream", "draw_closed", "draw_open", "draw_published", "draw_task_set"]
+__all__ = [
+    "DrawnTasks",
+    "Groups",
+    "Stream",
+    "draw_again",
+    "draw_balanced",
+    "draw_closed",
+    "draw_grouped",
+    "draw_open",
+    "draw_published",
+    "draw_task_set",
+    "groups_of",
+    "most_tasks",
+]
 
 SAMPLER_VERSION = 1
 """Raised whenever any sampler would give other tasks for the same inputs."""
@@ -27,6 +42,7 @@ def draw_task_set(
     *,
     seed: int = 0,
     tasks: int | None = None,
+    groups: Groups | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Draw and freeze a task set.
 
@@ -37,34 +53,91 @@ def draw_task_set(
     class_sizes
         Images of each class, in the frozen order of classes.
     seed
-        Of the suites `open` and `closed`; `published` has its own.
+        Of every suite but `published`, which has its own.
     tasks
-        How many: needed for `closed`, a cap for `open`; `published` stops at 2000.
+        How many: needed for `closed`, a cap for `open` and `grouped`, the number for `balanced`
+        (as many as possible if absent); `published` stops at 2000.
+    groups
+        Group of each image, needed for `grouped` (:func:`groups_of`).
 
     Returns
     -------
     table, provenance
         Of the schema :func:`benchmark_spec.schemas.tasks`, and what it takes to draw it again.
     """
-    seed = int(seed)
-    provenance: dict[str, Any] = {"suite": name.suite, "sampler_version": SAMPLER_VERSION}
-    if name.suite == "published":
+    seed, suite, protocol = int(seed), name.suite, name.protocol
+    how: dict[str, Any] = {"generator": "Philox"}
+    if suite == "published":
         if tasks is not None or seed != SEED:
             raise SamplingError(
                 "the published task sets are what they are",
                 expected=f"seed {SEED} and no number of tasks",
             )
-        drawn = draw_published(class_sizes, name.protocol, dataset=dataset)
-        provenance |= {"generator": "RandomState", "max_tasks": MAX_TASKS}
-    elif name.suite == "closed":
+        drawn = draw_published(class_sizes, protocol, dataset=dataset)
+        how = {"generator": "RandomState", "max_tasks": MAX_TASKS}
+    elif suite == "closed":
         if tasks is None:
             raise SamplingError("a closed set needs a number of tasks", expected="such as 600")
-        drawn = draw_closed(class_sizes, name.protocol, dataset=dataset, seed=seed, tasks=tasks)
-        provenance |= {"generator": "Philox", "tasks": tasks}
-    elif name.suite == "open":
-        drawn = draw_open(class_sizes, name.protocol, dataset=dataset, seed=seed, max_tasks=tasks)
-        provenance |= {"generator": "Philox", "max_tasks": tasks}
+        drawn = draw_closed(class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks)
+        how["tasks"] = tasks
+    elif suite == "open":
+        drawn = draw_open(class_sizes, protocol, dataset=dataset, seed=seed, max_tasks=tasks)
+        how["max_tasks"] = tasks
+    elif suite == "balanced":
+        drawn = draw_balanced(class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks)
+        how["tasks"] = tasks
+    elif suite == "grouped":
+        if groups is None:
+            raise SamplingError(
+                "a grouped set needs the groups of the images",
+                where=f"{dataset}/{name}",
+                fix="give a source with an images table; counts of a catalogue have no groups",
+            )
+        drawn = draw_grouped(
+            class_sizes, protocol, dataset=dataset, seed=seed, groups=groups, max_tasks=tasks
+        )
+        how["max_tasks"] = tasks
     else:
-        raise SamplingError(f"no sampler draws the suite {name.suite!r}")
-    shuffle = Stream(name.suite, dataset, str(name.protocol), seed, "queries")
-    return freeze(drawn, class_sizes, shuffle), provenance | {"seed": seed}
+        raise SamplingError(f"no sampler draws the suite {suite!r}")
+    shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
+    provenance = {"suite": suite, "sampler_version": SAMPLER_VERSION, **how, "seed": seed}
+    return freeze(drawn, class_sizes, shuffle), provenance
+
+
+def draw_again(
+    dataset: str,
+    name: TaskSetName,
+    class_sizes: Sequence[int],
+    provenance: Mapping[str, Any],
+    groups: Groups | None = None,
+) -> pa.Table:
+    """Draw a task set again from the provenance that :func:`draw_task_set` gave.
+
+    Raises
+    ------
+    SamplingError
+        If it was drawn by another version of the samplers, or its provenance says too little.
+    """
+    if provenance.get("sampler_version") != SAMPLER_VERSION:
+        raise SamplingError(
+            f"drawn by version {provenance.get('sampler_version')} of the samplers",
+            where=f"{dataset}/{name}",
+            expected=f"version {SAMPLER_VERSION}, which this package has",
+            fix="use the package version that the release names",
+        )
+    number = provenance.get("tasks", provenance.get("max_tasks"))
+    table, found = draw_task_set(
+        dataset,
+        name,
+        class_sizes,
+        seed=provenance.get("seed", 0),
+        tasks=None if name.suite == "published" else number,
+        groups=groups,
+    )
+    if found != dict(provenance):
+        raise SamplingError(
+            f"provenance {dict(provenance)} is not that of a set of this suite",
+            where=f"{dataset}/{name}",
+            expected=str(found),
+        )
+    return table

@@ -17,6 +17,9 @@ from builders.sampling.stream import Stream
 
 Ids = NDArray[np.int32]
 
+Groups = NDArray[np.int64]
+"""Group of each image (N,), by image id; -1 for an image that stands for itself."""
+
 
 @dataclass(frozen=True)
 class DrawnTasks:
@@ -109,3 +112,8 @@ def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa
         flat = np.ascontiguousarray(values.reshape(-1), dtype=kind.value_type.to_pandas_dtype())
         arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(flat), type=kind))
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def groups_of(images: pa.Table) -> Groups:
+    """Groups of an images table (:data:`benchmark_spec.schemas.IMAGES`)."""
+    return images.column("group").cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]

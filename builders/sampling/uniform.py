@@ -21,6 +21,9 @@ from builders.sampling.tasks import DrawnTasks, checked_sizes, split_support
 
 _MAX_BLOCK = 1 << 16
 
+Key = tuple[str | int, ...]
+"""What the random streams of a task set are keyed by."""
+
 
 def draw_open(
     class_sizes: Sequence[int],
@@ -40,14 +43,28 @@ def draw_open(
         If not even one task can be drawn, or `max_tasks` is below 1.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
+    return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), max_tasks)
+
+
+def exhaust(
+    sizes: NDArray[np.int64], protocol: Protocol, key: Key, max_tasks: int | None
+) -> DrawnTasks:
+    """Algorithm 2 on classes of `sizes` (C,), with the streams of `key`."""
     if max_tasks is not None and max_tasks < 1:
         raise SamplingError(f"cannot draw {max_tasks} tasks", expected="at least 1")
-    key = ("open", dataset, str(protocol), seed)
     class_ids = _class_sequence(
         sizes // protocol.per_class, protocol.way, Stream(*key, "classes"), max_tasks
     )
-    # each class is shuffled once; its r-th use takes the r-th S+Q images of the shuffle
-    images = Stream(*key, "images")
+    return deal(class_ids, sizes, protocol, Stream(*key, "images"))
+
+
+def deal(
+    class_ids: NDArray[Any], sizes: NDArray[np.int64], protocol: Protocol, images: Stream
+) -> DrawnTasks:
+    """Give each task (T, K) unused images of its classes.
+
+    Each class is shuffled once; its r-th use takes the r-th S+Q images of the shuffle.
+    """
     shuffled = np.concatenate([images.permutations(1, int(n))[0] for n in sizes])
     start = np.cumsum(sizes) - sizes
     cursor = start[class_ids] + protocol.per_class * _use_number(class_ids)

@@ -1,0 +1,127 @@
+"""The suite ``balanced``: as many tasks as the images allow, no class used up before the others.
+
+Algorithm 2 draws classes uniformly, so small classes run out first and the rest of the large ones
+is stranded once fewer than K classes are left.  Here the number of tasks is the largest possible,
+and how often each class is used is fixed before the first task is drawn:
+
+- class c can be used u_c = floor(n_c / (S+Q)) times, and once a task; so T tasks can be drawn if
+  and only if sum_c min(u_c, T) >= K T.  T is the largest such number, or the number asked for;
+- class c is used a_c = min(u_c, level) times, where the level fills K T places; what is left
+  over by rounding goes to classes drawn uniformly among those that could be used once more;
+- with R tasks to go and a_c uses of class c left, the next task has class c with probability
+  a_c / R, which stays, on average, what it was.  The K classes are drawn by systematic sampling
+  from the classes in random order (Madow 1949), in whole numbers.
+
+So each task has class c with probability a_c / T, wherever it stands in the set, and every class is
+used as evenly over the set as its size allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SamplingError
+from benchmark_spec.protocol import Protocol
+from builders.sampling.stream import Stream
+from builders.sampling.tasks import DrawnTasks, checked_sizes
+from builders.sampling.uniform import deal
+
+_BLOCK_WORDS = 1 << 22
+
+
+def draw_balanced(
+    class_sizes: Sequence[int],
+    protocol: Protocol,
+    *,
+    dataset: str,
+    seed: int,
+    tasks: int | None = None,
+) -> DrawnTasks:
+    """Draw as many tasks as can be drawn without using an image twice, or `tasks` of them.
+
+    Unlike those of `open`, the first m tasks of a set are not the set of m tasks: with fewer
+    tasks small classes can be used as often as large ones.
+
+    Raises
+    ------
+    SamplingError
+        If not even one task can be drawn, or `tasks` is below 1 or more than can be drawn.
+    """
+    sizes = checked_sizes(class_sizes, protocol, dataset)
+    most = most_tasks(sizes, protocol)
+    if tasks is not None and not 1 <= tasks <= most:
+        raise SamplingError(
+            f"cannot draw {tasks} balanced tasks",
+            where=f"{dataset}, {protocol}",
+            expected=f"1 to {most}, which is all that the images allow",
+        )
+    key = ("balanced", dataset, str(protocol), seed)
+    total = most if tasks is None else tasks
+    uses = fair_uses(sizes // protocol.per_class, protocol.way, total, Stream(*key, "remainder"))
+    class_ids = _class_sequence(uses, protocol.way, total, key)
+    return deal(class_ids, sizes, protocol, Stream(*key, "images"))
+
+
+def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) -> int:
+    """The largest T with sum_c min(floor(n_c / (S+Q)), T) >= K T: no sampler can draw more."""
+    uses = np.asarray(class_sizes, np.int64) // protocol.per_class
+    low, high = 0, int(uses.sum()) // protocol.way
+    while low < high:
+        middle = (low + high + 1) // 2
+        if np.minimum(uses, middle).sum() >= protocol.way * middle:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def fair_uses(
+    uses: NDArray[np.int64], way: int, tasks: int, remainder: Stream
+) -> NDArray[np.int64]:
+    """How often each class is used, int64 (C,): equally often as far as `uses` (C,) allow.
+
+    Their sum is `way` times `tasks`, and none is above `tasks`.
+    """
+    places = way * tasks
+    low, high = 0, tasks  # the highest level that does not overfill the places
+    while low < high:
+        middle = (low + high + 1) // 2
+        if np.minimum(uses, middle).sum() <= places:
+            low = middle
+        else:
+            high = middle - 1
+    given = np.minimum(uses, low)
+    once_more = np.flatnonzero(uses > low)
+    left = places - int(given.sum())
+    if left:
+        drawn = remainder.subsets(np.array([once_more.size]), left)[0]
+        given[once_more[drawn]] += 1
+    return given
+
+
+def _class_sequence(
+    uses: NDArray[np.int64], way: int, tasks: int, key: tuple[str | int, ...]
+) -> NDArray[np.int64]:
+    """Classes of each task (T, way), where class c is used exactly ``uses[c]`` times."""
+    left = uses.copy()
+    orders, offsets = Stream(*key, "orders"), Stream(*key, "offsets")
+    starts = offsets.integers(np.arange(tasks, 0, -1))
+    class_ids = np.empty((tasks, way), np.int64)
+    slot = np.arange(way)
+    block = max(1, _BLOCK_WORDS // uses.size)
+    for first in range(0, tasks, block):
+        # the classes of a task stand in a row, each as long as the uses it has left; since none
+        # is longer than the tasks to go, marks at that distance fall on K different ones
+        rows = orders.permutations(min(block, tasks - first), uses.size)
+        for task, order in enumerate(rows, first):
+            ends = np.add.accumulate(left[order])
+            marks = starts[task] + (tasks - task) * slot
+            chosen = order[ends.searchsorted(marks, side="right")]
+            left[chosen] -= 1
+            class_ids[task] = chosen
+    labels = Stream(*key, "labels").permutations(tasks, way)
+    return np.take_along_axis(class_ids, labels, axis=1)

@@ -1,0 +1,193 @@
+"""The suite balanced: as many tasks as images allow, classes used evenly, every choice fair."""
+
+from fractions import Fraction
+from itertools import combinations, count
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from benchmark_spec.catalogue import catalogue, lookup
+from benchmark_spec.errors import SamplingError
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
+from builders.sampling import (
+    Stream,
+    draw_again,
+    draw_balanced,
+    draw_open,
+    draw_task_set,
+    most_tasks,
+)
+from builders.sampling.balanced import fair_uses
+
+SEEDS = 10_000
+THRESHOLD = 1e-3
+"""As in test_uniform: seeds are fixed, so a test fails always or never."""
+
+sizes_and_protocol = (
+    st.lists(st.integers(0, 30), min_size=4, max_size=12),
+    st.integers(2, 4),
+    st.integers(1, 3),
+    st.integers(1, 3),
+)
+
+
+def counted_down(sizes: list[int], protocol: Protocol) -> int:
+    """T by trying every number from above: a class gives a task at most one of its uses."""
+    uses = [n // protocol.per_class for n in sizes]
+    return next(
+        t for t in range(sum(uses), -1, -1) if sum(min(u, t) for u in uses) >= protocol.way * t
+    )
+
+
+def plain_balanced(
+    sizes: list[int], protocol: Protocol, key: tuple[str | int, ...]
+) -> tuple[list[int], list[list[int]]]:
+    """Uses and class sequence, one task and one word at a time, in Python's whole numbers."""
+    streams: dict[str, Stream] = {}
+
+    def below(name: str, n: int) -> int:
+        stream = streams.setdefault(name, Stream(*key, name))
+        for word in map(int, (stream.words(1)[0] for _ in count())):
+            if word < 2**64 - 2**64 % n:
+                return word % n
+        raise AssertionError
+
+    def order(name: str, n: int) -> list[int]:
+        words = streams.setdefault(name, Stream(*key, name)).words(n).tolist()
+        assert len(set(words)) == n
+        return sorted(range(n), key=lambda i: words[i])
+
+    tasks = counted_down(sizes, protocol)
+    can = [n // protocol.per_class for n in sizes]
+    left = [0] * len(sizes)
+    while sum(left) < protocol.way * tasks:  # one more for every class that can, if there is room
+        once_more = [c for c in range(len(sizes)) if left[c] < can[c]]
+        room = protocol.way * tasks - sum(left)
+        if len(once_more) > room or max(left, default=0) == tasks:
+            once_more = [once_more.pop(below("remainder", len(once_more))) for _ in range(room)]
+        for c in once_more:
+            left[c] += 1
+    uses, sequence = list(left), []
+    for to_go in range(tasks, 0, -1):
+        start = below("offsets", to_go)
+        row = [c for c in order("orders", len(sizes)) for _ in range(left[c])]
+        chosen = [row[start + to_go * k] for k in range(protocol.way)]
+        for c in chosen:
+            left[c] -= 1
+        sequence.append([chosen[k] for k in order("labels", protocol.way)])
+    assert left == [0] * len(sizes)
+    return uses, sequence
+
+
+@settings(deadline=None, max_examples=80)
+@given(*sizes_and_protocol, st.integers(0, 1000))
+def test_it_is_the_plain_loop(sizes: list[int], way: int, shot: int, query: int, seed: int) -> None:
+    protocol = Protocol(way, shot, query)
+    tasks = counted_down(sizes, protocol)
+    assert most_tasks(sizes, protocol) == tasks
+    if tasks == 0:
+        with pytest.raises(SamplingError, match=r"of \d+ classes"):
+            draw_balanced(sizes, protocol, dataset="x", seed=seed)
+        return
+    drawn = draw_balanced(sizes, protocol, dataset="x", seed=seed)
+    uses, sequence = plain_balanced(sizes, protocol, ("balanced", "x", str(protocol), seed))
+    assert drawn.class_ids.tolist() == sequence
+    assert np.bincount(drawn.class_ids.reshape(-1), minlength=len(sizes)).tolist() == uses
+    for c, n in enumerate(sizes):
+        images = np.concatenate([drawn.support, drawn.query], axis=2)[drawn.class_ids == c]
+        assert np.unique(images).size == images.size
+        assert images.size == uses[c] * protocol.per_class <= n
+
+
+@pytest.mark.parametrize("dataset", catalogue())
+@pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
+def test_it_reaches_the_bound_on_every_catalogue(dataset: str, protocol: Protocol) -> None:
+    sizes = lookup(dataset).class_sizes
+    uses = [n // protocol.per_class for n in sizes]
+    most = most_tasks(sizes, protocol)
+    assert sum(min(u, most) for u in uses) >= protocol.way * most
+    assert sum(min(u, most + 1) for u in uses) < protocol.way * (most + 1)
+    if most < 100_000:  # quickdraw 1-shot: benchmarks/sampling.py draws it
+        drawn = draw_balanced(sizes, protocol, dataset=dataset, seed=0)
+        assert len(drawn) == most
+        ordered = np.sort(drawn.class_ids, axis=1)
+        assert (ordered[:, 1:] > ordered[:, :-1]).all()
+    opened = draw_open(sizes, protocol, dataset=dataset, seed=0)
+    assert len(opened) <= most
+
+
+@settings(deadline=None, max_examples=200)
+@given(*sizes_and_protocol, st.integers(1, 100), st.integers(0, 9))
+def test_no_class_is_used_less_than_another_unless_it_is_used_up(
+    sizes: list[int], way: int, shot: int, query: int, tasks: int, seed: int
+) -> None:
+    protocol = Protocol(way, shot, query)
+    tasks = min(tasks, most_tasks(sizes, protocol))
+    can = np.array(sizes) // protocol.per_class
+    uses = fair_uses(can, way, tasks, Stream("test", seed))
+    assert uses.sum() == way * tasks
+    assert (uses <= np.minimum(can, tasks)).all()
+    spare = uses[uses < can]
+    assert not spare.size or uses.max() - spare.min() <= 1
+
+
+def test_with_fewer_tasks_than_the_smallest_class_lasts_all_are_used_equally() -> None:
+    sizes = lookup("traffic_signs").class_sizes  # 210 to 2250 images
+    drawn = draw_balanced(sizes, Protocol(5, 5, 5), dataset="traffic_signs", seed=0, tasks=86)
+    assert set(np.bincount(drawn.class_ids.reshape(-1)).tolist()) == {10}
+
+
+def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
+    pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}
+    protocol = Protocol(2, 1, 2)
+    drawn = [draw_balanced([9] * 5, protocol, dataset="chi", seed=s) for s in range(SEEDS)]
+    assert {len(d) for d in drawn} == {7}
+    for task in (0, 3, 6):
+        sets = [pairs[tuple(sorted(d.class_ids[task].tolist()))] for d in drawn]  # type: ignore[index]
+        assert chisquare(np.bincount(sets, minlength=10)).pvalue > THRESHOLD
+        first = [int(d.class_ids[task][0]) for d in drawn]
+        assert chisquare(np.bincount(first, minlength=5)).pvalue > THRESHOLD
+    # images: the first support image of the first task that has class 2
+    picked = [int(d.support[d.class_ids == 2][0, 0]) for d in drawn]
+    assert chisquare(np.bincount(picked, minlength=9)).pvalue > THRESHOLD
+
+
+@pytest.mark.parametrize("task", [0, 5, 9])
+def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(task: int) -> None:
+    """P(class c in task t) = a_c / T; and its label is any of the K."""
+    sizes, protocol, tasks = [3, 6, 9, 12, 30, 30], Protocol(3, 1, 2), 10
+    can = [1, 2, 3, 4, 10, 10]
+    assert most_tasks(sizes, protocol) == tasks  # 30 = 3 * 10: every use is made
+    label_of = np.zeros((6, 3))
+    for seed in range(4000):
+        drawn = draw_balanced(sizes, protocol, dataset="share", seed=seed)
+        for label, c in enumerate(drawn.class_ids[task]):
+            label_of[c, label] += 1
+    inside = label_of.sum(axis=1)
+    assert inside[4] == inside[5] == 4000
+    expected = [4000 * float(Fraction(u, tasks)) for u in can[:4]]
+    assert chisquare(inside[:4], expected).pvalue > THRESHOLD
+    for c in range(6):
+        assert chisquare(label_of[c]).pvalue > THRESHOLD
+
+
+def test_numbers_of_tasks_that_cannot_be_drawn() -> None:
+    for tasks in (0, -1, 8):
+        with pytest.raises(SamplingError, match=f"cannot draw {tasks} balanced tasks"):
+            draw_balanced([9] * 5, Protocol(2, 1, 2), dataset="x", seed=0, tasks=tasks)
+
+
+def test_provenance_draws_it_again() -> None:
+    name = TaskSetName.parse("balanced-5w5s5q")
+    sizes = lookup("cub").class_sizes
+    for tasks in (None, 20):
+        table, how = draw_task_set("cub", name, sizes, seed=3, tasks=tasks)
+        assert draw_again("cub", name, sizes, how) == table
+        assert how["tasks"] == tasks
+    with pytest.raises(SamplingError, match="version 0 of the samplers"):
+        draw_again("cub", name, sizes, {**how, "sampler_version": 0})
+    with pytest.raises(SamplingError, match="not that of a set of this suite"):
+        draw_again("cub", name, sizes, {**how, "generator": "dice"})
