@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,6 +25,8 @@ from benchmark_spec.manifest import (
 )
 from benchmark_spec.naming import check_dataset_name
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.version import __version__
+from builders.build_journal import BuildJournal
 from builders.card import dataset_card
 from builders.sampling.tasks import first_image_ids
 from fslbench_data.files import sha256_of, whole_file, write_whole
@@ -31,33 +34,58 @@ from fslbench_data.release import Release
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
 
+_LARGE = 32 * 2**20
+"""Bytes in memory from which a table is compressed quickly: 200,000 one-shot tasks."""
+
 
 class ReleaseWriter:
-    """Writes a release into a new folder.
+    """Writes a release into a folder, and goes on where an earlier run was stopped.
 
     Every file appears whole or not at all.  The manifest comes last: until :meth:`finish`
-    the folder is no release.
+    the folder is no release, but a journal says what is done.
 
     Parameters
     ----------
     folder
-        A folder that does not exist or is empty.
+        A folder that does not exist, is empty, or holds an unfinished build of the same release.
     name, version, description
         Of the release; the version is semantic, such as 1.0.0.
+    recipe
+        What else must be equal for an unfinished build to be continued.
     """
 
-    def __init__(self, folder: Path | str, name: str, version: str, description: str) -> None:
+    def __init__(
+        self, folder: Path | str, name: str, version: str, description: str, *, recipe: str = ""
+    ) -> None:
         self.folder = Path(folder)
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            raise OutputError(
-                f"{self.folder} is not an empty folder",
-                expected="a new or empty one: a release is never edited in place",
-                fix="name another folder, or remove this one yourself",
-            )
         self._about = (name, version, description)
         self._datasets: dict[str, Dataset] = {}
         self._tables: list[Table] = []
         check_manifest(self._manifest())
+        build = {"release": f"{name} {version}", "recipe": recipe, "fslbench": __version__}
+        self._journal = BuildJournal(self.folder, build)
+
+    def has_dataset(self, name: str) -> bool:
+        """Whether an earlier run wrote a data set's classes and images; they are then kept."""
+        known = self._journal.datasets.get(name)
+        entries = [
+            entry
+            for entry in self._journal.tables.values()
+            if entry.kind in ("classes", "images") and entry.dataset == name
+        ]
+        whole = [self._journal.whole(entry.path) for entry in entries]
+        if known is None or not entries or None in whole:
+            return False
+        self._datasets[name] = known
+        self._tables += entries
+        return True
+
+    def has(self, kind: Kind, dataset: str, name: str) -> bool:
+        """Whether an earlier run wrote that table; it is then kept."""
+        entry = self._journal.whole(table_path(kind, dataset, name))
+        if entry is not None:
+            self._tables.append(entry)
+        return entry is not None
 
     def add_dataset(
         self,
@@ -88,7 +116,8 @@ class ReleaseWriter:
             raise SpecError(f"data set {name!r} is described twice")
         if len(set(class_names)) != len(class_names) or len(class_names) != len(class_sizes):
             raise SpecError(f"{name}: classes need one size each, and names of their own")
-        total = sum(class_sizes)
+        sizes = np.asarray(class_sizes, np.int64)
+        total = int(sizes.sum())
         self._datasets[check_dataset_name(name)] = Dataset(
             name, title, homepage, licence, citation, len(class_names), total, note
         )
@@ -101,15 +130,17 @@ class ReleaseWriter:
             },
             schema=schemas.CLASSES,
         )
-        self._write("classes", name, "", classes, provenance or {})
         if images is not None:
             schemas.check(images, schemas.IMAGES, f"images of {name}")
-            expected = [i for i, size in enumerate(class_sizes) for _ in range(size)]
-            if images.column("class_id").to_pylist() != expected:
+            of_class = images.column("class_id").to_numpy()
+            if not np.array_equal(of_class, np.repeat(np.arange(sizes.size), sizes)):
                 raise SpecError(f"images of {name} are not in class order, or not as many")
-            if images.column("image_id").to_pylist() != list(range(total)):
+            if not np.array_equal(images.column("image_id").to_numpy(), np.arange(total)):
                 raise SpecError(f"image ids of {name} are not 0..{total - 1}")
+        self._write("classes", name, "", classes, provenance or {})
+        if images is not None:
             self._write("images", name, "", images, provenance or {})
+        self._journal.add([self._datasets[name]], self._tables)
 
     def add_tasks(
         self, dataset: str, name: TaskSetName, table: pa.Table, provenance: Mapping[str, Any]
@@ -124,7 +155,8 @@ class ReleaseWriter:
         """Add the features of all images of a data set, in the order of their ids."""
         dimensions = table.schema.field("feature").type.list_size
         schemas.check(table, schemas.features(dimensions), f"{backbone} of {dataset}")
-        if table.column("image_id").to_pylist() != list(range(self._dataset(dataset).n_images)):
+        expected = np.arange(self._dataset(dataset).n_images)
+        if not np.array_equal(table.column("image_id").to_numpy(), expected):
             raise SpecError(f"{backbone} of {dataset}: not one row for each image, in order")
         self._write("features", dataset, backbone, table, provenance)
 
@@ -144,6 +176,7 @@ class ReleaseWriter:
         check_manifest(manifest)
         write_whole(self.folder / CARD_FILE, dataset_card(manifest))
         write_whole(self.folder / MANIFEST_FILE, manifest.to_json())
+        self._journal.remove()
         return manifest
 
     def _manifest(self) -> Manifest:
@@ -194,13 +227,16 @@ class ReleaseWriter:
             Manifest(*self._about, tuple(self._datasets.values()), (*self._tables, entry))
         )
         self._tables.append(entry)
+        if kind not in ("classes", "images"):  # these count together, once both are written
+            self._journal.add((), [entry])
 
 
 def _write_table(table: pa.Table, path: Path) -> None:
     """Write a table small: zstd, ids split by byte, and no dictionaries.
 
     Byte-stream-split halves the tables of ids.  It is left off float16, which DuckDB cannot
-    read that way; dictionary encoding would make both larger and slower.
+    read that way; dictionary encoding would make both larger and slower.  Random ids hardly
+    compress, so large tables are not given the time that the highest level takes.
     """
     split = [
         f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
@@ -212,7 +248,7 @@ def _write_table(table: pa.Table, path: Path) -> None:
             table.replace_schema_metadata(None),
             temporary,
             compression="zstd",
-            compression_level=19,
+            compression_level=19 if table.nbytes < _LARGE else 3,
             use_dictionary=False,
             use_byte_stream_split=split,
             store_schema=True,

@@ -157,6 +157,14 @@ def load_release(where: str | Path | None = None) -> Release:
     CorruptReleaseError
         If a file is missing or differs from the manifest by as little as a bit.
     """
+    folder, manifest = read_manifest(where)
+    for table in manifest.tables:
+        _check_file(folder / table.path, table)
+    return Release(folder, manifest)
+
+
+def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
+    """A release's folder and manifest, whose tables are not looked at; see load_release."""
     folder = Path(where) if where is not None else embedded_folder()
     try:
         folder = folder.resolve()
@@ -168,10 +176,7 @@ def load_release(where: str | Path | None = None) -> Release:
             expected=f"a folder with {MANIFEST_FILE} and the tables it lists",
             fix="give the folder of a release, or leave --release away for the embedded one",
         ) from None
-    manifest = Manifest.from_json(text, str(folder / MANIFEST_FILE))
-    for table in manifest.tables:
-        _check_file(folder / table.path, table)
-    return Release(folder, manifest)
+    return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
 
 
 def _check_file(path: Path, table: Table) -> None:

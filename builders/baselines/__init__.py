@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from benchmark_spec.errors import UnknownNameError
@@ -17,17 +19,18 @@ DESCRIPTIONS = {
 }
 
 
-def run_head(release: Release, head: str, backbone: str, dataset: str) -> Submission:
-    """Run a head on every task set of a data set, on the features of `backbone`.
+def run_head(release: Release, head: str, backbone: str, datasets: Sequence[str]) -> Submission:
+    """Run a head on every task set of some data sets, on the features of `backbone`.
 
     The method is named ``<backbone>/<head>``; the submission has predictions.
     """
     if head not in HEADS:
         raise UnknownNameError("head", head, HEADS)
-    features = release.features(dataset, backbone).astype(np.float64)
     recorder = Recorder(f"{backbone}/{head}", description=DESCRIPTIONS[head], backbone=backbone)
-    for info in release.task_sets:
-        if info.dataset == dataset:
-            for task in release.task_set(dataset, str(info.name)):
-                recorder.add(task, HEADS[head](features[task.support], features[task.query]))
+    for dataset in datasets:
+        features = release.features(dataset, backbone).astype(np.float64)
+        for info in release.task_sets:
+            if info.dataset == dataset:
+                for task in release.task_set(dataset, str(info.name)):
+                    recorder.add(task, HEADS[head](features[task.support], features[task.query]))
     return recorder.submission()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from benchmark_spec.version import __version__
-from builders.cli.embedded import embedded
+from builders.cli.diff import diff
 from builders.cli.import_published import import_published
+from builders.cli.release import release
+from builders.cli.source import source
+from builders.cli.verify import verify
 from fslbench_data.cli import ErrorGroup
 
 
@@ -19,5 +22,5 @@ def main() -> None:
     """
 
 
-main.add_command(embedded)
-main.add_command(import_published)
+for command in (source, release, verify, diff, import_published):
+    main.add_command(command)

@@ -9,6 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
+from benchmark_spec.errors import SourceError
+from builders.sources.image_set import ImageSet
 
 NAME = "pixels"
 
@@ -30,3 +32,19 @@ def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str
         schema=schema,
     )
     return table, {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}
+
+
+def extract(images: ImageSet) -> tuple[pa.Table, dict[str, Any]]:
+    """Feature table of a data set whose images are small grey pixels, and provenance.
+
+    Raises
+    ------
+    SourceError
+        If its images are no such pixels.
+    """
+    if images.pixels is None:
+        raise SourceError(
+            f"{images.name} has no small grey pixels to use as features",
+            fix="leave the backbone `pixels` out",
+        )
+    return pixel_features(images.pixels, images.white)

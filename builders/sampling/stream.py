@@ -108,12 +108,29 @@ class Stream:
         while done < rows:
             start = self.position
             words = self.words((rows - done) * length).reshape(rows - done, length)
-            order = np.argsort(words, axis=1)
-            ranked = np.take_along_axis(words, order, axis=1)
-            tied = np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1))
+            order, tied = _ranked(words)
             take = int(tied[0]) if tied.size else rows - done
             result[done : done + take] = order[:take]
             done += take
             if tied.size:
                 self.seek(start + (take + 1) * length)
         return result
+
+
+def _ranked(words: Words) -> tuple[Integers, Integers]:
+    """Order of the words of each row (rows, length), and the rows in which two words are equal.
+
+    The position is packed into the lowest bits, since sorting is twice as fast as argsort; rows
+    in which the bits above do not tell two words apart are sorted again in full.
+    """
+    low = np.uint64((1 << words.shape[1].bit_length()) - 1)
+    packed = (words & ~low) | np.arange(words.shape[1], dtype=np.uint64)
+    packed.sort(axis=1)
+    order = (packed & low).astype(np.int64)
+    tied = []
+    for row in np.flatnonzero(((packed[:, 1:] ^ packed[:, :-1]) <= low).any(axis=1)):
+        order[row] = np.argsort(words[row])
+        ranked = words[row][order[row]]
+        if (ranked[1:] == ranked[:-1]).any():
+            tied.append(row)
+    return order, np.array(tied, np.int64)

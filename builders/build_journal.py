@@ -1,0 +1,115 @@
+"""What of a release is already written, so that a build that was stopped can go on.
+
+The journal lies in the release's folder until the manifest is written.  It lists the tables that
+are whole, with their digests, and what the build is of: a folder is only ever continued by the
+build that began it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import OutputError
+from benchmark_spec.manifest import Dataset, Table
+from fslbench_data.files import sha256_of, write_whole
+
+JOURNAL_FILE = ".building.json"
+_LEFTOVER = re.compile(r"\.(.+\.parquet|README\.md|release\.json|\.building\.json)\.\w{8}")
+
+
+class BuildJournal:
+    """The journal of one build in `folder`, begun or continued.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist, is empty, or holds an unfinished build of the same `build`.
+    build
+        What the build is of; compared as JSON.
+
+    Attributes
+    ----------
+    datasets, tables
+        What an earlier run has finished, by name and by path.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds anything else.
+    """
+
+    def __init__(self, folder: Path, build: Mapping[str, Any]) -> None:
+        self._folder, self._path, self._build = folder, folder / JOURNAL_FILE, dict(build)
+        self.datasets: dict[str, Dataset] = {}
+        self.tables: dict[str, Table] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+        if self._path.exists():
+            self._continue()
+        elif any(not _LEFTOVER.fullmatch(path.name) for path in folder.iterdir()):
+            raise OutputError(
+                f"{folder} is not an empty folder",
+                expected="a new or empty one, or an unfinished build of the same release: "
+                "a release is never edited in place",
+                fix="name another folder, or remove this one yourself",
+            )
+        self._sweep()
+        self.add((), ())
+
+    def whole(self, path: str) -> Table | None:
+        """The entry of a table that an earlier run wrote, if its file is still what it was."""
+        table = self.tables.get(path)
+        file = self._folder / path
+        if table is None or not file.is_file() or sha256_of(file) != table.sha256:
+            return None
+        return table
+
+    def add(self, datasets: Iterable[Dataset], tables: Iterable[Table]) -> None:
+        """Keep what is finished by now, beside what earlier runs finished."""
+        self.datasets |= {dataset.name: dataset for dataset in datasets}
+        self.tables |= {table.path: table for table in tables}
+        content = {
+            "build": self._build,
+            "datasets": [asdict(dataset) for dataset in self.datasets.values()],
+            "tables": [asdict(table) for table in self.tables.values()],
+        }
+        write_whole(self._path, json.dumps(content, indent=1) + "\n")
+
+    def remove(self) -> None:
+        """End the build: the release is whole."""
+        self._path.unlink(missing_ok=True)
+
+    def _continue(self) -> None:
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+            build = content["build"]
+            self.datasets = {d["name"]: Dataset(**d) for d in content["datasets"]}
+            self.tables = {t["path"]: Table(**t) for t in content["tables"]}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OutputError(
+                f"the journal of the unfinished build in {self._folder} cannot be read: {error}",
+                where=str(self._path),
+                fix="remove the folder and build again",
+            ) from None
+        if build != json.loads(json.dumps(self._build)):
+            other = sorted(k for k in {*build, *self._build} if build.get(k) != self._build.get(k))
+            raise OutputError(
+                f"{self._folder} holds an unfinished build of another release: "
+                f"they differ in {', '.join(other)}",
+                where=str(self._path),
+                expected="the same specification and package version as when it was begun",
+                fix="name another folder, or remove this one yourself",
+            )
+
+    def _sweep(self) -> None:
+        """Remove temporary files of a run that was killed while it wrote them."""
+        for path in self._folder.rglob(".*"):
+            if path.is_file() and _LEFTOVER.fullmatch(path.name):
+                path.unlink(missing_ok=True)

@@ -1,0 +1,36 @@
+"""``fslbench-build diff``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("old", type=click.Path(path_type=Path), metavar="A")
+@click.argument("new", type=click.Path(path_type=Path), metavar="B")
+@click.pass_context
+def diff(ctx: click.Context, old: Path, new: Path) -> None:
+    """Say what differs from release A to release B, and which version number that raises.
+
+    `embedded` names the release that comes with the package.  Ends with exit code 1 if the
+    version of B says less than has changed.
+    """
+    from builders.diff import diff as compare
+    from fslbench_data.release import load_release
+
+    a, b = (load_release(None if str(path) == "embedded" else path) for path in (old, new))
+    found = compare(a, b)
+    for change in found.changes:
+        click.echo(f"{change.level:5}  {change.where}: {change.what}")
+    if found.needed is None:
+        click.echo(f"{a} and {b} say the same")
+        return
+    rises = f"raises the {found.raised} number" if found.raised else "is not above it"
+    click.echo(
+        f"{len(found.changes)} change{'s' if len(found.changes) > 1 else ''}: {found.needed} at "
+        f"most; {b} after {a} {rises}, which is {'enough' if found.enough else 'too little'}"
+    )
+    if not found.enough:
+        ctx.exit(1)

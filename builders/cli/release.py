@@ -1,0 +1,52 @@
+"""``fslbench-build release``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path), metavar="SPEC.toml")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A new folder, or one that an interrupted build left.",
+)
+@click.option(
+    "--raw",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of the raw folders, each named as its source unless SPEC says otherwise.",
+)
+@click.option(
+    "--allow-missing",
+    is_flag=True,
+    help="Leave out images and classes that are missing or damaged, and record them.",
+)
+def release(spec: Path, folder: Path, raw: Path | None, allow_missing: bool) -> None:
+    """Make a release as SPEC.toml describes it.
+
+    SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`
+    or `meta_dataset`.  Interrupted, it goes on where it was when called again, and gives the same
+    release.
+    """
+    from builders.release_build import build_release
+    from builders.release_spec import find_spec, read_spec
+    from fslbench_data.render.screen import steps
+
+    wanted = read_spec(find_spec(spec))
+    with steps(f"making {wanted.name} {wanted.version}") as progress:
+        manifest = build_release(
+            wanted, folder, raw=raw, allow_missing=allow_missing, progress=progress
+        )
+    click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
+    tasks = [table for table in manifest.tables if table.kind == "tasks"]
+    click.echo(
+        f"wrote {folder}: {len(manifest.datasets)} data sets, {len(tasks)} task sets, "
+        f"{sum(table.rows for table in tasks):,} tasks",
+        err=True,
+    )

@@ -1,0 +1,129 @@
+"""What differs between two releases, and which number of the version that raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from benchmark_spec.manifest import Dataset, Manifest, Table
+from benchmark_spec.protocol import TaskSetName
+from fslbench_data.release import Release
+from fslbench_data.tasks import TaskSetInfo
+
+Level = Literal["patch", "minor", "major"]
+LEVELS: tuple[Level, ...] = ("patch", "minor", "major")
+
+_FROZEN = ("classes", "images", "tasks")
+"""Kinds of tables that results depend on: a change of their content is a major one."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference: of which file or data set, what, and the version number it raises."""
+
+    level: Level
+    what: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All differences from one release to another.
+
+    Attributes
+    ----------
+    changes
+        From major to patch, then by place.
+    needed
+        The highest level among them; None where the releases say the same.
+    raised
+        The level by which the second version is above the first; None where it is not.
+    """
+
+    changes: tuple[Change, ...]
+    needed: Level | None
+    raised: Level | None
+
+    @property
+    def enough(self) -> bool:
+        """Whether the second release's version says as much as has changed."""
+        if self.needed is None:
+            return True
+        return self.raised is not None and LEVELS.index(self.raised) >= LEVELS.index(self.needed)
+
+
+def diff(old: Release, new: Release) -> Difference:
+    """Compare two releases by content, as docs/versioning.md weighs changes."""
+    changes = [*_datasets(old.manifest, new.manifest), *_tables(old, new)]
+    if old.manifest.description != new.manifest.description:
+        changes.append(Change("patch", "the description differs", "release"))
+    changes.sort(key=lambda change: -LEVELS.index(change.level))
+    needed = changes[0].level if changes else None
+    return Difference(tuple(changes), needed, _raised(old.manifest, new.manifest))
+
+
+def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
+    before, after = ({d.name: d for d in m.datasets} for m in (old, new))
+    for name in sorted(before.keys() - after.keys()):
+        yield Change("major", "the data set is gone", name)
+    for name in sorted(after.keys() - before.keys()):
+        yield Change("minor", "the data set is new", name)
+    for name in sorted(before.keys() & after.keys()):
+        texts = [
+            f.name
+            for f in fields(Dataset)
+            if f.name not in ("n_classes", "n_images")
+            and getattr(before[name], f.name) != getattr(after[name], f.name)
+        ]
+        if texts:
+            yield Change("patch", f"{', '.join(texts)} changed", name)
+
+
+def _tables(old: Release, new: Release) -> Iterator[Change]:
+    before, after = ({t.path: t for t in r.manifest.tables} for r in (old, new))
+    for path in sorted(before.keys() - after.keys()):
+        yield Change("major", f"gone: {_rows(before[path])}", path)
+    for path in sorted(after.keys() - before.keys()):
+        yield Change("minor", f"new: {_rows(after[path])}", path)
+    for path in sorted(before.keys() & after.keys()):
+        was, now = before[path], after[path]
+        if was.digest != now.digest:
+            level: Level = "major" if was.kind in _FROZEN else "minor"
+            yield Change(level, f"other content: {_content(was, now, old, new)}", path)
+        elif dict(was.provenance) != dict(now.provenance):
+            yield Change("patch", "same content, other provenance", path)
+        elif was.sha256 != now.sha256:
+            yield Change("patch", "same content, written otherwise", path)
+
+
+def _rows(table: Table) -> str:
+    return f"{table.rows} {'tasks' if table.kind == 'tasks' else 'rows'}"
+
+
+def _content(was: Table, now: Table, old: Release, new: Release) -> str:
+    if was.kind != "tasks":
+        return f"{_rows(was)} became {_rows(now)}"
+    a, b = (
+        r.task_table(TaskSetInfo(t.dataset, TaskSetName.parse(t.name), t.rows, t.fingerprint))
+        for r, t in ((old, was), (new, now))
+    )
+    shared = min(len(a), len(b))
+    equal = np.ones(shared, bool)
+    for name in a.column_names[1:]:
+        left, right = (
+            t.slice(0, shared).column(name).combine_chunks().flatten().to_numpy() for t in (a, b)
+        )
+        equal &= (left == right).reshape(shared, -1).all(axis=1)
+    if equal.all():
+        return f"{len(a)} tasks became {len(b)}, of which the first {shared} are equal"
+    return f"{_rows(was)} became {_rows(now)}, the first other one is task {int(equal.argmin())}"
+
+
+def _raised(old: Manifest, new: Manifest) -> Level | None:
+    a, b = (tuple(int(n) for n in m.version.split(".")) for m in (old, new))
+    if b <= a:
+        return None
+    return next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)

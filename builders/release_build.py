@@ -1,0 +1,184 @@
+"""Making a release from its specification, going on where an earlier run was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
+from benchmark_spec.manifest import Manifest
+from benchmark_spec.protocol import TaskSetName
+from builders.baselines import run_head
+from builders.baselines.heads import HEADS
+from builders.features import BACKBONES, extract
+from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
+from builders.release_writer import ReleaseWriter
+from builders.sampling import draw_task_set, groups_of
+from builders.sources import SOURCES, ImageSet, read_source
+from builders.sources.image_set import Progress, silent
+
+
+def build_release(
+    spec: ReleaseSpec,
+    folder: Path,
+    *,
+    raw: Path | None = None,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+) -> Manifest:
+    """Make a whole release.
+
+    Every table is written as soon as it is made, so a build that is stopped and called again does
+    not make it twice; the result is the same, byte for byte.
+
+    Parameters
+    ----------
+    folder
+        New, empty, or left by an unfinished build of the same specification.
+    raw
+        Holds the raw folder of each data set.
+    allow_missing
+        Go on where images or classes are missing, and record them in the manifest.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        If the specification asks for what cannot be made.
+    SourceError, CatalogueError, SamplingError
+        If a raw folder is not what it should be, or a task set cannot be drawn from it.
+    OutputError
+        If the folder cannot be written, or holds something else.
+    """
+    for dataset in spec.datasets:
+        _check(dataset)
+    recipe = spec.digest + (" allow_missing" if allow_missing else "")
+    writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
+    for dataset in spec.datasets:
+        _Dataset(dataset, writer, raw, allow_missing, progress).build()
+    for backbone, head, datasets in _reference_methods(spec):
+        if not writer.has("results", "", f"{backbone}/{head}"):
+            progress(f"{backbone}/{head}")
+            submission = run_head(writer.so_far(), head, backbone, datasets)
+            writer.add_results(submission, {"head": head, "features": backbone})
+    return writer.finish()
+
+
+def _check(dataset: DatasetSpec) -> None:
+    """Refuse at once what would fail after hours."""
+    where = f"data set {dataset.name}"
+    if dataset.source == CATALOGUE:
+        lookup(dataset.name)
+        if dataset.features:
+            raise SpecError(f"{where}: a catalogue has no images to extract features from")
+    elif dataset.source not in SOURCES:
+        raise UnknownNameError("source", dataset.source, (*SOURCES, CATALOGUE), where=where)
+    for backbone in dataset.features:
+        if backbone not in BACKBONES:
+            raise UnknownNameError("backbone", backbone, BACKBONES, where=where)
+    for head in dataset.heads:
+        if head not in HEADS:
+            raise UnknownNameError("head", head, HEADS, where=where)
+    if dataset.heads and not dataset.features:
+        raise SpecError(f"{where}: heads need features", fix='add features = ["..."]')
+
+
+def _reference_methods(spec: ReleaseSpec) -> Iterator[tuple[str, str, list[str]]]:
+    """Each backbone and head with the data sets it runs on, in the order of the specification."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for dataset in spec.datasets:
+        for backbone in dataset.features:
+            for head in dataset.heads:
+                pairs.setdefault((backbone, head), []).append(dataset.name)
+    for (backbone, head), datasets in pairs.items():
+        yield backbone, head, datasets
+
+
+class _Dataset:
+    """The build of one data set's tables; its raw folder is read only if something needs it."""
+
+    def __init__(
+        self,
+        spec: DatasetSpec,
+        writer: ReleaseWriter,
+        raw: Path | None,
+        allow_missing: bool,
+        progress: Progress,
+    ) -> None:
+        self._spec, self._writer, self._progress = spec, writer, progress
+        self._raw, self._allow_missing = raw, allow_missing
+        self._read: ImageSet | None = None
+
+    def build(self) -> None:
+        name = self._spec.name
+        if not self._writer.has_dataset(name):
+            self._progress(name)
+            self._add_dataset()
+        release = self._writer.so_far()
+        sizes = release.classes(name).column("n_images").to_pylist()
+        known = name in release.datasets_with("images")
+        groups = groups_of(release.images(name)) if known else None
+        for task_set in self._spec.task_sets:
+            if not self._writer.has("tasks", name, str(task_set)):
+                self._progress(f"{name}/{task_set}")
+                number = self._spec.tasks.get(task_set.suite)
+                drawn = draw_task_set(
+                    name, task_set, sizes, seed=self._seed(task_set), tasks=number, groups=groups
+                )
+                self._writer.add_tasks(name, task_set, *drawn)
+        for backbone in self._spec.features:
+            if not self._writer.has("features", name, backbone):
+                self._progress(f"{name}: features of {backbone}")
+                self._writer.add_features(name, backbone, *extract(backbone, self._images()))
+
+    def _seed(self, task_set: TaskSetName) -> int:
+        return 0 if task_set.suite == "published" else self._spec.seed
+
+    def _add_dataset(self) -> None:
+        name = self._spec.name
+        if self._spec.source == CATALOGUE:
+            known = lookup(name)
+            self._writer.add_dataset(
+                name,
+                title=known.title,
+                homepage=known.homepage,
+                licence=known.licence,
+                citation=known.citation,
+                note=known.note,
+                class_names=known.class_names,
+                class_sizes=known.class_sizes,
+                provenance={"counts_from": known.counts_from},
+            )
+            return
+        images = self._images()
+        if "left_out" in images.provenance and "published" in self._spec.suites:
+            raise SourceError(
+                f"{name}: the published task sets need the whole data set, "
+                "and images or classes are missing",
+                fix="complete the raw folder, or leave the suite `published` out",
+            )
+        self._writer.add_dataset(
+            name,
+            title=images.about.title,
+            homepage=images.about.homepage,
+            licence=images.about.licence,
+            citation=images.about.citation,
+            note=images.about.note,
+            class_names=images.class_names,
+            class_sizes=images.class_sizes,
+            images=images.images,
+            provenance=images.provenance,
+        )
+
+    def _images(self) -> ImageSet:
+        if self._read is None:
+            folder = self._raw / self._spec.folder if self._raw is not None else None
+            self._read = read_source(
+                self._spec.source,
+                folder,
+                name=self._spec.name,
+                options=self._spec.options,
+                allow_missing=self._allow_missing,
+                progress=self._progress,
+            )
+        return self._read

@@ -1,0 +1,187 @@
+"""The declarative file that a release is made from: SPEC.toml.
+
+.. code-block:: toml
+
+    name = "my_release"
+    version = "1.0.0"
+    description = "What it is for."
+
+    # for every data set that does not say otherwise:
+    protocols = ["5w1s1q", "5w5s5q"]
+    seed = 0
+    tasks = { closed = 600 }           # how many, for suites that do not stop by themselves
+
+    [[dataset]]
+    name = "openclipart"               # a source of builders.sources, read below the raw folder
+    suites = ["open", "closed", "balanced"]
+
+    [[dataset]]
+    name = "cub"
+    source = "catalogue"               # classes and counts only
+    suites = ["published"]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.naming import check_dataset_name
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, SUITES, Protocol, TaskSetName
+from builders.sampling import SAMPLER_VERSION
+
+CATALOGUE = "catalogue"
+"""The source of a data set known by its classes and counts."""
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """What a release holds of one data set.
+
+    Attributes
+    ----------
+    name, source
+        Of the data set in the release, and the module of :mod:`builders.sources` that reads it
+        (the same name unless given), or ``catalogue`` for classes and counts only.
+    folder
+        Its raw folder, relative to that of all; the source's name unless given.
+    suites, protocols, seed, tasks
+        The task sets: every suite at every protocol.  `tasks` says how many by suite.
+    features, heads
+        Backbones to extract features with, and reference methods to run on those.
+    options
+        What else the source takes, such as the title of an image folder or the split of a Hub
+        data set.
+    """
+
+    name: str
+    source: str = ""
+    folder: str = ""
+    suites: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = tuple(map(str, PUBLISHED_PROTOCOLS))
+    seed: int = 0
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def task_sets(self) -> tuple[TaskSetName, ...]:
+        """Names of its task sets, suite by suite."""
+        protocols = [Protocol.parse(text) for text in self.protocols]
+        return tuple(TaskSetName(s, p) for s in self.suites for p in protocols)
+
+
+@dataclass(frozen=True)
+class ReleaseSpec:
+    """A whole release, as its file describes it."""
+
+    name: str
+    version: str
+    description: str
+    datasets: tuple[DatasetSpec, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
+        content = [asdict(self), SAMPLER_VERSION]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def find_spec(path: Path) -> Path:
+    """The file at `path`, or the specification of that name that comes with the package."""
+    shipped = {file.stem: file for file in Path(str(files("builders") / "specs")).glob("*.toml")}
+    if not path.exists() and str(path) in shipped:
+        return shipped[str(path)]
+    if not path.exists() and not path.suffix:
+        raise UnknownNameError("specification", str(path), shipped, fix="or name a file")
+    return path
+
+
+def read_spec(path: Path) -> ReleaseSpec:
+    """Read and check a specification.
+
+    Raises
+    ------
+    SpecError
+        If the file cannot be read, is no TOML, or a field is missing, unknown or of a wrong type.
+    UnknownNameError
+        If it names a suite that does not exist.
+    """
+    where = str(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"cannot read {path}: {error.strerror}", where=where) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path} is not TOML: {error}", where=where) from None
+    for key in raw:
+        if key not in (*_HEAD, *_DEFAULTS, "dataset"):
+            raise UnknownNameError("field", key, (*_HEAD, *_DEFAULTS, "dataset"), where=where)
+    for key in _HEAD:
+        if not isinstance(raw.get(key), str):
+            problem = f"{key} is {raw[key]!r}" if key in raw else f"there is no {key}"
+            raise SpecError(problem, where=where, expected=f'{key} = "..."')
+    entries = raw.get("dataset")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise SpecError(
+            "the specification lists no data sets", where=where, expected="[[dataset]] tables"
+        )
+    defaults = {key: raw[key] for key in _DEFAULTS if key in raw}
+    datasets = tuple(
+        _dataset({**defaults, **entry}, f"{where}, data set {n}")
+        for n, entry in enumerate(entries, 1)
+    )
+    names = [dataset.name for dataset in datasets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SpecError(f"data sets are listed twice: {', '.join(twice)}", where=where)
+    return ReleaseSpec(**{key: raw[key] for key in _HEAD}, datasets=datasets)
+
+
+_HEAD = ("name", "version", "description")
+_DEFAULTS = ("protocols", "seed", "tasks")
+_TYPES: dict[str, tuple[type, str]] = {
+    "name": (str, "a text"),
+    "source": (str, "a text"),
+    "folder": (str, "a text"),
+    "suites": (list, "a list of texts"),
+    "protocols": (list, "a list of texts"),
+    "features": (list, "a list of texts"),
+    "heads": (list, "a list of texts"),
+    "seed": (int, "a whole number"),
+    "tasks": (dict, "a table of whole numbers by suite, such as { closed = 600 }"),
+    "options": (dict, "a table"),
+}
+
+
+def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
+    names = [f.name for f in fields(DatasetSpec)]
+    for key, value in raw.items():
+        if key not in names:
+            raise UnknownNameError("field", key, names, where=where)
+        kind, expected = _TYPES[key]
+        texts = kind is not list or all(isinstance(item, str) for item in value)
+        if not isinstance(value, kind) or isinstance(value, bool) or not texts:
+            raise SpecError(f"{key} is {value!r}", where=where, expected=expected)
+    if "name" not in raw:
+        raise SpecError("a data set has no name", where=where, expected='name = "..."')
+    spec = DatasetSpec(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+    check_dataset_name(spec.name)
+    for suite in (*spec.suites, *spec.tasks):
+        if suite not in SUITES:
+            raise UnknownNameError("suite", suite, SUITES, where=where)
+    for suite, number in spec.tasks.items():
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise SpecError(f"tasks.{suite} is {number!r}", where=where, expected="at least 1")
+    if len(set(spec.task_sets)) != len(spec.task_sets):
+        raise SpecError("a suite or a protocol is listed twice", where=where)
+    source = spec.source or spec.name
+    return replace(spec, source=source, folder=spec.folder or source)

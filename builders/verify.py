@@ -1,0 +1,248 @@
+"""Verifying a release: nothing in it is believed that can be computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from benchmark_spec import schemas
+from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Kind, Manifest, Table
+from benchmark_spec.protocol import TaskSetName
+from builders.card import dataset_card
+from builders.sampling import draw_again, groups_of
+from fslbench_data.files import sha256_of
+from fslbench_data.release import Release, read_manifest
+from fslbench_data.submission.checks import validate
+from fslbench_data.submission.reading import read_parquet
+
+Ids = NDArray[np.int64]
+Check = Callable[[Table, pa.Table], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a release that is not as it should be: in which file, and what."""
+
+    path: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was looked at, and what was wrong.
+
+    Attributes
+    ----------
+    manifest
+        Of the release.
+    drawn_again
+        Task sets that were drawn again from their provenance with an equal digest.
+    problems
+        In the order of the manifest; empty if all is well.
+    """
+
+    manifest: Manifest
+    drawn_again: int
+    problems: tuple[Problem, ...]
+
+
+def verify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Verification:
+    """Check a release's every file against the manifest, its provenance and the laws of its kind.
+
+    For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
+    order and counts.  Task sets: :func:`task_problems`, and the draw again from the manifest's
+    provenance.  Features: one finite row an image.  Results: as any submission.
+
+    Raises
+    ------
+    ReleaseNotFoundError, CorruptReleaseError
+        If there is no manifest, or it cannot be read.
+    """
+    return _Verifier(folder, progress).run()
+
+
+class _Verifier:
+    def __init__(self, folder: Path, progress: Callable[[str], None]) -> None:
+        self._folder, self._manifest = read_manifest(folder)
+        self._release = Release(self._folder, self._manifest)
+        self._progress = progress
+        self._problems: list[Problem] = []
+        self._drawn_again = 0
+        self._sizes: dict[str, Ids] = {}
+        self._groups: dict[str, Ids] = {}
+        self._checks: dict[Kind, Check] = {
+            "classes": self._classes,
+            "images": self._images,
+            "tasks": self._tasks,
+            "features": self._features,
+            "attributes": self._attributes,
+            "results": self._results,
+        }
+
+    def run(self) -> Verification:
+        order = list(self._checks)
+        for table in sorted(self._manifest.tables, key=lambda t: order.index(t.kind)):
+            self._progress(table.path)
+            self._problems += [Problem(table.path, what) for what in self._of(table)]
+        for dataset in self._manifest.datasets:
+            if dataset.name not in self._sizes:
+                self._problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
+        card = self._folder / CARD_FILE
+        if not card.is_file() or card.read_text(encoding="utf-8") != dataset_card(self._manifest):
+            self._problems.append(Problem(CARD_FILE, "is not the card of this manifest"))
+        listed = {table.path for table in self._manifest.tables}
+        for path in sorted(self._folder.rglob("*.parquet")):
+            relative = path.relative_to(self._folder).as_posix()
+            if relative not in listed:
+                self._problems.append(Problem(relative, "is not in the manifest"))
+        return Verification(self._manifest, self._drawn_again, tuple(self._problems))
+
+    def _of(self, entry: Table) -> Iterator[str]:
+        """Problems of one table."""
+        path = self._folder / entry.path
+        try:
+            if sha256_of(path) != entry.sha256:
+                yield "is not the file that was released: its SHA-256 is another"
+            table = pq.ParquetFile(path).read()
+            if table.num_rows != entry.rows:
+                yield f"has {table.num_rows} rows, not {entry.rows}"
+            digest = content_digest(table)
+            if digest != entry.digest:
+                yield f"its content digest is {digest}, not {entry.digest}"
+            yield from self._checks[entry.kind](entry, table)
+        except FSLBenchError as error:
+            yield str(error)
+        except (OSError, pa.ArrowException) as error:
+            yield f"cannot be read: {error}"
+
+    def _sizes_of(self, entry: Table) -> Ids:
+        if entry.dataset not in self._sizes:
+            raise ReleaseError(f"cannot be checked without the classes of {entry.dataset}")
+        return self._sizes[entry.dataset]
+
+    def _classes(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        schemas.check(table, schemas.CLASSES, entry.path)
+        sizes: Ids = table.column("n_images").to_numpy().astype(np.int64)
+        self._sizes[entry.dataset] = sizes
+        if not np.array_equal(table.column("class_id").to_numpy(), np.arange(sizes.size)):
+            yield "class ids do not count from 0"
+        if not np.array_equal(table.column("first_image_id").to_numpy(), sizes.cumsum() - sizes):
+            yield "first image ids are not the sums of the sizes before"
+        about = next(d for d in self._manifest.datasets if d.name == entry.dataset)
+        if (about.n_classes, about.n_images) != (sizes.size, sizes.sum()):
+            yield (
+                f"has {sizes.size} classes of {sizes.sum()} images; the manifest says "
+                f"{about.n_classes} of {about.n_images}"
+            )
+
+    def _images(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        schemas.check(table, schemas.IMAGES, entry.path)
+        self._groups[entry.dataset] = groups_of(table)
+        sizes = self._sizes_of(entry)
+        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(sizes.sum())):
+            yield "image ids do not count from 0 to the number of images"
+        of_class = np.repeat(np.arange(sizes.size), sizes)
+        if not np.array_equal(table.column("class_id").to_numpy(), of_class):
+            yield "images are not in class order, or not as many as their classes say"
+
+    def _tasks(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        name = TaskSetName.parse(entry.name)
+        schemas.check(table, schemas.tasks(name.protocol), entry.path)
+        sizes, groups = self._sizes_of(entry), self._groups.get(entry.dataset)
+        if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
+            yield "its fingerprint is not that of its content"
+        yield from task_problems(table, name, sizes, groups)
+        drawn = draw_again(entry.dataset, name, sizes.tolist(), entry.provenance, groups)
+        if content_digest(drawn) != entry.digest:
+            yield "the tasks drawn again from its provenance are others"
+        else:
+            self._drawn_again += 1
+
+    def _features(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        kind = table.schema.field("feature").type
+        schemas.check(table, schemas.features(kind.list_size), entry.path)
+        n_images = self._sizes_of(entry).sum()
+        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(n_images)):
+            yield f"has not one row for each of {n_images} images, in order"
+        values = table.column("feature").combine_chunks().flatten()
+        if values.null_count or not np.isfinite(values.to_numpy()).all():
+            yield "holds values that are not finite"
+
+    def _attributes(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        n_images = self._sizes_of(entry).sum()
+        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(n_images)):
+            yield f"has not one row for each of {n_images} images, in order"
+
+    def _results(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        submission = read_parquet(self._folder / entry.path)
+        if submission.methods != (entry.name,):
+            yield f"holds results of {listing(submission.methods)}"
+        validate(submission, self._release)
+        yield from ()
+
+
+def task_problems(
+    table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
+) -> Iterator[str]:
+    """What in a task set breaks the laws of its suite.
+
+    Parameters
+    ----------
+    table
+        Of the schema :func:`benchmark_spec.schemas.tasks`.
+    sizes : int (C,)
+        Images of each class.
+    groups : int (N,), optional
+        Group of each image, -1 for none.
+    """
+    way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
+    column: Callable[[str], Any] = lambda key: (  # noqa: E731
+        table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
+    )
+    if not np.array_equal(table.column("task_id").to_numpy(), np.arange(table.num_rows)):
+        yield "task ids do not count from 0"
+    class_ids, support, queries = column("class_ids"), column("support"), column("query")
+    labels = column("query_label")
+    images = np.concatenate([support, queries], axis=1)
+    if class_ids.min() < 0 or class_ids.max() >= sizes.size:
+        yield f"names classes beyond {sizes.size}"
+        return
+    if images.min() < 0 or images.max() >= sizes.sum():
+        yield f"names images beyond {sizes.sum()}"
+        return
+    ordered = np.sort(class_ids, axis=1)
+    yield from _tasks_where((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "a class twice")
+    counts = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
+    yield from _tasks_where(counts.any(axis=1), f"not {query} queries of each class")
+    class_of = np.repeat(np.arange(sizes.size), sizes)
+    wrong = class_of[support] != np.repeat(class_ids, shot, axis=1)
+    yield from _tasks_where(wrong.any(axis=1), "support images of other classes")
+    of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
+    yield from _tasks_where((class_of[queries] != of_label).any(axis=1), "mislabelled queries")
+    within = np.sort(images, axis=1)
+    twice = (within[:, 1:] == within[:, :-1]).any(axis=1)
+    yield from _tasks_where(twice, "an image twice, perhaps on both sides")
+    if name.interval == "open":
+        repeated = images.size - np.unique(images).size
+        if repeated:
+            yield f"{repeated} images are used twice in the set, though its suite forbids it"
+    if name.suite == "grouped" and groups is not None:
+        used = groups[images.reshape(-1)]
+        used = used[used >= 0]
+        if np.unique(used).size != used.size:
+            yield "images of one group are used twice in the set"
+
+
+def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Iterator[str]:
+    if wrong.any():
+        numbers = listing(np.flatnonzero(wrong).tolist())
+        yield f"task{'s' if wrong.sum() > 1 else ''} {numbers}: {what}"
