@@ -173,7 +173,8 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
             raise SpecError(f"{key} is {value!r}", where=where, expected=expected)
     if "name" not in raw:
         raise SpecError("a data set has no name", where=where, expected='name = "..."')
-    spec = DatasetSpec(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+    spec = DatasetSpec(**given)
     check_dataset_name(spec.name)
     for suite in (*spec.suites, *spec.tasks):
         if suite not in SUITES:

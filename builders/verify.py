@@ -184,8 +184,8 @@ class _Verifier:
 
     def _results(self, entry: Table, table: pa.Table) -> Iterator[str]:
         submission = read_parquet(self._folder / entry.path)
-        if submission.methods != (entry.name,):
-            yield f"holds results of {listing(submission.methods)}"
+        if list(submission.methods) != [entry.name]:
+            yield f"holds results of {listing(list(submission.methods))}"
         validate(submission, self._release)
         yield from ()
 
