@@ -15,7 +15,7 @@ from typing import Any
 from benchmark_spec.errors import SourceError
 from builders.sources.image_set import Item, Progress, require_entries
 from builders.sources.meta_dataset_split import Split
-from builders.sources.raw_files import read_json, sha256_of_files
+from builders.sources.raw_files import read_json, reading_entries, sha256_of_files
 
 LAYOUT = (
     "train2017/*.jpg, and instances_train2017.json there or in annotations/, as train2017.zip "
@@ -25,7 +25,8 @@ SPLIT = Split(0, 40, 40)
 """Of the 80 categories in the order of the annotation file."""
 SCALE = 1.2
 IMAGES = "train2017"
-ANNOTATIONS = "instances_train2017.json"
+PLACES = ("annotations/instances_train2017.json", "instances_train2017.json")
+"""Of the annotation file, the official one first."""
 
 
 @dataclass(frozen=True)
@@ -67,40 +68,12 @@ def read_boxes(
     SourceError
         If the folder is not the raw layout, or an annotation names an unknown image.
     """
-    at = next(
-        (p for p in (f"annotations/{ANNOTATIONS}", ANNOTATIONS) if (folder / p).is_file()), None
-    )
-    require_entries(name, folder, IMAGES, at or f"annotations/{ANNOTATIONS}")
-    assert at is not None  # noqa: S101 - refused in the line above
+    at = next((place for place in PLACES if (folder / place).is_file()), PLACES[0])
+    require_entries(name, folder, IMAGES, at)
     progress(f"{name}: reading {at}")
     content = read_json(folder / at, "images", "annotations", "categories")
-    categories = {category["id"]: category["name"] for category in content["categories"]}
-    chosen = SPLIT.held_out(list(categories.values()), folder / at)
-    licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
-    images = {image["id"]: image for image in content["images"]}
-    found: dict[str, list[Box]] = {label: [] for label in chosen}
-    for annotation in content["annotations"]:
-        label = categories.get(annotation["category_id"])
-        image = images.get(annotation["image_id"])
-        if image is None or label is None:
-            raise SourceError(
-                f"{at}: annotation {annotation.get('id')} is of image {annotation['image_id']} "
-                f"and category {annotation['category_id']}, which are not both listed",
-                where=str(folder / at),
-                fix="get the annotations again",
-            )
-        xywh = crop(annotation["bbox"], image["width"], image["height"])
-        if label in found and xywh:
-            width, height = annotation["bbox"][2:]
-            found[label].append(
-                Box(
-                    image["file_name"],
-                    xywh,
-                    width * height,
-                    bool(annotation.get("iscrowd")),
-                    licences.get(image.get("license")),
-                )
-            )
+    with reading_entries(folder / at):
+        found = _boxes(content, folder / at)
     for boxes in found.values():
         boxes.sort(key=lambda box: box.file)
     provenance = {
@@ -111,7 +84,37 @@ def read_boxes(
     return found, provenance
 
 
-def crop(box: list[float], width: int, height: int) -> str:
+def _boxes(content: Mapping[str, Any], where: Path) -> dict[str, list[Box]]:
+    """Boxes of each test category, in the order of the annotation file."""
+    categories = {category["id"]: category["name"] for category in content["categories"]}
+    licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
+    images = {image["id"]: image for image in content["images"]}
+    found: dict[str, list[Box]] = {
+        label: [] for label in SPLIT.held_out(list(categories.values()), where)
+    }
+    for annotation in content["annotations"]:
+        label = categories.get(annotation["category_id"])
+        image = images.get(annotation["image_id"])
+        if image is None or label is None:
+            raise SourceError(
+                f"{where.name}: annotation {annotation.get('id')} is of image "
+                f"{annotation['image_id']} and category {annotation['category_id']}, "
+                f"which are not both listed",
+                where=str(where),
+                fix="get the annotations again",
+            )
+        if label not in found:
+            continue
+        x, y, width, height = annotation["bbox"]
+        xywh = crop((x, y, width, height), image["width"], image["height"])
+        if xywh:
+            crowd = bool(annotation.get("iscrowd"))
+            licence = licences.get(image.get("license"))
+            found[label].append(Box(image["file_name"], xywh, width * height, crowd, licence))
+    return found
+
+
+def crop(box: tuple[float, float, float, float], width: int, height: int) -> str:
     """The crop ``x,y,w,h`` of a box (x, y, w, h) in a picture; '' if nothing is left of it."""
     x, y, w, h = box
     left, top = x - w * (SCALE - 1) / 2, y - h * (SCALE - 1) / 2

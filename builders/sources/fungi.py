@@ -22,7 +22,7 @@ from builders.sources.image_set import (
     silent,
 )
 from builders.sources.meta_dataset_split import Split
-from builders.sources.raw_files import read_json, sha256_of_files
+from builders.sources.raw_files import read_json, reading_entries, sha256_of_files
 
 NAME = "fungi"
 ABOUT = About.of_catalogue(NAME)
@@ -51,20 +51,8 @@ def read(
     """
     require_entries(NAME, folder, *LISTS)
     contents = [read_json(folder / name, "images", "annotations", "categories") for name in LISTS]
-    labels = _labels(contents, folder)
-    names = [labels[category] for category in sorted(labels)]
-    classes: dict[str, list[Item]] = {name: [] for name in SPLIT.held_out(names, folder / LISTS[0])}
-    category_of = _categories_of_images(contents, folder)
-    for content in contents:
-        for image in content["images"]:
-            category = category_of.get(image["id"])
-            if category is None:
-                raise SourceError(
-                    f"{NAME}: image {image['file_name']} has no annotation", where=str(folder)
-                )
-            label = labels.get(category)
-            if label in classes:
-                classes[label].append(Item(image["file_name"], creator=image.get("rights_holder")))
+    with reading_entries(folder / LISTS[0]):
+        classes = _classes(contents, folder)
     return image_set(
         NAME,
         ABOUT,
@@ -79,6 +67,24 @@ def read(
         },
         progress=progress,
     )
+
+
+def _classes(contents: list[Mapping[str, Any]], folder: Path) -> dict[str, list[Item]]:
+    """Images of each test species."""
+    labels = _labels(contents, folder)
+    names = [labels[category] for category in sorted(labels)]
+    classes: dict[str, list[Item]] = {name: [] for name in SPLIT.held_out(names, folder / LISTS[0])}
+    category_of = _categories_of_images(contents, folder)
+    for content in contents:
+        for image in content["images"]:
+            if image["id"] not in category_of:
+                raise SourceError(
+                    f"{NAME}: image {image['file_name']} has no annotation", where=str(folder)
+                )
+            label = labels[category_of[image["id"]]]
+            if label in classes:
+                classes[label].append(Item(image["file_name"], creator=image.get("rights_holder")))
+    return classes
 
 
 def _labels(contents: list[Mapping[str, Any]], folder: Path) -> dict[int, str]:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from builders.extras import require
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
@@ -56,60 +58,51 @@ def read(
     SourceError
         If the repository cannot be reached, or images or labels are missing or damaged.
     """
+    where = f"{repo}, {split}"
     commit = _commit(str(repo), revision)
     rows = _load(str(repo), config, split, commit)
     for column in (image, label):
         if column not in rows.column_names:
-            raise UnknownNameError("column", column, rows.column_names, where=f"{repo}, {split}")
+            raise UnknownNameError("column", column, rows.column_names, where=where)
     fingerprint = rows._fingerprint
-    rows = rows.select_columns([image, label])
-    labels, class_names = _labels(rows, label)
+    labels, class_names = _labels(rows.select_columns(label), label)
     with _refusing(f"{repo}: column {image!r} holds no images"):
-        rows = rows.cast_column(image, require("datasets").Image(decode=False))
+        encoded = require("datasets").Image(decode=False)
+        rows = rows.select_columns(image).cast_column(image, encoded)
     digests, damaged = _look_at_images(rows, image, name, progress)
     for row, of_row in enumerate(labels):
         if of_row is None:
             damaged.setdefault(row, "has no label")
     if damaged and not allow_missing:
-        row, problem = next(iter(sorted(damaged.items())))
+        row = min(damaged)
         raise SourceError(
-            f"{name}: {len(damaged)} of {len(rows)} rows cannot be used: row {row} {problem}",
-            where=f"{repo}, {split}: {listing(sorted(damaged))}",
+            f"{name}: {len(damaged)} of {len(rows)} rows cannot be used: row {row} {damaged[row]}",
+            where=f"{where}: {listing(sorted(damaged))}",
             expected="a whole image and a label in every row",
             fix="leave them out with --allow-missing, which records them",
         )
-    of_class: dict[str, list[int]] = {known: [] for known in class_names}
+    members: dict[str, list[int]] = {known: [] for known in class_names}
     for row, of_row in enumerate(labels):
         if of_row is not None and row not in damaged:
-            of_class[of_row].append(row)
-    empty = [known for known, members in of_class.items() if not members]
-    if empty and (not allow_missing or len(empty) == len(of_class)):
+            members[of_row].append(row)
+    empty = [known for known in class_names if not members[known]]
+    if len(empty) == len(members) or (empty and not allow_missing):
         raise SourceError(
-            f"{name}: no images of {listing(empty)}",
-            where=f"{repo}, {split}",
+            f"{name}: no images of {listing(empty)}" if empty else f"{name}: no rows with labels",
+            where=where,
             fix="choose another split, or leave these classes out with --allow-missing",
         )
-    kept = {known: members for known, members in of_class.items() if members}
-    left_out: dict[str, Any] = {}
-    if empty:
-        left_out["classes"] = empty
-    if damaged:
-        left_out["images"] = [f"{split}#{row}" for row in sorted(damaged)]
-    order = [row for members in kept.values() for row in members]
+    left_out = {
+        **({"classes": empty} if empty else {}),
+        **({"images": [f"{split}#{row}" for row in sorted(damaged)]} if damaged else {}),
+    }
+    kept = {known: of_class for known, of_class in members.items() if of_class}
     return ImageSet(
         name=name,
         about=about,
         class_names=tuple(kept),
-        class_sizes=tuple(len(members) for members in kept.values()),
-        images=images_table(
-            {
-                "image_id": range(len(order)),
-                "class_id": [i for i, members in enumerate(kept.values()) for _ in members],
-                "class_name": [known for known, members in kept.items() for _ in members],
-                "path": [f"{split}#{row}" for row in order],
-                "sha256": [digests[row] for row in order],
-            }
-        ),
+        class_sizes=tuple(len(of_class) for of_class in kept.values()),
+        images=_table(kept, split, digests),
         provenance={
             "repository": str(repo) if commit else Path(repo).name,
             "config": config,
@@ -171,17 +164,18 @@ def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
 
 def _labels(rows: Any, column: str) -> tuple[list[str | None], list[str]]:
     """Label of each row, None where it has none; and all labels in their order."""
-    values = list(rows[column])
+    datasets = require("datasets")
     feature = rows.features[column]
-    if isinstance(feature, require("datasets").ClassLabel):
-        names: list[str] = list(feature.names)
-        return [None if v is None or v < 0 else names[v] for v in values], names
-    if any(isinstance(value, list | dict) for value in values):
+    if not isinstance(feature, datasets.ClassLabel | datasets.Value):
         raise SourceError(
-            f"column {column!r} holds no labels but {feature}",
-            expected="a text or a number in each row",
+            f"column {column!r} holds no labels, but {type(feature).__name__}",
+            expected="a class label, a text or a number in each row",
             fix="name the column of labels",
         )
+    values = list(rows[column])
+    if isinstance(feature, datasets.ClassLabel):
+        names: list[str] = list(feature.names)
+        return [None if v is None or v < 0 else names[v] for v in values], names
     texts = [None if value is None else str(value) for value in values]
     return texts, sorted({text for text in texts if text is not None})
 
@@ -202,6 +196,20 @@ def _look_at_images(
                 else:
                     digests[row] = digest
     return digests, damaged
+
+
+def _table(classes: Mapping[str, list[int]], split: str, digests: Mapping[int, str]) -> pa.Table:
+    """The images table of the rows of each class."""
+    rows = [row for of_class in classes.values() for row in of_class]
+    return images_table(
+        {
+            "image_id": range(len(rows)),
+            "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
+            "class_name": [known for known, of_class in classes.items() for _ in of_class],
+            "path": [f"{split}#{row}" for row in rows],
+            "sha256": [digests[row] for row in rows],
+        }
+    )
 
 
 def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:

@@ -91,6 +91,8 @@ def _opened(data: bytes, *, draft: bool = False) -> Picture:
             if draft:
                 picture.draft(None, (max(1, width // 8), max(1, height // 8)))
             picture.load()
+    except pil.UnidentifiedImageError:  # whose message is an address in memory
+        raise ValueError("no image of a known format") from None
     except (OSError, SyntaxError, pil.DecompressionBombError) as error:
         raise ValueError(str(error)) from None
     return picture

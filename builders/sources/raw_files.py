@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +124,23 @@ def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
         )
     found: Mapping[str, Any] = content
     return found
+
+
+@contextmanager
+def reading_entries(path: Path) -> Iterator[None]:
+    """Refuse a list whose entries lack a field or have one of another type.
+
+    Raises
+    ------
+    SourceError
+        Naming the field or the type.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"lacks {error}" if isinstance(error, KeyError) else f"is malformed: {error}"
+        raise SourceError(
+            f"{path.name}: an entry {problem}",
+            where=str(path),
+            fix="get the file again from the data set's authors",
+        ) from error
