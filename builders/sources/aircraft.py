@@ -45,6 +45,15 @@ def read(
 ) -> ImageSet:
     """Read the test variants, training and test images of the authors alike.
 
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are the catalogue's.
+
     Raises
     ------
     CatalogueError, SourceError

@@ -34,6 +34,15 @@ def read(
 ) -> ImageSet:
     """Read the test textures; a folder with these textures alone will do.
 
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are the catalogue's.
+
     Raises
     ------
     CatalogueError, SourceError

@@ -37,6 +37,15 @@ def read(
 ) -> ImageSet:
     """Read one crop of each pair; the crops of a photograph are a group, across classes.
 
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are the catalogue's.
+
     Raises
     ------
     CatalogueError, SourceError

@@ -49,6 +49,15 @@ def read(
 ) -> ImageSet:
     """Read a crop of every annotation; the crops of a photograph are a group, across classes.
 
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are Meta-Dataset's.
+
     Raises
     ------
     CatalogueError, SourceError
