@@ -20,7 +20,7 @@ import pyarrow as pa
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError, listing
-from builders.sources.pictures import Picture, check_file, open_picture
+from builders.sources.pictures import Picture, check_file, file_of, open_picture
 
 Progress = Callable[[str], None]
 
@@ -54,7 +54,7 @@ class Item:
     ----------
     path
         Of its file, relative to the raw folder, with ``/``.  A fragment says which part of the
-        file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n.
+        file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, from 0.
     group
         Images of one group are not independent of each other (a burst of photos, the frames of
         a track); None where the image stands for itself.
@@ -147,9 +147,12 @@ def image_set(
             )
         left_out["images"] = sorted(damaged)
     kept = {
-        label: [item for item in items if item.path.partition("#")[0] not in damaged]
+        label: [item for item in items if file_of(item.path) not in damaged]
         for label, items in classes.items()
     }
+    emptied = [label for label, items in kept.items() if classes[label] and not items]
+    if emptied:
+        left_out["classes"] = [*left_out.get("classes", ()), *emptied]
     kept = {label: items for label, items in kept.items() if items}
     if not kept:
         raise SourceError(f"{name}: no images are left", where=str(folder))
@@ -293,9 +296,7 @@ def _look_at_files(
     name: str, folder: Path, classes: Mapping[str, Sequence[Item]], progress: Progress
 ) -> tuple[dict[str, str], dict[str, str]]:
     """SHA-256 of every file by its path, and what is wrong with those that are no whole images."""
-    known = {
-        item.path.partition("#")[0]: item.sha256 for items in classes.values() for item in items
-    }
+    known = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
     digests = {path: digest for path, digest in known.items() if digest is not None}
     unread = [path for path, digest in known.items() if digest is None]
     damaged: dict[str, str] = {}
@@ -324,7 +325,7 @@ def _columns(
         "class_id": [number[label] for label in names],
         "class_name": names,
         "path": [item.path for item in items],
-        "sha256": [item.sha256 or digests[item.path.partition("#")[0]] for item in items],
+        "sha256": [item.sha256 or digests[file_of(item.path)] for item in items],
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
             for item in items

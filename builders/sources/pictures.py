@@ -18,7 +18,13 @@ Picture = Any
 MAX_PIXELS = 100_000_000
 """Larger pictures are refused before they are decoded."""
 
-_BOX = re.compile(r"xywh=(\d+),(\d+),(\d+),(\d+)")
+_PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+)")
+
+
+def file_of(path: str) -> str:
+    """The file of an images table's path, without the fragment that names a part of it."""
+    part = _PART.fullmatch(path)
+    return part[1] if part else path
 
 
 def open_picture(
@@ -28,11 +34,10 @@ def open_picture(
 
     A fragment ``#xywh=x,y,w,h`` crops it to that box.
     """
-    file, _, fragment = path.partition("#")
-    picture = decode((folder / file).read_bytes())
-    box = _BOX.fullmatch(fragment)
-    if box:
-        x, y, w, h = (int(number) for number in box.groups())
+    picture = decode((folder / file_of(path)).read_bytes())
+    part = _PART.fullmatch(path)
+    if part and part[3]:
+        x, y, w, h = (int(number) for number in part.groups()[2:])
         picture = picture.crop((x, y, x + w, y + h))
     return finish(picture) if finish else picture
 
@@ -57,10 +62,18 @@ def check_file(path: Path) -> tuple[str, str]:
     """SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing)."""
     try:
         data = path.read_bytes()
-        _opened(data, draft=True)
     except FileNotFoundError:
         return "", "is missing"
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        return "", f"cannot be opened: {error.strerror}"
+    return check_bytes(data)
+
+
+def check_bytes(data: bytes) -> tuple[str, str]:
+    """SHA-256 (hex) of an image file's content, and what is wrong with it ('' if nothing)."""
+    try:
+        _opened(data, draft=True)
+    except ValueError as error:
         return "", f"is damaged: {error}"
     return hashlib.sha256(data).hexdigest(), ""
 
@@ -78,6 +91,8 @@ def _opened(data: bytes, *, draft: bool = False) -> Picture:
             if draft:
                 picture.draft(None, (max(1, width // 8), max(1, height // 8)))
             picture.load()
+    except pil.UnidentifiedImageError:  # whose message is an address in memory
+        raise ValueError("no image of a known format") from None
     except (OSError, SyntaxError, pil.DecompressionBombError) as error:
         raise ValueError(str(error)) from None
     return picture

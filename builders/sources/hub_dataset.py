@@ -1,0 +1,234 @@
+"""Any data set of the Hugging Face Hub, or a local copy, with a column of images and of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
+from builders.extras import require
+from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
+from builders.sources.pictures import Picture, check_bytes, decode
+
+LAYOUT = "whatever datasets.load_dataset reads: a repository of the Hub, or a folder of Parquet"
+BATCH = 256
+"""Rows that are held in memory at a time."""
+
+
+def read(
+    repo: str | Path,
+    *,
+    name: str,
+    about: About,
+    split: str,
+    image: str = "image",
+    label: str = "label",
+    config: str | None = None,
+    revision: str | None = None,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+) -> ImageSet:
+    """Read a split: classes in the order of the label's names, images in the order of rows.
+
+    Labels that are no ``ClassLabel`` are taken as text, and sorted.  The `path` of an image is
+    ``<split>#<row>``, its `sha256` that of the encoded image.
+
+    Parameters
+    ----------
+    repo
+        ``owner/name`` on the Hub, or a folder.
+    name, about
+        What the release is to call the data set, and to say of it.
+    split, image, label, config
+        Names of the split, of its columns and of the repository's config, if it has several.
+    revision
+        Branch, tag or commit; the commit that it stands for is recorded.
+    allow_missing
+        Leave out rows without label and damaged images, and record them.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such config, split or column; lists those that exist.
+    SourceError
+        If the repository cannot be reached, or images or labels are missing or damaged.
+    """
+    where = f"{repo}, {split}"
+    commit = _commit(str(repo), revision)
+    rows = _load(str(repo), config, split, commit)
+    for column in (image, label):
+        if column not in rows.column_names:
+            raise UnknownNameError("column", column, rows.column_names, where=where)
+    fingerprint = rows._fingerprint
+    labels, class_names = _labels(rows.select_columns(label), label)
+    with _refusing(f"{repo}: column {image!r} holds no images"):
+        encoded = require("datasets").Image(decode=False)
+        rows = rows.select_columns(image).cast_column(image, encoded)
+    digests, damaged = _look_at_images(rows, image, name, progress)
+    for row, of_row in enumerate(labels):
+        if of_row is None:
+            damaged.setdefault(row, "has no label")
+    if damaged and not allow_missing:
+        row = min(damaged)
+        raise SourceError(
+            f"{name}: {len(damaged)} of {len(rows)} rows cannot be used: row {row} {damaged[row]}",
+            where=f"{where}: {listing(sorted(damaged))}",
+            expected="a whole image and a label in every row",
+            fix="leave them out with --allow-missing, which records them",
+        )
+    members: dict[str, list[int]] = {known: [] for known in class_names}
+    for row, of_row in enumerate(labels):
+        if of_row is not None and row not in damaged:
+            members[of_row].append(row)
+    empty = [known for known in class_names if not members[known]]
+    if len(empty) == len(members) or (empty and not allow_missing):
+        raise SourceError(
+            f"{name}: no images of {listing(empty)}" if empty else f"{name}: no rows with labels",
+            where=where,
+            fix="choose another split, or leave these classes out with --allow-missing",
+        )
+    left_out = {
+        **({"classes": empty} if empty else {}),
+        **({"images": [f"{split}#{row}" for row in sorted(damaged)]} if damaged else {}),
+    }
+    kept = {known: of_class for known, of_class in members.items() if of_class}
+    return ImageSet(
+        name=name,
+        about=about,
+        class_names=tuple(kept),
+        class_sizes=tuple(len(of_class) for of_class in kept.values()),
+        images=_table(kept, split, digests),
+        provenance={
+            "repository": str(repo) if commit else Path(repo).name,
+            "config": config,
+            "split": split,
+            "revision": commit,
+            "fingerprint": fingerprint,
+            "packages": {"datasets": require("datasets").__version__},
+            "order": "classes as the label names them, images by row",
+            **({"left_out": left_out} if left_out else {}),
+        },
+        picture=lambda path: _picture(rows, image, path),
+    )
+
+
+@contextmanager
+def _refusing(what: str, fix: str = "") -> Iterator[None]:
+    """Give whatever `datasets` or the Hub raise, which has no common kind, as a SourceError."""
+    try:
+        yield
+    except FSLBenchError:
+        raise
+    except Exception as error:
+        problem = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise SourceError(f"{what}: {problem}", fix=fix) from error
+
+
+def _commit(repo: str, revision: str | None) -> str | None:
+    """The commit that a revision of a repository stands for now; None for a folder."""
+    if Path(repo).is_dir():
+        if revision is not None:
+            raise SourceError(f"{repo} is a folder, which has no revision {revision!r}")
+        return None
+    with _refusing(
+        f"{repo} is no folder, and no data set of the Hub that can be read",
+        fix="check its name, the network, and that you may read it (hf auth login)",
+    ):
+        commit: str = require("huggingface_hub").HfApi().dataset_info(repo, revision=revision).sha
+    return commit
+
+
+def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
+    """The split as a ``datasets.Dataset``."""
+    datasets = require("datasets")
+    with _refusing(f"{repo} cannot be read"):
+        configs = datasets.get_dataset_config_names(repo, revision=commit)
+    if config is not None and config not in configs:
+        raise UnknownNameError("config", config, configs, where=repo)
+    if config is None and len(configs) > 1 and "default" not in configs:
+        raise SourceError(
+            f"{repo} has several configs", expected=f"one of {listing(configs)}", fix="name one"
+        )
+    with _refusing(f"{repo} cannot be read"):
+        splits = datasets.get_dataset_split_names(repo, config, revision=commit)
+    if split not in splits:
+        raise UnknownNameError("split", split, splits, where=repo)
+    with _refusing(f"{repo} cannot be loaded"):
+        return datasets.load_dataset(repo, config, split=split, revision=commit)
+
+
+def _labels(rows: Any, column: str) -> tuple[list[str | None], list[str]]:
+    """Label of each row, None where it has none; and all labels in their order."""
+    datasets = require("datasets")
+    feature = rows.features[column]
+    if not isinstance(feature, datasets.ClassLabel | datasets.Value):
+        raise SourceError(
+            f"column {column!r} holds no labels, but {type(feature).__name__}",
+            expected="a class label, a text or a number in each row",
+            fix="name the column of labels",
+        )
+    values = list(rows[column])
+    if isinstance(feature, datasets.ClassLabel):
+        names: list[str] = list(feature.names)
+        return [None if v is None or v < 0 else names[v] for v in values], names
+    texts = [None if value is None else str(value) for value in values]
+    return texts, sorted({text for text in texts if text is not None})
+
+
+def _look_at_images(
+    rows: Any, column: str, name: str, progress: Progress
+) -> tuple[dict[int, str], dict[int, str]]:
+    """SHA-256 of each row's encoded image, and what is wrong with those that cannot be used."""
+    digests: dict[int, str] = {}
+    damaged: dict[int, str] = {}
+    with ThreadPoolExecutor() as threads:
+        for first in range(0, len(rows), BATCH):
+            progress(f"{name}: {first} of {len(rows)} rows read")
+            batch = rows[first : first + BATCH][column]
+            for row, (digest, problem) in enumerate(threads.map(_check, batch), start=first):
+                if problem:
+                    damaged[row] = problem
+                else:
+                    digests[row] = digest
+    return digests, damaged
+
+
+def _table(classes: Mapping[str, list[int]], split: str, digests: Mapping[int, str]) -> pa.Table:
+    """The images table of the rows of each class."""
+    rows = [row for of_class in classes.values() for row in of_class]
+    return images_table(
+        {
+            "image_id": range(len(rows)),
+            "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
+            "class_name": [known for known, of_class in classes.items() for _ in of_class],
+            "path": [f"{split}#{row}" for row in rows],
+            "sha256": [digests[row] for row in rows],
+        }
+    )
+
+
+def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
+    try:
+        data = _encoded(entry)
+    except OSError as error:
+        return "", f"cannot be opened: {error.strerror}"
+    return check_bytes(data) if data else ("", "has no image")
+
+
+def _encoded(entry: Mapping[str, Any] | None) -> bytes:
+    """An undecoded image: its bytes where the table holds them, else those of its file."""
+    if entry is None:
+        return b""
+    data: bytes | None = entry.get("bytes")
+    if data is None:
+        data = Path(entry["path"]).read_bytes() if entry.get("path") else b""
+    return data
+
+
+def _picture(rows: Any, column: str, path: str) -> Picture:
+    return decode(_encoded(rows[int(path.rpartition("#")[2])][column]))

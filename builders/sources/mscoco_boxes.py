@@ -1,0 +1,80 @@
+"""MS COCO 2017: 40 of its 80 categories, a crop of every annotation, as Meta-Dataset has them.
+
+346,980 images, boxes around crowds among them; :mod:`builders.sources.mscoco` has one crop of
+each photograph and category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from builders.sources import coco_boxes
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Progress,
+    counts_of_catalogue,
+    image_set,
+    silent,
+)
+
+NAME = "mscoco_boxes"
+ABOUT = replace(
+    About.of_catalogue("mscoco"),
+    note="346,980 images: one crop of every annotation, as in Meta-Dataset; the released runs of "
+    "Lafargue et al. (2024) had one crop of each (image, class) pair, which is mscoco.",
+)
+LAYOUT = coco_boxes.LAYOUT
+# annotations of each test category, in the order of the catalogue's mscoco; from Meta-Dataset's
+# dataset_specs/mscoco_dataset_spec.json (google-research/meta-dataset)
+# fmt: off
+_ANNOTATIONS = (
+    7113, 43867, 5135, 6069, 9973, 10759, 1983, 9838, 10806, 6587,
+    9509, 8147, 5131, 6496, 2682, 6646, 3276, 4812, 24342, 7913,
+    20650, 5479, 6165, 14358, 9458, 5851, 6399, 2918, 5821, 38491,
+    5779, 8652, 4192, 2262, 2855, 225, 5610, 2637, 6613, 1481,
+)
+# fmt: on
+COUNTS = dict(zip(counts_of_catalogue("mscoco"), _ANNOTATIONS, strict=True))
+
+
+def read(
+    folder: Path,
+    *,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+    expected: Mapping[str, int] = COUNTS,
+) -> ImageSet:
+    """Read a crop of every annotation; the crops of a photograph are a group, across classes.
+
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are Meta-Dataset's.
+
+    Raises
+    ------
+    CatalogueError, SourceError
+        If the folder is not the raw layout, is not whole or has damaged images.
+    """
+    boxes, provenance = coco_boxes.read_boxes(NAME, folder, progress)
+    return image_set(
+        NAME,
+        ABOUT,
+        folder,
+        coco_boxes.items(boxes),
+        expected=expected,
+        allow_missing=allow_missing,
+        provenance={
+            **provenance,
+            "order": "categories as in the annotation file, crops by photograph, then as there",
+            "groups": "photographs",
+        },
+        progress=progress,
+    )

@@ -1,0 +1,82 @@
+"""Omniglot: the 659 characters of its evaluation alphabets, which Meta-Dataset tests on.
+
+The drawings are black on white; they are shown inverted, white strokes on black.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from builders.extras import require
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Item,
+    Progress,
+    counts_of_catalogue,
+    image_set,
+    require_entries,
+    silent,
+)
+from builders.sources.pictures import Picture
+from builders.sources.raw_files import folders, image_files
+
+NAME = "omniglot"
+ABOUT = About.of_catalogue(NAME)
+LAYOUT = "images_evaluation/<alphabet>/<character>/*.png, as images_evaluation.zip unpacks"
+COUNTS = counts_of_catalogue(NAME)
+ALPHABETS = "images_evaluation"
+
+
+def read(
+    folder: Path,
+    *,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+    expected: Mapping[str, int] = COUNTS,
+) -> ImageSet:
+    """Read the evaluation alphabets; a class is called ``alphabet-character``.
+
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are the catalogue's.
+
+    Raises
+    ------
+    CatalogueError, SourceError
+        If the folder is not the raw layout, is not whole or has damaged images.
+    """
+    require_entries(NAME, folder, ALPHABETS)
+    characters = {
+        f"{alphabet}-{character}": f"{ALPHABETS}/{alphabet}/{character}"
+        for alphabet in folders(folder / ALPHABETS)
+        for character in folders(folder / ALPHABETS / alphabet)
+    }
+    return image_set(
+        NAME,
+        ABOUT,
+        folder,
+        {
+            name: [Item(path) for path in image_files(folder, place)]
+            for name, place in characters.items()
+        },
+        expected=expected,
+        allow_missing=allow_missing,
+        provenance={
+            "split": "all characters of images_evaluation",
+            "order": "alphabets sorted, characters sorted, images by path",
+            "shown": "inverted: white strokes on black",
+        },
+        finish=_inverted,
+        progress=progress,
+    )
+
+
+def _inverted(picture: Picture) -> Picture:
+    return require("PIL.ImageOps").invert(picture)

@@ -1,0 +1,111 @@
+"""VGG Flower (102 categories): the 16 that Meta-Dataset tests on.
+
+A file's number is its place in ``imagelabels.mat``, which gives its category, from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmark_spec.errors import CatalogueError, SourceError
+from builders.extras import require
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Item,
+    Progress,
+    counts_of_catalogue,
+    image_set,
+    require_entries,
+    silent,
+)
+from builders.sources.meta_dataset_split import Split
+from builders.sources.raw_files import sha256_of_files
+
+NAME = "vgg_flower"
+ABOUT = About.of_catalogue(NAME)
+LAYOUT = "imagelabels.mat, jpg/image_NNNNN.jpg, as 102flowers.tgz unpacks beside the labels"
+SPLIT = Split(71, 15, 16)
+COUNTS = counts_of_catalogue(NAME)
+LABELS = "imagelabels.mat"
+
+
+def read(
+    folder: Path,
+    *,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+    expected: Mapping[str, int] = COUNTS,
+) -> ImageSet:
+    """Read the test categories, named as in the catalogue.
+
+    Parameters
+    ----------
+    folder
+        Laid out as :data:`LAYOUT` says.
+    allow_missing
+        Leave out what is missing or damaged, and record it in the provenance.
+    expected
+        Images of each class, in their order, unless they are the catalogue's.
+
+    Raises
+    ------
+    CatalogueError, SourceError
+        If the folder is not the raw layout, is not whole or has damaged images.
+    """
+    require_entries(NAME, folder, LABELS, "jpg")
+    categories = _labels(folder / LABELS)
+    named = {int(name[:3]): name for name in COUNTS}  # such as 005.english marigold
+    classes: dict[str, list[Item]] = {
+        named[position + 1]: [] for position in SPLIT.test_positions()
+    }
+    for number, category in enumerate(categories, start=1):
+        if category in named:
+            classes[named[category]].append(Item(f"jpg/image_{number:05d}.jpg"))
+    return image_set(
+        NAME,
+        ABOUT,
+        folder,
+        classes,
+        expected=expected,
+        allow_missing=allow_missing,
+        provenance={
+            "lists": sha256_of_files(folder, LABELS),
+            "split": SPLIT.provenance(),
+            "order": "categories by id, images by number",
+        },
+        progress=progress,
+    )
+
+
+def _labels(path: Path) -> list[int]:
+    """Category of each image, from 1.
+
+    Raises
+    ------
+    SourceError
+        If the file is no MATLAB file, or has no row of labels.
+    CatalogueError
+        If the labels are not those of 102 categories.
+    """
+    try:
+        content = require("scipy.io").loadmat(path)
+    except Exception as error:  # scipy raises many kinds on a damaged file
+        raise SourceError(
+            f"{path.name} cannot be read: {error}", where=str(path), fix="get the file again"
+        ) from None
+    if "labels" not in content:
+        raise SourceError(
+            f"{path.name} has no variable 'labels'",
+            where=str(path),
+            expected="one category, from 1, of each image",
+        )
+    labels: list[int] = content["labels"].ravel().tolist()
+    if not all(1 <= label <= SPLIT.total for label in labels):
+        raise CatalogueError(
+            f"{path.name} has categories {min(labels)} to {max(labels)}",
+            where=str(path),
+            expected=f"categories from 1 to {SPLIT.total}",
+        )
+    return labels

@@ -1,0 +1,38 @@
+"""Small raw folders: pictures whose pixels tell where they are, and lists of classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+Draw = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def draw() -> Draw:
+    """Writes a picture and gives its SHA-256: pixel (x, y) is (10x, 10y, mark), lossless."""
+    pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+
+    def write(path: Path, size: tuple[int, int] = (4, 3), mark: int = 0) -> str:
+        width, height = size
+        y, x = np.mgrid[:height, :width]
+        pixels = np.stack([10 * x, 10 * y, np.full_like(x, mark)], axis=2).astype(np.uint8)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pil.fromarray(pixels).save(path, format="PNG")
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def class_lists(root: Path) -> dict[str, list[str]]:
+    """All classes, not only those of the test split, in the order that the split is drawn from."""
+    found: dict[str, list[str]] = json.loads(
+        (root / "tests/builders/sources/class_lists.json").read_text(encoding="utf-8")
+    )
+    return found

@@ -1,0 +1,196 @@
+"""Data sets that `datasets` reads, from small local folders, with no network."""
+
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark_spec import schemas
+from benchmark_spec.errors import SourceError, UnknownNameError
+from builders.sources import hub_dataset
+from builders.sources.image_set import About
+
+Draw = Callable[..., str]
+Write = Callable[..., list[bytes]]
+PETS: dict[str, Any] = {
+    "name": "pets",
+    "about": About("Pets", "https://example.org", "CC0", "@misc{pets}"),
+    "split": "train",
+}
+
+
+@pytest.fixture(autouse=True)
+def _cache_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes ``repo/<split>.parquet``: pictures of colours 0, 1, ... with the given labels."""
+    pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+    datasets = pytest.importorskip("datasets")
+
+    def make(
+        labels: list[Any],
+        feature: Any,
+        *,
+        split: str = "train",
+        damage: dict[int, bytes | None] | None = None,
+    ) -> list[bytes]:
+        encoded = []
+        for colour in range(len(labels)):
+            data = io.BytesIO()
+            pil.new("RGB", (2, 3), (colour, 0, 7)).save(data, "PNG")
+            encoded.append((damage or {}).get(colour, data.getvalue()))
+        images = [None if data is None else {"bytes": data, "path": None} for data in encoded]
+        features = datasets.Features({"image": datasets.Image(), "label": feature})
+        table = datasets.Dataset.from_dict({"image": images, "label": labels}, features=features)
+        (tmp_path / "repo").mkdir(exist_ok=True)
+        table.to_parquet(tmp_path / f"repo/{split}.parquet")
+        return encoded
+
+    return make
+
+
+def _classes(*names: str) -> Any:
+    return pytest.importorskip("datasets").ClassLabel(names=list(names))
+
+
+def _value(kind: str) -> Any:
+    return pytest.importorskip("datasets").Value(kind)
+
+
+def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> None:
+    encoded = write([0, 1, 0, 1, 1], _classes("zebra", "ant"))
+    write([0, 1], _classes("zebra", "ant"), split="test")
+    found = hub_dataset.read(tmp_path / "repo", **PETS)
+    schemas.check(found.images, schemas.IMAGES, "pets")
+    order = [0, 2, 1, 3, 4]
+    assert found.class_names == ("zebra", "ant")
+    assert found.class_sizes == (2, 3)
+    assert found.images.to_pydict() == {
+        "image_id": [0, 1, 2, 3, 4],
+        "class_id": [0, 0, 1, 1, 1],
+        "class_name": ["zebra", "zebra", "ant", "ant", "ant"],
+        "path": [f"train#{row}" for row in order],
+        "sha256": [hashlib.sha256(encoded[row]).hexdigest() for row in order],
+        "group": [None] * 5,
+        "creator": [None] * 5,
+        "licence": [None] * 5,
+    }
+    assert np.asarray(found.open(1))[2, 1].tolist() == [2, 0, 7]
+    assert found.provenance["repository"] == "repo"
+    assert found.provenance["revision"] is None
+    assert found.provenance["fingerprint"]
+    assert found.provenance["split"] == "train"
+
+
+def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
+    write(["b", "a", "b"], _value("string"))
+    assert hub_dataset.read(str(tmp_path / "repo"), **PETS).class_names == ("a", "b")
+    write([10, 9, 10], _value("int64"), split="test")
+    found = hub_dataset.read(tmp_path / "repo", **{**PETS, "split": "test"})
+    assert found.class_names == ("10", "9")
+    assert found.images.column("path").to_pylist() == ["test#0", "test#2", "test#1"]
+
+
+def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
+    digests = [draw(tmp_path / f"repo/train/{name}.png", mark=5) for name in ("cat/a", "dog/a")]
+    found = hub_dataset.read(tmp_path / "repo", **PETS)
+    assert found.class_names == ("cat", "dog")
+    assert found.images.column("sha256").to_pylist() == digests
+    assert np.asarray(found.open(0))[1, 2].tolist() == [20, 10, 5]
+
+
+def test_unknown_names_list_the_known(tmp_path: Path, write: Write) -> None:
+    write([0, 1], _classes("a", "b"))
+    repo = tmp_path / "repo"
+    with pytest.raises(UnknownNameError, match=r"unknown split 'val'(.|\n)*one of train"):
+        hub_dataset.read(repo, **{**PETS, "split": "val"})
+    with pytest.raises(UnknownNameError, match=r"unknown config 'big'(.|\n)*one of default"):
+        hub_dataset.read(repo, **PETS, config="big")
+    with pytest.raises(UnknownNameError, match=r"unknown column 'labels'; did you mean 'label'"):
+        hub_dataset.read(repo, **PETS, label="labels")
+    with pytest.raises(UnknownNameError, match=r"unknown column 'img'(.|\n)*image, label"):
+        hub_dataset.read(repo, **PETS, image="img")
+
+
+def test_columns_of_another_kind(tmp_path: Path, write: Write) -> None:
+    write([0, 1], _classes("a", "b"))
+    with pytest.raises(SourceError, match="column 'label' holds no images"):
+        hub_dataset.read(tmp_path / "repo", **PETS, image="label")
+    with pytest.raises(SourceError, match="column 'image' holds no labels"):
+        hub_dataset.read(tmp_path / "repo", **PETS, label="image")
+
+
+def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match="empty cannot be read"):
+        hub_dataset.read(tmp_path / "empty", **PETS)
+    write([0, 0], _classes("a", "b"))
+    with pytest.raises(SourceError, match="is a folder, which has no revision 'main'"):
+        hub_dataset.read(tmp_path / "repo", **PETS, revision="main")
+    with pytest.raises(SourceError, match="no images of b"):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    assert found.provenance["left_out"] == {"classes": ["b"]}
+
+
+def test_rows_without_any_label(tmp_path: Path, write: Write) -> None:
+    write([None, None], _value("string"))
+    with pytest.raises(SourceError, match="row 0 has no label"):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+    with pytest.raises(SourceError, match="no rows with labels"):
+        hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+
+
+def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> None:
+    write([0, 1, 0, -1, 1, 1], _classes("a", "b"), damage={1: b"no image", 2: None})
+    with pytest.raises(SourceError, match="3 of 6 rows cannot be used: row 1 is damaged"):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    assert found.images.column("path").to_pylist() == ["train#0", "train#4", "train#5"]
+    assert found.provenance["left_out"] == {"images": ["train#1", "train#2", "train#3"]}
+
+
+def test_a_revision_of_the_hub_is_pinned(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write([0, 1], _classes("a", "b"))
+    local = str(tmp_path / "repo")
+    asked: list[Any] = []
+
+    def dataset_info(_: Any, repo: str, revision: str | None = None) -> Any:
+        asked.append((repo, revision))
+        return SimpleNamespace(sha="c0ffee")
+
+    def here(name: str) -> Any:
+        real = getattr(pytest.importorskip("datasets"), name)
+
+        def call(repo: str, *args: Any, revision: str | None = None, **options: Any) -> Any:
+            asked.append((repo, revision))
+            return real(local, *args, **options)
+
+        return call
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    for name in ("get_dataset_config_names", "get_dataset_split_names", "load_dataset"):
+        monkeypatch.setattr(f"datasets.{name}", here(name))
+    found = hub_dataset.read("someone/pets", **PETS, revision="v1")
+    assert found.provenance["repository"] == "someone/pets"
+    assert found.provenance["revision"] == "c0ffee"
+    assert asked == [("someone/pets", "v1"), *[("someone/pets", "c0ffee")] * 3]
+
+
+def test_a_repository_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dataset_info(*_: Any, **__: Any) -> Any:
+        raise ConnectionError("404 Client Error\nmore")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error\n  to mend"):
+        hub_dataset.read("someone/none", **PETS)
