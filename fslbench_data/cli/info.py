@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -43,7 +44,7 @@ def info(release: str | None, form: str) -> None:
 
 
 def _content(release: Release) -> dict[str, object]:
-    manifest = release.manifest
+    manifest, held = release.manifest, _held(release)
     return {
         "folder": str(release.folder),
         "name": manifest.name,
@@ -58,6 +59,7 @@ def _content(release: Release) -> dict[str, object]:
                 "n_classes": d.n_classes,
                 "n_images": d.n_images,
                 "licence": d.licence,
+                **asdict(held[d.name]),
             }
             for d in manifest.datasets
         ],
@@ -75,6 +77,40 @@ def _content(release: Release) -> dict[str, object]:
             for s in release.task_sets
         ],
         "methods": list(release.methods),
+    }
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a release has of a data set besides tasks."""
+
+    images: bool
+    features: tuple[str, ...]
+    methods: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.images:
+            return "classes and counts only"
+        features = f"features: {', '.join(self.features)}" if self.features else "no features yet"
+        methods = f"results of {', '.join(self.methods)}" if self.methods else "no results yet"
+        return f"images; {features}; {methods}"
+
+
+def _held(release: Release) -> dict[str, _Held]:
+    answered = [
+        (method, dataset)
+        for submission in release.references(counts_only=True)
+        for method, dataset, _ in submission.bindings
+    ]
+    return {
+        dataset: _Held(
+            images=dataset in release.datasets_with("images"),
+            features=tuple(
+                b for b in release.backbones if dataset in release.datasets_with("features", b)
+            ),
+            methods=tuple(dict.fromkeys(m for m, d in answered if d == dataset)),
+        )
+        for dataset in release.datasets
     }
 
 
@@ -117,7 +153,12 @@ def _print_on(screen: Console, release: Release) -> None:
     screen.print(Text(f"release {release}#{manifest.digest[:12]}", style="bold"))
     screen.print(Text(manifest.description))
     screen.print(Text(f"folder: {release.folder}", overflow="fold"))
-    screen.print(Text(f"reference methods: {', '.join(release.methods) or 'none'}\n"))
+    by_content: dict[str, list[str]] = {}
+    for dataset, held in _held(release).items():
+        by_content.setdefault(str(held), []).append(dataset)
+    for content, datasets in by_content.items():
+        screen.print(Text(f"{', '.join(datasets)}: {content}"))
+    screen.print()
     grid = _grid(release)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in grid.columns:
