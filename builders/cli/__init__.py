@@ -7,6 +7,7 @@ import click
 from benchmark_spec.version import __version__
 from builders.cli.diff import diff
 from builders.cli.import_published import import_published
+from builders.cli.query_size import query_size
 from builders.cli.release import release
 from builders.cli.source import source
 from builders.cli.verify import verify
@@ -22,5 +23,5 @@ def main() -> None:
     """
 
 
-for command in (source, release, verify, diff, import_published):
+for command in (source, release, verify, diff, import_published, query_size):
     main.add_command(command)

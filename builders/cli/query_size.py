@@ -1,0 +1,106 @@
+"""``fslbench-build query-size``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fslbench_data.cli.options import (
+    draw,
+    level_option,
+    output,
+    output_option,
+    release_option,
+)
+
+if TYPE_CHECKING:
+    from builders.query_size import QuerySweep
+
+
+@click.command("query-size")
+@click.option("--dataset", required=True, metavar="D", help="A data set with features.")
+@click.option("--features", "backbone", required=True, metavar="B", help="Backbone.")
+@click.option("--head", default="NCC", show_default=True, help="NCC, MatchingNet or LR.")
+@click.option("--way", type=int, default=5, show_default=True)
+@click.option("--shot", type=int, required=True)
+@click.option(
+    "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
+)
+@click.option("--seeds", type=int, default=20, show_default=True, help="Task sets of each Q.")
+@click.option("--suite", default="open", show_default=True, help="How tasks are drawn.")
+@level_option
+@release_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+)
+@output_option
+def query_size(
+    dataset: str,
+    backbone: str,
+    head: str,
+    way: int,
+    shot: int,
+    queries: str,
+    seeds: int,
+    suite: str,
+    level: float,
+    release: str | None,
+    form: str,
+    path: Path | None,
+) -> None:
+    """Find the number of queries with the narrowest open interval.
+
+    Draws task sets of every number of queries Q, runs a head on their features, fits how the
+    variance of a task's accuracy falls with Q, and says which Q* the fit prefers, how sure that
+    is, and what other numbers cost.
+    """
+    from builders.query_size import sweep
+    from builders.query_size_text import csv_text, json_text, print_sweep
+    from fslbench_data.cli.options import check_output
+    from fslbench_data.release import load_release
+    from fslbench_data.render.screen import steps
+
+    check_output(path)
+    wanted = parse_queries(queries)
+    with steps("sweeping the number of queries") as progress:
+        found: QuerySweep = sweep(
+            load_release(release),
+            dataset,
+            backbone,
+            head,
+            way=way,
+            shot=shot,
+            queries=wanted,
+            seeds=seeds,
+            level=level,
+            suite=suite,
+            progress=progress,
+        )
+    if form == "table":
+        draw(lambda console: print_sweep(found, console), path)
+    else:
+        output((csv_text if form == "csv" else json_text)(found), path)
+
+
+def parse_queries(text: str) -> list[int]:
+    """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
+    from benchmark_spec.errors import SpecError
+
+    found: set[int] = set()
+    for part in text.replace(" ", "").split(","):
+        match = re.fullmatch(r"([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise SpecError(
+                f"{text!r} is not a choice of numbers of queries",
+                expected="numbers from 1 and ranges of them, such as 1-15 or 1,2,5-7",
+            )
+        found.update(range(first, last + 1))
+    return sorted(found)

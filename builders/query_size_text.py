@@ -1,0 +1,134 @@
+"""A sweep of the number of queries as a table, a sentence, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.text import Text
+
+from analysis_sql.query_choice import Cost, QueryChoice
+from benchmark_spec.errors import listing
+from builders.query_size import USUAL, QuerySweep, SweepRow
+from fslbench_data.render.grid import Grid
+from fslbench_data.render.screen import print_grid
+
+CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
+
+
+def print_sweep(found: QuerySweep, console: Console) -> None:
+    """Print what was swept, the table, and the conclusion."""
+    console.print(Text(title(found), style="bold"), soft_wrap=True)
+    print_grid(grid(found), console)
+    console.print(Text(f"\n{sentence(found)}"), soft_wrap=True)
+
+
+def title(found: QuerySweep) -> str:
+    """What was swept, in one line."""
+    return (
+        f"{found.dataset}, {found.method}, {found.way}-way {found.shot}-shot, suite "
+        f"{found.suite}, {_seeds(found)}, {100 * found.level:.8g} % open intervals "
+        f"[release {found.release}]"
+    )
+
+
+def grid(found: QuerySweep) -> Grid:
+    """One row a Q: tasks, accuracy, observed and modelled half-width, cost."""
+    columns = ("Q", "tasks", "accuracy", "open ± observed", "± model", "cost", "from – to")
+    rows = tuple(_cells(row, found.choice) for row in found.rows)
+    return Grid("", columns, frozenset(columns), rows)
+
+
+def sentence(found: QuerySweep) -> str:
+    """The conclusion: Q*, its interval, the costs of the usual Q, and what these mean."""
+    choice, model = found.choice, found.model
+    tasks = [row.tasks for row in found.rows]
+    costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
+    usual = "; ".join(f"Q = {c.query} {_percent(c.cost)} ({_from_to(c)})" for c in costs)
+    missing = [q for q in USUAL if q not in choice.tried]
+    none = f"; no interval can be had with Q = {listing(missing)}" if missing else ""
+    return (
+        f"Q* = {_query(choice.best, choice)}, {100 * found.level:.8g} % interval "
+        f"{_query(choice.low, choice)} to {_query(choice.high, choice)}; "
+        f"sqrt(β/α) = {_number(choice.root.value)} "
+        f"({_number(choice.root.low)} to {_number(choice.root.high)}); "
+        f"intervals wider than at Q*: {usual}{none}. "
+        f"Least is {CRITERION}; the mean's true deviation given the classes is least at a larger "
+        f"Q, and over new classes hardly depends on it. α = {model.alpha:.4g}, w = {model.w:.4g}, "
+        f"from {_seeds(found)} and {found.estimate.sets} task sets; {min(tasks):.4g} to "
+        f"{max(tasks):.4g} tasks a set. Intervals are for new images of these classes, bounded by "
+        "what a single set tells."
+    )
+
+
+def csv_text(found: QuerySweep) -> str:
+    """One row a Q."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = ("query", "tasks", "accuracy", "observed", "observed_error", "model")
+    writer.writerow([*names, "cost", "cost_low", "cost_high"])
+    for row in found.rows:
+        cost = _cost(row.query, found.choice)
+        values = [*(getattr(row, name) for name in names), cost.cost, cost.low, cost.high]
+        writer.writerow(["" if value is None else repr(value) for value in values])
+    return out.getvalue()
+
+
+def json_text(found: QuerySweep) -> str:
+    """Everything; None is undetermined."""
+    model = {"beta": found.model.beta, "gamma": found.model.gamma}
+    content = {
+        **asdict(found),
+        "model": {**asdict(found.model), **model},
+        "alpha_interval": found.estimate.alpha_interval(found.level),
+        "w_interval": found.estimate.w_interval(found.level),
+        "criterion": CRITERION,
+        "sentence": sentence(found),
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _cells(row: SweepRow, choice: QueryChoice) -> tuple[str, ...]:
+    observed = "" if row.observed is None else f"{row.observed:.2f}"
+    if row.observed is not None and row.observed_error is not None:
+        observed += f" ({row.observed_error:.2f})"
+    cost = _cost(row.query, choice)
+    return (
+        str(row.query),
+        f"{row.tasks:.1f}",
+        "" if row.accuracy is None else f"{row.accuracy:.2f}",
+        observed,
+        "" if row.model is None else f"{row.model:.2f}",
+        "" if row.query not in choice.tried else _percent(cost.cost),
+        "" if row.query not in choice.tried else _from_to(cost),
+    )
+
+
+def _cost(query: int, choice: QueryChoice) -> Cost:
+    """The cost of a Q, unknown where it has no interval."""
+    return choice.cost_of(query) if query in choice.tried else Cost(query, None, None, None)
+
+
+def _query(query: int | None, choice: QueryChoice) -> str:
+    if query is None:
+        return "undetermined"
+    return f"{query} or more" if query == choice.tried[-1] else str(query)
+
+
+def _number(value: float | None) -> str:
+    return "undetermined" if value is None else f"{value:.1f}"
+
+
+def _percent(share: float | None) -> str:
+    return "?" if share is None else f"{100 * share:.1f} %"
+
+
+def _from_to(cost: Cost) -> str:
+    return f"{_percent(cost.low)} to {_percent(cost.high)}"
+
+
+def _seeds(found: QuerySweep) -> str:
+    return f"{found.seeds} seed{'s' if found.seeds != 1 else ''}"
