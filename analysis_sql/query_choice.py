@@ -32,7 +32,7 @@ Factors = Mapping[int, float]
 class Range:
     """An estimate with its confidence interval; None is undetermined.
 
-    `high` is None where the data do not exclude any larger value, `low` where they fit no value;
+    `high` is None where the data exclude no larger value, `low` where they contradict the model,
     `value` where the estimate of α is not positive.
     """
 
@@ -100,7 +100,7 @@ def ratio_interval(estimate: Estimate, level: float) -> Range:
     aρ² - 2bρ + c = 0, a = α² - q² V_α, b = αw - q² V_αw, c = w² - q² V_w.
 
     - α not above 0 by q standard errors (a <= 0): no upper end, since α may be 0.
-    - α below 0 by as much: no ρ fits, and everything is undetermined.
+    - α below 0 by as much: the tasks contradict α >= 0, and everything is undetermined.
     - w^ = 0, as when all queries of a class are always answered alike: the jackknife sees no
       spread, and so cannot say how large w may be; no upper end.
     """

@@ -20,10 +20,11 @@ CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w
 
 
 def print_sweep(found: QuerySweep, console: Console) -> None:
-    """Print what was swept, the table, and the conclusion."""
+    """Print what was swept, the table, the conclusion, and what it rests on."""
     console.print(Text(title(found), style="bold"), soft_wrap=True)
     print_grid(grid(found), console)
     console.print(Text(f"\n{sentence(found)}"), soft_wrap=True)
+    console.print(Text(basis(found), style="dim"), soft_wrap=True)
 
 
 def title(found: QuerySweep) -> str:
@@ -43,24 +44,32 @@ def grid(found: QuerySweep) -> Grid:
 
 
 def sentence(found: QuerySweep) -> str:
-    """The conclusion: Q*, its interval, the costs of the usual Q, and what these mean."""
-    choice, model = found.choice, found.model
-    tasks = [row.tasks for row in found.rows]
+    """The conclusion: Q*, its interval, and the costs of the usual Q."""
+    choice = found.choice
     costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
-    usual = "; ".join(f"Q = {c.query} {_percent(c.cost)} ({_from_to(c)})" for c in costs)
+    usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
     missing = [q for q in USUAL if q not in choice.tried]
-    none = f"; no interval can be had with Q = {listing(missing)}" if missing else ""
+    none = f"; no interval at Q = {listing(missing)}" if missing else ""
     return (
         f"Q* = {_query(choice.best, choice)}, {100 * found.level:.8g} % interval "
         f"{_query(choice.low, choice)} to {_query(choice.high, choice)}; "
         f"sqrt(β/α) = {_number(choice.root.value)} "
         f"({_number(choice.root.low)} to {_number(choice.root.high)}); "
-        f"intervals wider than at Q*: {usual}{none}. "
-        f"Least is {CRITERION}; the mean's true deviation given the classes is least at a larger "
-        f"Q, and over new classes hardly depends on it. α = {model.alpha:.4g}, w = {model.w:.4g}, "
-        f"from {_seeds(found)} and {found.estimate.sets} task sets; {min(tasks):.4g} to "
-        f"{max(tasks):.4g} tasks a set. Intervals are for new images of these classes, bounded by "
-        "what a single set tells."
+        f"wider than at Q*: {usual or 'unknown'}{none}."
+    )
+
+
+def basis(found: QuerySweep) -> str:
+    """What is minimised, and what the numbers rest on."""
+    model = found.model
+    tasks = [row.tasks for row in found.rows]
+    return (
+        f"Q* minimises {CRITERION}, at {100 * found.level:.8g} %; the mean's true deviation given "
+        "the classes is least at a larger Q, and over new classes hardly depends on it. "
+        f"α = {model.alpha:.4g}, w = {model.w:.4g} from {_seeds(found)}, "
+        f"{found.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
+        "Intervals are about new images of these classes, and as wide as those of a single task "
+        "set, however many seeds: if anything too wide."
     )
 
 
@@ -87,6 +96,7 @@ def json_text(found: QuerySweep) -> str:
         "w_interval": found.estimate.w_interval(found.level),
         "criterion": CRITERION,
         "sentence": sentence(found),
+        "basis": basis(found),
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
