@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -23,8 +23,7 @@ from analysis_sql.query_size import (
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
 from builders.baselines.heads import HEADS, Floats, Head
-from builders.sampling import draw_task_set
-from builders.sampling.tasks import checked_sizes
+from builders.sampling import draw_task_set, groups_of
 from fslbench_data.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
@@ -117,7 +116,7 @@ def sweep(
     queries
         Q to sweep.
     suite
-        How tasks are drawn; one in which no image is used twice.
+        How tasks are drawn; one in which no image is used twice, other than `published`.
 
     Raises
     ------
@@ -137,15 +136,27 @@ def sweep(
         raise SpecError("a sweep needs at least one seed and one number of queries")
     sizes = release.classes(dataset).column("n_images").to_pylist()
     features = release.features(dataset, backbone).astype(np.float64)
-    for query in asked:
-        checked_sizes(sizes, Protocol(way, shot, query), dataset)
+    groups = groups_of(release.images(dataset)) if suite == "grouped" else None
+
+    def drawn(query: int, seed: int) -> TaskSet:
+        name = TaskSetName(suite, Protocol(way, shot, query))
+        table, _ = draw_task_set(dataset, name, sizes, seed=seed, groups=groups)
+        return TaskSet.from_table(TaskSetInfo(dataset, name, len(table), ""), table)
+
+    def can_be_drawn(query: int) -> bool:
+        try:
+            drawn(query, 0)
+        except SamplingError:
+            return False
+        return True
+
+    drawn(asked[-1], 0)  # refuse before any work is done
     tasks: dict[int, list[int]] = {}
     counts: dict[int, list[NDArray[np.int64]]] = {}
-    for query in sorted({*asked, *(q for q in USUAL if _fits(sizes, way, shot, q))}):
-        name = TaskSetName(suite, Protocol(way, shot, query))
+    for query in sorted({*asked, *filter(can_be_drawn, USUAL)}):
         for seed in range(seeds):
             progress(f"Q = {query}, seed {seed + 1} of {seeds}")
-            task_set = _draw(dataset, name, sizes, seed)
+            task_set = drawn(query, seed)
             tasks.setdefault(query, []).append(len(task_set))
             if query in asked:
                 counts.setdefault(query, []).append(class_counts(HEADS[head], features, task_set))
@@ -183,15 +194,6 @@ def class_counts(head: Head, features: Floats, task_set: TaskSet) -> NDArray[np.
         right = task.query_label[predictions == task.query_label]
         counts[task.task_id] = np.bincount(right, minlength=way)
     return counts
-
-
-def _fits(sizes: Sequence[int], way: int, shot: int, query: int) -> bool:
-    return sum(n >= shot + query for n in sizes) >= way
-
-
-def _draw(dataset: str, name: TaskSetName, sizes: Sequence[int], seed: int) -> TaskSet:
-    table, _ = draw_task_set(dataset, name, sizes, seed=seed)
-    return TaskSet.from_table(TaskSetInfo(dataset, name, len(table), ""), table)
 
 
 def _estimates(counts: dict[int, list[NDArray[np.int64]]], seed: int) -> list[SetEstimate]:

@@ -69,7 +69,7 @@ def basis(found: QuerySweep) -> str:
         f"α = {model.alpha:.4g}, w = {model.w:.4g} from {_seeds(found)}, "
         f"{found.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
         "Intervals are about new images of these classes, and as wide as those of a single task "
-        "set, however many seeds: if anything too wide."
+        "set, however many seeds."
     )
 
 

@@ -415,7 +415,7 @@ def test_coverage(example: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("shot", "query", "least"),
     # the fewer tasks, and the rarer the bad ones, the more often α comes out too low
-    [(1, 2, 0.93), (1, 5, 0.91), (1, 10, 0.88), (5, 5, 0.93), (5, 10, 0.88), (20, 5, 0.91)],
+    [(1, 2, 0.93), (1, 5, 0.91), (1, 10, 0.88), (5, 5, 0.91), (5, 10, 0.88), (20, 5, 0.91)],
 )
 def test_coverage_of_single_sets(example: ModuleType, shot: int, query: int, least: float) -> None:
     alpha, w, ratio = coverage(example, shot, query, 5000)
