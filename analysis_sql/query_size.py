@@ -26,7 +26,7 @@ interval is made of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,11 +155,15 @@ class PooledEstimate(Estimate):
     seed_errors
         Monte Carlo standard errors of (alpha, w): what more seeds would change.  None for a
         single seed.  They say nothing of new images; `covariance` does.
+    parts
+        0 where `covariance` is the bound of :func:`pool`, else how many parts of the images
+        :func:`jackknife_images` left out in turn.
     """
 
     seeds: int
     sets: int
     seed_errors: tuple[float, float] | None
+    parts: int = 0
 
 
 def estimate_set(correct: NDArray[np.integer[Any]], query: int) -> SetEstimate:
@@ -256,6 +260,29 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
         sets=len(sets),
         seed_errors=errors,
     )
+
+
+def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
+    """Give an estimate the covariance of a delete-a-group jackknife over images.
+
+    With the images in G parts, each class spread evenly over them, and estimates θ_g made like
+    the whole one without part g, V = (G-1)/G · Σ (θ_g - mean)(θ_g - mean)', with G-1 degrees of
+    freedom.  It knows, as the bound of :func:`pool` does not, that many sets use their images
+    better than one does.  The seeds' own error comes in about G-1 times, so V is too large if
+    seeds are few and falls to its true size, not to 0, as they grow in number.
+
+    Raises
+    ------
+    SpecError
+        If there are fewer than 3 parts.
+    """
+    number = len(without)
+    if number < 3:
+        raise SpecError(f"{number} parts of the images are too few", expected="at least 3")
+    values = np.array([(each.alpha, each.w) for each in without]).T
+    each = values - values.mean(axis=1, keepdims=True)
+    covariance = _pairs((number - 1) / number * each @ each.T)
+    return replace(whole, covariance=covariance, freedom=float(number - 1), parts=number)
 
 
 def _weighted(seed: Sequence[SetEstimate], shot: int) -> NDArray[np.float64]:

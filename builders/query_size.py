@@ -13,19 +13,14 @@ from analysis_sql.intervals import check_level, halfwidths
 from analysis_sql.moments import Moments
 from analysis_sql.query_choice import QueryChoice, choose, width_factors
 from analysis_sql.query_size import (
-    MIN_TASKS,
     PooledEstimate,
-    SetEstimate,
     VarianceModel,
-    estimate_set,
+    jackknife_images,
     pool,
 )
-from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
-from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
-from builders.baselines.heads import HEADS, Floats, Head
-from builders.sampling import draw_task_set, groups_of
+from benchmark_spec.errors import SpecError
+from builders.query_sets import QuerySets, estimates
 from fslbench_data.release import Release
-from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 USUAL = (1, 5, 7)
 """The Q whose cost is always told: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
@@ -102,6 +97,7 @@ def sweep(
     seeds: int = 20,
     level: float = 0.95,
     suite: str = "open",
+    parts: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> QuerySweep:
     """Draw task sets of every Q and seed, run a head on them, and choose Q.
@@ -117,6 +113,10 @@ def sweep(
         Q to sweep.
     suite
         How tasks are drawn; one in which no image is used twice, other than `published`.
+    parts
+        0, or how many parts of the images to leave out in turn: then uncertainties are those of
+        :func:`analysis_sql.query_size.jackknife_images` rather than those of a single task set,
+        for `parts` times the work.
 
     Raises
     ------
@@ -127,40 +127,31 @@ def sweep(
     """
     asked = sorted(set(queries))
     check_level(level)
-    if head not in HEADS:
-        raise UnknownNameError("head", head, HEADS)
-    drawable = [name for name in SUITES if SUITES[name].interval == "open" and name != "published"]
-    if suite not in drawable:
-        raise UnknownNameError("suite to draw without replacement", suite, drawable)
-    if seeds < 1 or not asked:
-        raise SpecError("a sweep needs at least one seed and one number of queries")
-    sizes = release.classes(dataset).column("n_images").to_pylist()
-    features = release.features(dataset, backbone).astype(np.float64)
-    groups = groups_of(release.images(dataset)) if suite == "grouped" else None
-
-    def drawn(query: int, seed: int) -> TaskSet:
-        name = TaskSetName(suite, Protocol(way, shot, query))
-        table, _ = draw_task_set(dataset, name, sizes, seed=seed, groups=groups)
-        return TaskSet.from_table(TaskSetInfo(dataset, name, len(table), ""), table)
-
-    def can_be_drawn(query: int) -> bool:
-        try:
-            drawn(query, 0)
-        except SamplingError:
-            return False
-        return True
-
-    drawn(asked[-1], 0)  # refuse before any work is done
+    if seeds < 1 or not asked or parts in (1, 2) or parts < 0:
+        raise SpecError(
+            f"no sweep of {len(asked)} numbers of queries with {seeds} seeds and {parts} parts",
+            expected="at least one of each, and 0 parts or at least 3",
+        )
+    sets = QuerySets.of(release, dataset, backbone, head, way=way, shot=shot, suite=suite)
+    sets.draw(asked[-1], 0)  # refuse before any work is done
     tasks: dict[int, list[int]] = {}
     counts: dict[int, list[NDArray[np.int64]]] = {}
-    for query in sorted({*asked, *filter(can_be_drawn, USUAL)}):
+    for query in sorted({*asked, *filter(sets.can_draw, USUAL)}):
         for seed in range(seeds):
             progress(f"Q = {query}, seed {seed + 1} of {seeds}")
-            task_set = drawn(query, seed)
+            task_set = sets.draw(query, seed)
             tasks.setdefault(query, []).append(len(task_set))
             if query in asked:
-                counts.setdefault(query, []).append(class_counts(HEADS[head], features, task_set))
-    estimate = pool([_estimates(counts, seed) for seed in range(seeds)], shot)
+                counts.setdefault(query, []).append(sets.counts(task_set))
+    by_seed = [[(query, counts[query][seed]) for query in asked] for seed in range(seeds)]
+    estimate = pool([estimates(each, seed) for seed, each in enumerate(by_seed)], shot)
+    if parts:
+        part = sets.parts(parts)
+        without = []
+        for i in range(parts):
+            progress(f"without part {i + 1} of {parts} of the images")
+            without.append(_fit(sets.only(part != i), asked, seeds))
+        estimate = jackknife_images(estimate, without)
     model = estimate.model(shot)
     expected = {
         query: 100.0 * factor * sqrt(model.task_variance(query))
@@ -185,32 +176,14 @@ def sweep(
     )
 
 
-def class_counts(head: Head, features: Floats, task_set: TaskSet) -> NDArray[np.int64]:
-    """Correct queries of each class of each task, int64 (T, K), for features (N, D)."""
-    way = task_set.info.protocol.way
-    counts = np.zeros((len(task_set), way), np.int64)
-    for task in task_set:
-        predictions = head(features[task.support], features[task.query])
-        right = task.query_label[predictions == task.query_label]
-        counts[task.task_id] = np.bincount(right, minlength=way)
-    return counts
-
-
-def _estimates(counts: dict[int, list[NDArray[np.int64]]], seed: int) -> list[SetEstimate]:
-    """Estimates of one seed, from the Q at which they exist."""
-    found = [
-        estimate_set(by_seed[seed], query)
-        for query, by_seed in counts.items()
-        if query >= 2 and len(by_seed[seed]) >= MIN_TASKS
+def _fit(sets: QuerySets, queries: list[int], seeds: int) -> PooledEstimate:
+    """The variances alone, from those Q of which tasks can be drawn."""
+    drawable = [query for query in queries if query >= 2 and sets.can_draw(query)]
+    by_seed = [
+        [(query, sets.counts(sets.draw(query, seed))) for query in drawable]
+        for seed in range(seeds)
     ]
-    if not found:
-        have = ", ".join(f"{len(by_seed[seed])} at Q = {q}" for q, by_seed in counts.items())
-        raise SamplingError(
-            f"no variance can be estimated from these task sets: tasks are {have} (seed {seed})",
-            expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
-            fix="sweep other numbers of queries, or ask for fewer ways or shots",
-        )
-    return found
+    return pool([estimates(each, seed) for seed, each in enumerate(by_seed)], sets.shot)
 
 
 def _row(

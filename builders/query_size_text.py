@@ -61,15 +61,17 @@ def sentence(found: QuerySweep) -> str:
 
 def basis(found: QuerySweep) -> str:
     """What is minimised, and what the numbers rest on."""
-    model = found.model
+    model, parts = found.model, found.estimate.parts
     tasks = [row.tasks for row in found.rows]
+    how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"
+    if parts:
+        how = f"from leaving out each of {parts} parts of the images"
     return (
         f"Q* minimises {CRITERION}, at {100 * found.level:.8g} %; the mean's true deviation given "
         "the classes is least at a larger Q, and over new classes hardly depends on it. "
         f"α = {model.alpha:.4g}, w = {model.w:.4g} from {_seeds(found)}, "
         f"{found.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
-        "Intervals are about new images of these classes, and as wide as those of a single task "
-        "set, however many seeds."
+        f"Intervals are about new images of these classes, {how}."
     )
 
 

@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 )
 @click.option("--seeds", type=int, default=20, show_default=True, help="Task sets of each Q.")
 @click.option("--suite", default="open", show_default=True, help="How tasks are drawn.")
+@click.option(
+    "--parts",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Leave out each of this many parts of the images in turn, for narrower intervals of Q*, "
+    "in as many times the time; such as 20.",
+)
 @level_option
 @release_option
 @click.option(
@@ -50,6 +58,7 @@ def query_size(
     queries: str,
     seeds: int,
     suite: str,
+    parts: int,
     level: float,
     release: str | None,
     form: str,
@@ -81,6 +90,7 @@ def query_size(
             seeds=seeds,
             level=level,
             suite=suite,
+            parts=parts,
             progress=progress,
         )
     if form == "table":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.baselines.heads import HEADS
 from builders.cli import main
 from builders.cli.query_size import parse_queries
-from builders.query_size import QuerySweep, class_counts, sweep
-from builders.query_size_text import csv_text, json_text, sentence
+from builders.query_sets import QuerySets
+from builders.query_size import QuerySweep, sweep
+from builders.query_size_text import basis, csv_text, json_text, sentence
 from builders.sampling import draw_task_set, most_tasks
 from fslbench_data.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -33,8 +35,8 @@ def test_counts_are_those_of_the_reference_results(embedded: Release) -> None:
     """The sweep at seed 0 draws the embedded task sets, whose results the release holds."""
     reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
     task_set = embedded.task_set("digits", "open-5w5s5q")
-    features = embedded.features("digits", "pixels").astype(np.float64)
-    counts = class_counts(HEADS["NCC"], features, task_set)
+    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
+    counts = sets.counts(task_set)
     table = reference.table.to_pylist()
     rows = [r["n_correct"] for r in table if r["task_set"] == "open-5w5s5q"]
     assert counts.sum(axis=1).tolist() == rows
@@ -115,6 +117,36 @@ def test_other_suites(embedded: Release) -> None:
         sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=[2], suite="grouped")
 
 
+def test_parts_of_the_images(embedded: Release) -> None:
+    """The jackknife by hand, and parts that spread each class, or whole groups, evenly."""
+    common = {"shot": 1, "queries": [4, 9], "seeds": 2}
+    found = sweep(embedded, "digits", "pixels", "NCC", **common, parts=3)  # type: ignore[arg-type]
+    plain = sweep(embedded, "digits", "pixels", "NCC", **common)  # type: ignore[arg-type]
+    assert (found.estimate.alpha, found.rows) == (plain.estimate.alpha, plain.rows)
+    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=1, suite="open")
+    parts = sets.parts(3)
+    class_of = np.repeat(np.arange(10), sets.sizes)
+    without = []
+    for i in range(3):
+        some = sets.only(parts != i)
+        assert np.ptp(np.array(some.sizes) * 3 - np.array(sets.sizes) * 2) <= 4
+        assert sum(some.sizes) == (parts != i).sum() == len(some.features)
+        assert np.array_equal(some.features, sets.features[parts != i])
+        assert np.array_equal(np.bincount(class_of[parts != i]), some.sizes)
+        seeds = [
+            [estimate_set(some.counts(some.draw(q, seed)), q) for q in (4, 9)] for seed in (0, 1)
+        ]
+        without.append(pool(seeds, 1).alpha)
+    expected = 2 / 3 * ((np.array(without) - np.mean(without)) ** 2).sum()
+    assert found.estimate.covariance[0][0] == pytest.approx(expected)
+    assert (found.estimate.freedom, found.estimate.parts) == (2.0, 3)
+    groups = np.arange(len(parts)) // 7 - 1  # seven without a group
+    grouped = replace(sets, groups=groups).parts(3)
+    assert all(np.unique(grouped[groups == g]).size == 1 for g in range(groups.max() + 1))
+    assert np.unique(grouped[groups < 0]).size > 1
+    assert "3 parts" in basis(found)
+
+
 def test_refusals(embedded: Release) -> None:
     def ask(**changes: object) -> None:
         settings = {"shot": 5, "queries": [2, 3], "seeds": 2} | changes
@@ -133,8 +165,10 @@ def test_refusals(embedded: Release) -> None:
             ask(suite=suite)
     with pytest.raises(SpecError, match="confidence level"):
         ask(level=95)
-    with pytest.raises(SpecError, match="at least one seed"):
+    with pytest.raises(SpecError, match="0 seeds"):
         ask(seeds=0)
+    with pytest.raises(SpecError, match="2 parts"):
+        ask(parts=2)
 
 
 def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:

@@ -1,0 +1,133 @@
+"""Task sets of any number of queries from one data set's features, or from part of its images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.query_size import MIN_TASKS, SetEstimate, estimate_set
+from benchmark_spec.errors import SamplingError, UnknownNameError
+from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
+from builders.baselines.heads import HEADS, Floats, Head
+from builders.sampling import Groups, Stream, draw_task_set, groups_of
+from fslbench_data.release import Release
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+
+DRAWABLE = tuple(
+    name for name, suite in SUITES.items() if suite.interval == "open" and name != "published"
+)
+"""Suites without replacement that can be drawn with any seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySets:
+    """What stays the same while the number of queries changes.
+
+    Attributes
+    ----------
+    features : float64 (N, D)
+        Row i is image i; images stand in class order.
+    sizes
+        Images of each class.
+    groups : int64 (N,)
+        For the suite `grouped`, else None.
+    """
+
+    dataset: str
+    suite: str
+    way: int
+    shot: int
+    head: Head
+    features: Floats
+    sizes: tuple[int, ...]
+    groups: Groups | None
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        dataset: str,
+        backbone: str,
+        head: str,
+        *,
+        way: int,
+        shot: int,
+        suite: str,
+    ) -> QuerySets:
+        """Of a data set with features, for a head and a suite given by name."""
+        if head not in HEADS:
+            raise UnknownNameError("head", head, HEADS)
+        if suite not in DRAWABLE:
+            raise UnknownNameError("suite to draw without replacement", suite, DRAWABLE)
+        sizes = release.classes(dataset).column("n_images").to_pylist()
+        features = release.features(dataset, backbone).astype(np.float64)
+        groups = groups_of(release.images(dataset)) if suite == "grouped" else None
+        return cls(dataset, suite, way, shot, HEADS[head], features, tuple(sizes), groups)
+
+    def draw(self, query: int, seed: int) -> TaskSet:
+        """The task set of one Q and seed."""
+        name = TaskSetName(self.suite, Protocol(self.way, self.shot, query))
+        table, _ = draw_task_set(self.dataset, name, self.sizes, seed=seed, groups=self.groups)
+        return TaskSet.from_table(TaskSetInfo(self.dataset, name, len(table), ""), table)
+
+    def can_draw(self, query: int) -> bool:
+        """Whether there are images enough for a task of this Q."""
+        try:
+            self.draw(query, 0)
+        except SamplingError:
+            return False
+        return True
+
+    def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
+        """Correct queries of each class of each task, int64 (T, K)."""
+        counts = np.zeros((len(task_set), self.way), np.int64)
+        for task in task_set:
+            predictions = self.head(self.features[task.support], self.features[task.query])
+            right = task.query_label[predictions == task.query_label]
+            counts[task.task_id] = np.bincount(right, minlength=self.way)
+        return counts
+
+    def parts(self, number: int) -> NDArray[np.int64]:
+        """Which of `number` parts each image belongs to, int64 (N,).
+
+        Every class is spread evenly over the parts, in random order; with groups, these are
+        spread, none of them divided.
+        """
+        stream = Stream("query-size", self.dataset, "parts")
+        if self.groups is None:
+            each = [stream.permutations(1, n)[0] % number for n in self.sizes]
+            return np.concatenate(each).astype(np.int64)
+        alone = self.groups.max() + 1 + np.arange(self.groups.size)
+        _, unit = np.unique(np.where(self.groups < 0, alone, self.groups), return_inverse=True)
+        part: NDArray[np.int64] = stream.permutations(1, int(unit.max()) + 1)[0] % number
+        return part[unit]
+
+    def only(self, keep: NDArray[np.bool_]) -> QuerySets:
+        """The same with some images (N,) only."""
+        class_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        sizes = np.bincount(class_of[keep], minlength=len(self.sizes)).tolist()
+        groups = None if self.groups is None else self.groups[keep]
+        return replace(self, features=self.features[keep], sizes=tuple(sizes), groups=groups)
+
+
+def estimates(counts: Sequence[tuple[int, NDArray[Any]]], seed: int) -> list[SetEstimate]:
+    """Estimates of one seed from its (Q, counts), for those Q at which they exist.
+
+    Raises
+    ------
+    SamplingError
+        If there is no such Q.
+    """
+    found = [estimate_set(x, query) for query, x in counts if query >= 2 and len(x) >= MIN_TASKS]
+    if not found:
+        have = ", ".join(f"{len(x)} at Q = {query}" for query, x in counts)
+        raise SamplingError(
+            f"no variance can be estimated from these task sets: tasks are {have} (seed {seed})",
+            expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
+            fix="sweep other numbers of queries, or ask for fewer ways or shots",
+        )
+    return found
