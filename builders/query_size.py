@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 from analysis_sql.intervals import check_level, halfwidths
 from analysis_sql.moments import Moments
 from analysis_sql.query_choice import QueryChoice, choose, width_factors
-from analysis_sql.query_size import (
-    PooledEstimate,
-    VarianceModel,
-    jackknife_images,
-    pool,
-)
+from analysis_sql.query_pooling import PooledEstimate, jackknife_images, pool
+from analysis_sql.query_size import VarianceModel
 from benchmark_spec.errors import SpecError
 from builders.query_sets import QuerySets, estimates
 from fslbench_data.release import Release
@@ -115,7 +111,7 @@ def sweep(
         How tasks are drawn; one in which no image is used twice, other than `published`.
     parts
         0, or how many parts of the images to leave out in turn: then uncertainties are those of
-        :func:`analysis_sql.query_size.jackknife_images` rather than those of a single task set,
+        :func:`analysis_sql.query_pooling.jackknife_images` rather than those of a single task set,
         for `parts` times the work.
 
     Raises

@@ -21,7 +21,8 @@ from scipy.special import ndtr
 from analysis_sql.intervals import halfwidths
 from analysis_sql.moments import Moments
 from analysis_sql.query_choice import QueryChoice, best_query, choose, width_factors
-from analysis_sql.query_size import PooledEstimate, VarianceModel, estimate_set, pool
+from analysis_sql.query_pooling import PooledEstimate, pool
+from analysis_sql.query_size import VarianceModel, estimate_set
 
 SHOTS = (1, 5, 20)
 PER_CLASS = 500
@@ -54,8 +55,8 @@ def tasks_of(query: int, shot: int) -> int:
 
 
 def task_counts(images: NDArray[np.float64], shot: int, query: int) -> NDArray[np.int64]:
-    """Correct queries of each class, int (T, 2), of tasks made of images (2, 500) in any order."""
-    tasks = tasks_of(query, shot)
+    """Correct queries of each class, int (T, 2), of tasks made of images (2, N) in any order."""
+    tasks = images.shape[1] // (shot + query)
     blocks = images[:, : tasks * (shot + query)].reshape(2, tasks, shot + query)
     low, high = blocks[:, :, :shot].mean(axis=2)
     midpoint, upward = ((low + high) / 2.0)[:, None], (high > low)[:, None]

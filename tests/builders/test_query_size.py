@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import sem, t
 
-from analysis_sql.query_size import estimate_set, pool
+from analysis_sql.query_pooling import pool
+from analysis_sql.query_size import estimate_set
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.baselines.heads import HEADS
@@ -88,6 +89,16 @@ def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: i
     assert usual.cost is not None
     assert usual.cost < 0.05
     assert sentence(found) in (root / "docs/query_size.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shot", [1, 5, 10])
+def test_digits_with_parts(embedded: Release, root: Path, shot: int) -> None:
+    queries = range(1, 16)
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=shot, queries=queries, parts=20)
+    assert sentence(found) in (root / "docs/query_size.md").read_text(encoding="utf-8")
+    bound = sweep(embedded, "digits", "pixels", "NCC", shot=shot, queries=queries).estimate
+    assert found.estimate.covariance[0][0] < 0.5 * bound.covariance[0][0]
 
 
 def test_usual_queries_are_told_even_when_not_swept(embedded: Release) -> None:
