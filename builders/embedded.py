@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmark_spec.catalogue import catalogue
@@ -55,10 +56,10 @@ def build_embedded(folder: Path, progress: Progress = lambda _: None) -> Manifes
 
 def _add_digits(writer: ReleaseWriter, progress: Progress) -> None:
     progress("digits")
-    source = digits.load()
+    source = digits.read()
     writer.add_dataset(
         digits.NAME,
-        **digits.ABOUT,
+        **asdict(source.about),
         class_names=source.class_names,
         class_sizes=source.class_sizes,
         images=source.images,
@@ -69,7 +70,9 @@ def _add_digits(writer: ReleaseWriter, progress: Progress) -> None:
             task_set = TaskSetName(suite, protocol)
             drawn = draw_task_set(digits.NAME, task_set, source.class_sizes, seed=SEED, tasks=tasks)
             writer.add_tasks(digits.NAME, task_set, *drawn)
-    writer.add_features(digits.NAME, pixels.NAME, *pixels.pixel_features(source.pixels, white=16))
+    if source.pixels is not None:
+        features = pixels.pixel_features(source.pixels, source.white)
+        writer.add_features(digits.NAME, pixels.NAME, *features)
     for head in HEADS:
         progress(f"digits: {pixels.NAME}/{head}")
         submission = run_head(writer.so_far(), head, pixels.NAME, digits.NAME)
