@@ -6,6 +6,7 @@ import click
 
 from benchmark_spec.version import __version__
 from builders.cli.embedded import embedded
+from builders.cli.fetch import fetch
 from builders.cli.import_published import import_published
 from fslbench_data.cli import ErrorGroup
 
@@ -20,4 +21,5 @@ def main() -> None:
 
 
 main.add_command(embedded)
+main.add_command(fetch)
 main.add_command(import_published)

@@ -104,10 +104,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     try:
         data = gzip.decompress(path.read_bytes())
         sizes = np.frombuffer(data, ">i4", count=data[3], offset=4)
-        if data[:3] != b"\0\0\x08":
-            raise ValueError("no idx file of bytes")
         values = np.frombuffer(data, np.uint8, offset=4 + 4 * data[3])
-        return values.reshape(sizes.tolist())
+        return values.reshape(sizes.tolist())  # fails if the values are no bytes
     except (OSError, EOFError, ValueError, IndexError) as error:
         raise SourceError(
             f"{path.name} cannot be read: {error}",

@@ -176,7 +176,7 @@ def scene_similarities(
     together: dict[tuple[str, str], list[str]] = {}
     for name in photos:
         together.setdefault((fine_class(name), name.split("/")[0]), []).append(name)
-    found = {}
+    found: dict[tuple[str, str], float] = {}
     for names in together.values():
         known = {name: bursts.spectra(decode(photos[name])) for name in names}
         found |= bursts.similarities(known, progress)
