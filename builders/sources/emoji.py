@@ -115,7 +115,7 @@ EXPECTED: Mapping[str, int] | None = expected_counts(NAME)
 _NEUTRAL = {"1F468": "1F9D1", "1F469": "1F9D1", "1F466": "1F9D2", "1F467": "1F9D2"}
 """Man and woman to person, boy and girl to child."""
 _GENDER_SIGNS = {"2640", "2642"}
-_JOINERS = {"200D", "FE0F"}
+_JOINER, _VARIATION = "200D", "FE0F"
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,8 @@ def emojis(folder: Path) -> list[Emoji]:
 def without_gender(code: str) -> str:
     """What emoji that differ only in gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
     points = [_NEUTRAL.get(point, point) for point in _code(code).split("-")]
-    return "-".join(point for point in points if point not in _GENDER_SIGNS | _JOINERS) or code
+    left = [point for point in points if point != _JOINER and point not in _GENDER_SIGNS]
+    return "-".join(left or points)
 
 
 def open_drawing(folder: Path, path: str) -> Picture:
@@ -254,7 +255,7 @@ def open_drawing(folder: Path, path: str) -> Picture:
 
 
 def _code(code: str) -> str:
-    return "-".join(point for point in code.upper().split("-") if point != "FE0F")
+    return "-".join(point for point in code.upper().split("-") if point != _VARIATION)
 
 
 def _sha256_of_svg(path: Path) -> str | None:

@@ -8,8 +8,9 @@ The rule, in this order:
 
 1. Themes that are no subject are left out: icon themes, the AIGA symbols (links into the map
    symbols), the stars (1,378 of one program), LED digits, gradients, and what is unsorted.
-2. Pictures without a licence or under another than public domain are left out; so are blank ones
-   (all white on white) and those of more than 100 million pixels (one has 623 million).
+2. Pictures without a licence or under another than public domain are left out; so are those whose
+   SVG shows a file that nobody has (many are a sign "Linked Image Not Found"), blank ones (all
+   white) and those of more than 100 million pixels (one has 623 million).
 3. Pictures with the same pixels are one: the first path stays, filed wherever any of them is.
 4. A class is a theme of two levels (`animals/birds`) with all that lies below it.  A first-level
    theme with no sub-theme of 20 pictures is a class as a whole (`office`); in another first-level
@@ -20,6 +21,7 @@ The rule, in this order:
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -95,12 +97,9 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     left_out["in no subject"] = sum(not themes for themes in filed.values())
     filed = {path: themes for path, themes in filed.items() if themes}
     text = _texts(svg, filed, progress)
-    for licence in ("none", *sorted({t.licence for t in text.values() if t.licence})):
-        if licence != PUBLIC_DOMAIN:
-            without = [path for path in filed if (text[path].licence or "none") == licence]
-            left_out[f"licence: {licence}"] = len(without)
-            for path in without:
-                del filed[path]
+    reasons = {path: _unfit(text[path]) for path in filed}
+    left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
+    filed = {path: themes for path, themes in filed.items() if not reasons[path]}
     seen, damaged = _look(png, filed, progress)
     left_out["blank"] = sum(shown.blank for shown in seen.values())
     left_out["too large"] = sum(shown.pixels is None for shown in seen.values())
@@ -216,6 +215,13 @@ def sort_into_classes(
     left_out |= counts
     left_out["in small classes"] = sum(map(len, classes.values())) - sum(map(len, large.values()))
     return large
+
+
+def _unfit(text: Text) -> str:
+    """Why what came with a drawing leaves it out; empty if nothing does."""
+    if text.licence != PUBLIC_DOMAIN:
+        return f"licence: {text.licence or 'none'}"
+    return "" if text.complete else "incomplete"
 
 
 def _theme(folder: str) -> str:

