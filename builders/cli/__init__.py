@@ -6,6 +6,7 @@ import click
 
 from benchmark_spec.version import __version__
 from builders.cli.diff import diff
+from builders.cli.fetch import fetch
 from builders.cli.import_published import import_published
 from builders.cli.query_size import query_size
 from builders.cli.release import release
@@ -23,5 +24,5 @@ def main() -> None:
     """
 
 
-for command in (source, release, verify, diff, import_published, query_size):
+for command in (fetch, source, release, verify, diff, query_size, import_published):
     main.add_command(command)

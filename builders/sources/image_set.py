@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
@@ -83,6 +85,9 @@ class ImageSet:
         What was read: digests of the raw layout's lists, package versions, what was left out.
     picture
         Gives the image at a path of the table, RGB.
+    pixels : uint8 (N, D), optional
+        Grey levels 0..`white` of images so small that these are features of their own; row i is
+        image id i.
     """
 
     name: str
@@ -92,6 +97,8 @@ class ImageSet:
     images: pa.Table
     provenance: Mapping[str, Any]
     picture: Callable[[str], Picture] = field(repr=False)
+    pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
+    white: int = 255
 
     def open(self, image_id: int) -> Picture:
         """The image of that id, as an RGB picture."""
@@ -108,6 +115,7 @@ def image_set(
     allow_missing: bool = False,
     provenance: Mapping[str, Any] | None = None,
     finish: Callable[[Picture], Picture] | None = None,
+    picture: Callable[[str], Picture] | None = None,
     progress: Progress = silent,
 ) -> ImageSet:
     """Check and number the images that a source has found.
@@ -124,6 +132,8 @@ def image_set(
         Leave out what is missing or damaged, and record it in ``provenance["left_out"]``.
     finish
         What is done to a picture after it is read and cropped, such as an inversion.
+    picture
+        Gives the image at a path, where that is no picture file of its own in the folder.
 
     Raises
     ------
@@ -164,7 +174,7 @@ def image_set(
         class_sizes=tuple(len(items) for items in kept.values()),
         images=images_table(columns),
         provenance={**(provenance or {}), **({"left_out": left_out} if left_out else {})},
-        picture=lambda path: open_picture(folder, path, finish),
+        picture=picture or (lambda path: open_picture(folder, path, finish)),
     )
 
 

@@ -7,8 +7,11 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from builders.extras import require
 
@@ -96,3 +99,72 @@ def _opened(data: bytes, *, draft: bool = False) -> Picture:
     except (OSError, SyntaxError, pil.DecompressionBombError) as error:
         raise ValueError(str(error)) from None
     return picture
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a picture shows, whatever its file: for finding doubles and empty pictures.
+
+    Attributes
+    ----------
+    sha256
+        Of the file.
+    pixels
+        SHA-256 of width, height and RGB values on white; None where the picture has more than
+        :data:`MAX_PIXELS` pixels and is not decoded.
+    blank
+        Whether every pixel is white.
+    """
+
+    sha256: str
+    pixels: str | None
+    blank: bool = False
+
+
+def look(path: Path) -> Look:
+    """Look at a picture of a lossless format (PNG, 8 bits), the same with every library.
+
+    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.
+
+    Raises
+    ------
+    ValueError
+        If it is no image or is truncated.
+    """
+    data = path.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    width, height = _size(data)
+    if width * height > MAX_PIXELS:
+        return Look(digest, None)
+    picture = _opened(data)
+    pixels = hashlib.sha256(f"{width}x{height}:".encode("ascii"))
+    blank = True
+    rows = max(1, 2**20 // width)
+    for top in range(0, height, rows):
+        band = picture.crop((0, top, width, min(top + rows, height))).convert("RGBA")
+        values = np.asarray(band).astype(np.uint16)
+        opacity = values[..., 3:]
+        on_white = (values[..., :3] * opacity + 255 * (255 - opacity) + 127) // 255
+        blank = blank and bool((on_white == 255).all())
+        pixels.update(on_white.astype(np.uint8).tobytes())
+    return Look(digest, pixels.hexdigest(), blank)
+
+
+def crop_to_drawing(picture: Picture) -> Picture:
+    """The part of a picture that is not white; the whole picture if it is all white."""
+    box = require("PIL.ImageChops").invert(picture).getbbox()
+    return picture.crop(box) if box else picture
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    """Width and height, without decoding."""
+    pil = require("PIL.Image")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            size: tuple[int, int] = pil.open(io.BytesIO(data)).size
+    except pil.DecompressionBombError:
+        return MAX_PIXELS, 2
+    except (OSError, SyntaxError) as error:
+        raise ValueError(str(error)) from None
+    return size

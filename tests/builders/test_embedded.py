@@ -115,9 +115,10 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
     from builders.features.pixels import pixel_features
     from builders.sources import digits
 
-    source = digits.load()
+    source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
-    features, _ = pixel_features(source.pixels, white=16)
+    assert source.pixels is not None
+    features, _ = pixel_features(source.pixels, source.white)
     assert content_digest(features) == golden["features/pixels/digits-00000-of-00001.parquet"]
 
 

@@ -1,4 +1,4 @@
-"""Small raw folders: pictures whose pixels tell where they are, and lists of classes."""
+"""Small raw folders: pictures whose pixels tell where they are, packages as if fetched."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from builders.sources.packages import MARK, Package
+
+Fetched = Callable[[Package], Path]
 Draw = Callable[..., str]
 
 
@@ -36,3 +39,16 @@ def class_lists(root: Path) -> dict[str, list[str]]:
         (root / "tests/builders/sources/class_lists.json").read_text(encoding="utf-8")
     )
     return found
+
+
+@pytest.fixture
+def fetched(tmp_path: Path) -> Fetched:
+    """Makes the empty folder of a package in ``tmp_path / 'raw'``, marked as unpacked."""
+
+    def make(package: Package) -> Path:
+        folder = tmp_path / "raw" / package.name
+        folder.mkdir(parents=True)
+        (folder / MARK).write_text(package.sha256)
+        return folder
+
+    return make

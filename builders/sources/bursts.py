@@ -1,0 +1,98 @@
+"""Photos of one scene: found by matching their fine structure, whatever part of it each shows.
+
+Fruit lies in heaps, so that photos of different shelves have the same colours and the same coarse
+layout; what tells scenes apart is which fruit lies where.  Two photos are compared as grey images
+without their coarse structure (less a Gaussian blur), at every displacement that leaves a common
+part, one of them at three sizes; their similarity is the largest correlation over common parts.
+
+The groups of a data set are frozen in a file beside its source, since photos are decoded and
+filtered a little differently by each library; this module is how they were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders.extras import require
+from builders.sources.image_set import Progress, silent
+from builders.sources.pictures import Picture
+
+SHRINK = (6, 5, 7)
+"""A photo is shrunk by the first factor, the photo compared with it by each of the three."""
+BLUR = 3.0
+"""Standard deviation of the blur that is taken away, in shrunk pixels."""
+COMMON = 1200
+"""Shrunk pixels that a displacement must leave in common: about a third of a photo."""
+SIDE = 96
+"""Shrunk photos are cut to this side; with the displacements they fit the transform."""
+TRANSFORM = 128
+
+Spectra = NDArray[Any]
+
+
+def spectra(photo: Picture) -> Spectra:
+    """Fourier transforms of a photo at three sizes: (3, 3, 128, 65) complex.
+
+    Of the fine structure, of its square, and of the mask of where there is any.
+    """
+    blur = require("scipy.ndimage").gaussian_filter
+    planes = np.zeros((len(SHRINK), 3, TRANSFORM, TRANSFORM), dtype=np.float32)
+    grey = photo.convert("L")
+    for plane, factor in zip(planes, SHRINK, strict=True):
+        small = np.asarray(grey.reduce(factor), dtype=np.float32)
+        fine = (small - blur(small, BLUR))[:SIDE, :SIDE]
+        height, width = fine.shape
+        plane[:, :height, :width] = fine, fine * fine, np.ones_like(fine)
+    transformed: Spectra = require("scipy.fft").rfft2(planes)
+    return transformed
+
+
+def similarity(one: Spectra, other: Spectra) -> float:
+    r"""Largest correlation of two photos over displacements d and sizes.
+
+    .. math:: \max_d \frac{\sum_x a(x)\,b(x-d)}{\sqrt{\sum_x a(x)^2\;\sum_x b(x-d)^2}},
+
+    each sum over the common part at d, which has at least :data:`COMMON` pixels.
+    """
+    best = 0.0
+    a, a_squared, a_mask = one[0]
+    for b, b_squared, b_mask in np.conj(other):
+        products = np.stack([a * b, a_squared * b_mask, a_mask * b_squared, a_mask * b_mask])
+        shape = (TRANSFORM, TRANSFORM)
+        cross, energy_a, energy_b, common = require("scipy.fft").irfft2(products, s=shape)
+        scale = np.sqrt(np.maximum(energy_a * energy_b, 1.0))
+        best = max(best, float(np.where(common >= COMMON, cross / scale, 0.0).max()))
+    return best
+
+
+def similarities(
+    photos: Mapping[str, Spectra], progress: Progress = silent
+) -> dict[tuple[str, str], float]:
+    """Similarity of every pair of photos."""
+    found = {}
+    for done, (one, other) in enumerate(combinations(sorted(photos), 2)):
+        if done % 500 == 0:
+            progress(f"{done} of {len(photos) * (len(photos) - 1) // 2} pairs compared")
+        found[one, other] = similarity(photos[one], photos[other])
+    return found
+
+
+def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Groups of what pairs link, directly or through others; both levels sorted."""
+    group: dict[str, list[str]] = {}
+    for one, other in pairs:
+        a, b = group.setdefault(one, [one]), group.setdefault(other, [other])
+        if a is not b:
+            a += b
+            group.update(dict.fromkeys(b, a))
+    return sorted({id(members): sorted(members) for members in group.values()}.values())
+
+
+def group_of(groups: Sequence[Sequence[str]]) -> dict[str, str]:
+    """The group of each grouped photo, named after the group's first photo."""
+    return {name: members[0] for members in groups for name in members}

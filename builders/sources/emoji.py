@@ -1,0 +1,278 @@
+"""Emoji in four vendors' styles, from npm packages: one class a subgroup of Unicode's CLDR.
+
+Names, subgroups and order are those of OpenMoji 17, which follows the CLDR.  The rule:
+
+1. An emoji is one of OpenMoji's that Unicode recommends and that has no skin tone; components and
+   OpenMoji's own additions are left out.  The woman and the man of a role are emoji of their own.
+2. A class is a subgroup of at least 20 emoji; it holds every drawing of them in the four styles:
+   OpenMoji's (SVG, named by code points), Google's Noto and Twitter's Twemoji (PNG of 64 x 64,
+   listed in emoji.json of their packages) and Microsoft's Fluent (SVG, named by words).  A Fluent
+   drawing is the file named like the emoji, in lower case and with a hyphen for each run of other
+   characters than a-z and 0-9, or that with -default, the one without a skin tone.  Fluent has no
+   flags or families; 51 other emoji of these subgroups it does not have under that name.
+3. A group holds the drawings that may be as good as copies of each other: the four styles of an
+   emoji, and of those that differ from it only in gender (person, woman, man).
+   :func:`emoji_of` and :func:`style_of` tell them apart.
+
+SVG files are rendered by resvg at 64 x 64 on white, the size of the PNG files; which images there
+are, and their SHA-256, do not depend on that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SourceError
+from builders.extras import require
+from builders.sources.expected import expected_counts
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Item,
+    Progress,
+    image_set,
+    sha256_of_bytes,
+    silent,
+)
+from builders.sources.packages import Package, unpacked
+from builders.sources.pictures import Picture, decode, open_picture
+
+NAME = "emoji"
+ABOUT = About(
+    title="Emoji in four styles: OpenMoji, Noto, Twemoji, Fluent",
+    homepage="https://unicode.org/emoji/charts/emoji-list.html",
+    licence="CC BY-SA 4.0 (OpenMoji), Apache-2.0 (Noto), CC BY 4.0 (Twemoji), MIT (Fluent)",
+    citation="""@misc{unicode2025emoji,
+  title = {Unicode Emoji},
+  author = {{The Unicode Consortium}},
+  year = {2025},
+  howpublished = {Unicode Technical Standard 51; drawn by OpenMoji, Google, Twitter, Microsoft}
+}""",
+    note="The style is the first folder of an image's path; a group is one emoji in all styles.",
+)
+PACKAGES = (
+    Package(
+        kind="npm",
+        name="openmoji",
+        version="17.0.0",
+        file="openmoji-17.0.0.tgz",
+        sha256="55ee7d13485dec86e9f38c1f3a645a13382d33ff97c0cd845ee824b0aef45e68",
+    ),
+    Package(
+        kind="npm",
+        name="emoji-datasource-google",
+        version="16.0.0",
+        file="emoji-datasource-google-16.0.0.tgz",
+        sha256="fb5fd131b362aab7a55542d2a147a79708cce0a8b1c1bbacd470172708b5c438",
+    ),
+    Package(
+        kind="npm",
+        name="emoji-datasource-twitter",
+        version="16.0.0",
+        file="emoji-datasource-twitter-16.0.0.tgz",
+        sha256="f64a530c63bca463bd8317fdc4615ce63a53a0c65018e4ce2d848aaba7a28877",
+    ),
+    Package(
+        kind="npm",
+        name="fluentui-emoji",
+        version="1.3.0",
+        file="fluentui-emoji-1.3.0.tgz",
+        sha256="ec892e607e854859b812c7d827801756adc19955b0ef56d4ae8afcddd19492c5",
+    ),
+)
+OPENMOJI = "openmoji/package/color/svg"
+GOOGLE = "emoji-datasource-google/package/img/google/64"
+TWITTER = "emoji-datasource-twitter/package/img/twitter/64"
+FLUENT = "fluentui-emoji/package/icons/modern"
+LAYOUT = f"""openmoji/package/data/openmoji.json, {OPENMOJI}/<CODE>.svg
+emoji-datasource-google/package/emoji.json, {GOOGLE}/<code>.png
+emoji-datasource-twitter/package/emoji.json, {TWITTER}/<code>.png
+{FLUENT}/<name>.svg"""
+
+STYLES = {
+    "openmoji": "openmoji",
+    "emoji-datasource-google": "noto",
+    "emoji-datasource-twitter": "twemoji",
+    "fluentui-emoji": "fluent",
+}
+"""Style by the first folder of a path."""
+CREDIT = {
+    "noto": ("Google (Noto Emoji)", "Apache-2.0"),
+    "twemoji": ("Twitter (Twemoji)", "CC BY 4.0"),
+    "fluent": ("Microsoft (Fluent Emoji)", "MIT"),
+}
+NOT_UNICODE = ("component", "extras-openmoji", "extras-unicode")
+MIN_EMOJI = 20
+SIZE = 64
+EXPECTED: Mapping[str, int] | None = expected_counts(NAME)
+
+_NEUTRAL = {"1F468": "1F9D1", "1F469": "1F9D1", "1F466": "1F9D2", "1F467": "1F9D2"}
+"""Man and woman to person, boy and girl to child."""
+_GENDER_SIGNS = {"2640", "2642"}
+_JOINER, _VARIATION = "200D", "FE0F"
+
+
+@dataclass(frozen=True)
+class Emoji:
+    """An emoji and its drawings.
+
+    Attributes
+    ----------
+    code
+        Its code points without variation selectors, as in ``1F3C4-200D-2640``.
+    paths
+        Of its drawings, in the order of :data:`STYLES`.
+    author
+        Of OpenMoji's drawing.
+    """
+
+    code: str
+    name: str
+    subgroup: str
+    paths: tuple[str, ...]
+    author: str
+
+
+def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
+    """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
+
+    Paths of the images table are relative to that folder.
+
+    Raises
+    ------
+    SourceError
+        If a package is not there or a file is missing or damaged.
+    """
+    classes: dict[str, list[Item]] = {}
+    for emoji in emojis(folder):
+        progress(f"{NAME}: {emoji.subgroup}")
+        items = classes.setdefault(emoji.subgroup, [])
+        for path in emoji.paths:
+            style = style_of(path)
+            creator, licence = CREDIT.get(
+                style, (f"{emoji.author} (OpenMoji)".lstrip(), "CC BY-SA 4.0")
+            )
+            items.append(
+                Item(
+                    path,
+                    group=without_gender(emoji.code),
+                    creator=creator,
+                    licence=licence,
+                    sha256=_sha256_of_svg(folder / path),
+                )
+            )
+    return image_set(
+        NAME,
+        ABOUT,
+        folder,
+        classes,
+        expected=EXPECTED,
+        allow_missing=allow_missing,
+        provenance={"packages": {package.file: package.sha256 for package in PACKAGES}},
+        picture=partial(open_drawing, folder),
+        progress=progress,
+    )
+
+
+def style_of(path: str) -> str:
+    """The style of a drawing, by its path: openmoji, noto, twemoji or fluent."""
+    return STYLES[path.partition("/")[0]]
+
+
+def emoji_of(folder: Path) -> dict[str, Emoji]:
+    """The emoji that each drawing shows, by its path in the images table."""
+    return {path: emoji for emoji in emojis(folder) for path in emoji.paths}
+
+
+def emojis(folder: Path) -> list[Emoji]:
+    """The emoji of large subgroups with their drawings, in the order of the CLDR.
+
+    Raises
+    ------
+    SourceError
+        If a package is not there or its list cannot be read.
+    """
+    openmoji, google, twitter, fluent = (unpacked(p, folder, NAME) for p in PACKAGES)
+    listed = {
+        style: {_code(entry["unified"]): entry for entry in _json(root / "package/emoji.json")}
+        for style, root in (("google", google), ("twitter", twitter))
+    }
+    words = {path.stem for path in (fluent / "package/icons/modern").glob("*.svg")}
+    known = [
+        entry
+        for entry in _json(openmoji / "package/data/openmoji.json")
+        if entry["group"] not in NOT_UNICODE and not entry["skintone"]
+    ]
+    sizes: dict[str, int] = {}
+    for entry in known:
+        sizes[entry["subgroups"]] = sizes.get(entry["subgroups"], 0) + 1
+    found: dict[str, list[Emoji]] = {}
+    for entry in known:
+        subgroup = entry["subgroups"]
+        if sizes[subgroup] < MIN_EMOJI:
+            continue
+        code = _code(entry["hexcode"])
+        paths = [f"{OPENMOJI}/{entry['hexcode']}.svg"]
+        for style, place in (("google", GOOGLE), ("twitter", TWITTER)):
+            drawn = listed[style].get(code)
+            if drawn and drawn[f"has_img_{style}"]:
+                paths.append(f"{place}/{drawn['image']}")
+        word = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
+        paths += [f"{FLUENT}/{w}.svg" for w in (word, f"{word}-default") if w in words][:1]
+        found.setdefault(subgroup, []).append(
+            Emoji(code, entry["annotation"], subgroup, tuple(paths), entry["openmoji_author"])
+        )
+    return [emoji for of_subgroup in found.values() for emoji in of_subgroup]
+
+
+def without_gender(code: str) -> str:
+    """What emoji that differ only in gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
+    points = [_NEUTRAL.get(point, point) for point in _code(code).split("-")]
+    left = [point for point in points if point != _JOINER and point not in _GENDER_SIGNS]
+    return "-".join(left or points)
+
+
+def open_drawing(folder: Path, path: str) -> Picture:
+    """The drawing at a path, RGB on white; an SVG file is rendered at 64 x 64.
+
+    Raises
+    ------
+    MissingPackageError
+        If resvg-py is not installed.
+    """
+    if not path.endswith(".svg"):
+        return open_picture(folder, path)
+    rendered = require("resvg_py").svg_to_bytes(
+        svg_path=str(folder / path), width=SIZE, height=SIZE, skip_system_fonts=True
+    )
+    return decode(bytes(rendered))
+
+
+def _code(code: str) -> str:
+    return "-".join(point for point in code.upper().split("-") if point != _VARIATION)
+
+
+def _sha256_of_svg(path: Path) -> str | None:
+    """None of a PNG file, which is checked as an image, and of an SVG file that is missing."""
+    if path.suffix != ".svg" or not path.is_file():
+        return None
+    return sha256_of_bytes(path.read_bytes())
+
+
+def _json(path: Path) -> list[dict[str, Any]]:
+    try:
+        entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{NAME}: {path.name} cannot be read: {error}",
+            where=str(path),
+            expected="the list of emoji that the package holds",
+            fix=f"fetch {NAME} again into an empty folder",
+        ) from error
+    return entries

