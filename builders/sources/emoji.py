@@ -30,7 +30,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from builders.extras import require
-from builders.sources.expected import expected_counts
+from builders.sources.counts import expected_counts
 from builders.sources.image_set import (
     About,
     ImageSet,

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
 from builders.sources import bursts
-from builders.sources.expected import expected_counts
+from builders.sources.counts import expected_counts
 from builders.sources.image_set import (
     About,
     ImageSet,

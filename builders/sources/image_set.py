@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import CatalogueError, SourceError, listing
+from benchmark_spec.errors import SourceError, listing
+from builders.sources.counts import check_classes
 from builders.sources.pictures import Picture, check_file, file_of, open_picture
 
 Progress = Callable[[str], None]
@@ -143,7 +144,7 @@ def image_set(
         If an image is missing, truncated or no image at all.
     """
     left_out: dict[str, Any] = {}
-    _check_classes(name, classes, expected, folder, left_out if allow_missing else None)
+    check_classes(name, classes, expected, folder, left_out if allow_missing else None)
     digests, damaged = _look_at_files(name, folder, classes, progress)
     if damaged:
         if not allow_missing:
@@ -194,12 +195,6 @@ def images_table(columns: Mapping[str, Any]) -> pa.Table:
     )
 
 
-def counts_of_catalogue(name: str) -> dict[str, int]:
-    """Images of each class of a catalogued data set, in the frozen order."""
-    known = lookup(name)
-    return dict(zip(known.class_names, known.class_sizes, strict=True))
-
-
 def require_entries(name: str, folder: Path, *entries: str) -> None:
     """Refuse a folder that lacks files or folders of the raw layout.
 
@@ -215,90 +210,6 @@ def require_entries(name: str, folder: Path, *entries: str) -> None:
             where=str(folder),
             expected=f"a folder with {', '.join(entries)}",
             fix=f"unpack {name} as its authors distribute it, and give the folder that holds these",
-        )
-
-
-def check_counts(
-    name: str,
-    found: Mapping[str, int],
-    expected: Mapping[str, int],
-    where: Path,
-    left_out: dict[str, Any] | None,
-) -> None:
-    """Compare images of each class with what is expected.
-
-    Parameters
-    ----------
-    left_out
-        Where to record what is missing; None refuses it.  Too many images are always refused.
-
-    Raises
-    ------
-    CatalogueError
-        Naming the classes that are missing or have another number of images.
-    """
-    fix = "check that the raw folder is whole and of the right version"
-    pardon = "; --allow-missing leaves out and records what is missing"
-    missing = [label for label in expected if not found.get(label)]
-    if missing and left_out is None:
-        raise CatalogueError(
-            f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
-            where=str(where),
-            fix=fix + pardon,
-        )
-    unknown = [label for label in found if label not in expected]
-    if unknown:
-        raise CatalogueError(
-            f"{name}: unexpected classes: {listing(unknown)}",
-            where=str(where),
-            expected=listing(list(expected)),
-            fix=fix,
-        )
-    other = [
-        f"{label} has {found[label]} images, not {expected[label]}"
-        for label in expected
-        if label not in missing and found[label] != expected[label]
-    ]
-    too_many = any(found[label] > expected[label] for label in found)
-    if other and (left_out is None or too_many):
-        raise CatalogueError(
-            f"{name}: {listing(other, most=4)}",
-            where=str(where),
-            fix=fix + ("" if too_many else pardon),
-        )
-    if left_out is not None:
-        if missing:
-            left_out["classes"] = missing
-        if other:
-            left_out["counts"] = other
-
-
-def _check_classes(
-    name: str,
-    classes: Mapping[str, Sequence[Item]],
-    expected: Mapping[str, int] | None,
-    folder: Path,
-    left_out: dict[str, Any] | None,
-) -> None:
-    if expected is None:
-        empty = [label for label, items in classes.items() if not items]
-        if not classes or (empty and left_out is None):
-            raise SourceError(
-                f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
-                where=str(folder),
-                fix="check that the folder is whole",
-            )
-        if empty and left_out is not None:
-            left_out["classes"] = empty
-        return
-    found = {label: len(items) for label, items in classes.items() if items}
-    check_counts(name, found, expected, folder, left_out)
-    order = [label for label in expected if label in found]
-    if list(found) != order:
-        raise CatalogueError(
-            f"{name}: classes come in another order than in the catalogue",
-            where=str(folder),
-            expected=listing(order),
         )
 
 

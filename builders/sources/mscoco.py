@@ -13,14 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from builders.sources import coco_boxes
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Progress,
-    counts_of_catalogue,
-    image_set,
-    silent,
-)
+from builders.sources.counts import counts_of_catalogue
+from builders.sources.image_set import About, ImageSet, Progress, image_set, silent
 
 NAME = "mscoco"
 ABOUT = About.of_catalogue(NAME)

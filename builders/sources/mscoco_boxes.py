@@ -11,14 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from builders.sources import coco_boxes
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Progress,
-    counts_of_catalogue,
-    image_set,
-    silent,
-)
+from builders.sources.counts import counts_of_catalogue
+from builders.sources.image_set import About, ImageSet, Progress, image_set, silent
 
 NAME = "mscoco_boxes"
 ABOUT = replace(

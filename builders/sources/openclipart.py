@@ -10,7 +10,7 @@ The rule, in this order:
    symbols), the stars (1,378 of one program), LED digits, gradients, and what is unsorted.
 2. Pictures without a licence or under another than public domain are left out; so are those whose
    SVG shows a file that nobody has (many are a sign "Linked Image Not Found"), blank ones (all
-   white) and those of more than 100 million pixels (one has 623 million).
+   white) and those of more than 175 million pixels (one has 623 million).
 3. Pictures with the same pixels are one: the first path stays, filed wherever any of them is.
 4. A class is a theme of two levels (`animals/birds`) with all that lies below it.  A first-level
    theme with no sub-theme of 20 pictures is a class as a whole (`office`); in another first-level
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
-from builders.sources.expected import expected_counts
+from builders.sources.counts import expected_counts
 from builders.sources.image_set import About, ImageSet, Item, Progress, image_set, silent
 from builders.sources.packages import Package, unpacked
 from builders.sources.pictures import Look, crop_to_drawing, look

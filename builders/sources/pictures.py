@@ -18,8 +18,8 @@ from builders.extras import require
 Picture = Any
 """A ``PIL.Image.Image`` of mode RGB."""
 
-MAX_PIXELS = 100_000_000
-"""Larger pictures are refused before they are decoded."""
+MAX_PIXELS = 175_000_000
+"""Larger pictures are refused before they are decoded; Pillow's own limit is little above."""
 
 _PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+)")
 

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, listing
 from builders.extras import require
+from builders.sources.counts import check_counts, counts_of_catalogue
 from builders.sources.image_set import (
     About,
     ImageSet,
     Progress,
-    check_counts,
-    counts_of_catalogue,
     images_table,
     require_entries,
     silent,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from builders.sources.counts import counts_of_catalogue
 from builders.sources.image_set import (
     About,
     ImageSet,
     Item,
     Progress,
-    counts_of_catalogue,
     image_set,
     require_entries,
     silent,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from benchmark_spec.errors import CatalogueError, SourceError
 from builders.extras import require
+from builders.sources.counts import counts_of_catalogue
 from builders.sources.image_set import (
     About,
     ImageSet,
     Item,
     Progress,
-    counts_of_catalogue,
     image_set,
     require_entries,
     silent,

@@ -14,10 +14,10 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
     assert require("json").loads("1") == 1
 
 
-def test_on_the_command_line(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    result = CliRunner().invoke(main, ["embedded", "-o", f"{tmp_path}/new"])
+    result = CliRunner().invoke(main, ["source", "digits"])
     assert result.exit_code == 2
     assert "Traceback" not in result.stderr
     assert "pip install" in result.stderr

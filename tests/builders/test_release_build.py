@@ -223,6 +223,26 @@ def test_what_cannot_be_made(tmp_path: Path, dataset: str, what: str) -> None:
 # ---- verify -------------------------------------------------------------------------------------
 
 
+def test_features_and_reference_results_are_verified(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'
+        'suites = ["open"]\nprotocols = ["5w5s5q"]\nfeatures = ["pixels"]\nheads = ["NCC"]\n'
+    )
+    folder = tmp_path / "release"
+    build_release(read_spec(path), folder)
+    assert load_release(folder).methods == ("pixels/NCC",)
+    assert verify(folder).problems == ()
+    results = "results/pixels-NCC.parquet"
+    _rewrite(folder, results, lambda t: t.slice(0, 20))
+    features = "features/pixels/digits-00000-of-00001.parquet"
+    _rewrite(folder, features, lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), np.nan)))
+    found = {p.path: p.what for p in verify(folder).problems}
+    assert "holds values that are not finite" in found[features]
+    assert "tasks" in found[results]
+
+
 def test_a_release_that_is_whole(built: Path) -> None:
     found = verify(built)
     assert found.problems == ()

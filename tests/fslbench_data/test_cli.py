@@ -41,7 +41,11 @@ def test_info_for_machines(embedded: Release) -> None:
     assert content["folder"] == str(embedded.folder)
     assert Path(content["folder"]).is_absolute()
     assert content["methods"] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-    assert len(content["task_sets"]) == 33
+    assert len(content["task_sets"]) == 54
+    held = {d["name"]: (d["images"], d["features"], len(d["methods"])) for d in content["datasets"]}
+    assert held["digits"] == (True, ["pixels"], 3)
+    assert held["openclipart"] == (True, [], 0)
+    assert held["cub"] == (False, [], 0)
     first = content["task_sets"][0]
     assert first["fingerprint"] == embedded.task_sets[0].fingerprint
     assert first["T"] == 176
@@ -50,7 +54,9 @@ def test_info_for_machines(embedded: Release) -> None:
 
 def test_info_for_people(embedded: Release) -> None:
     text = _run("info", str(embedded.folder))
-    assert "embedded@1.0.0" in text
+    assert "embedded@1.1.0" in text
+    assert "groceries, openclipart: images; no features yet; no results yet" in text
+    assert "vgg_flower: classes and counts only" in text
     assert "traffic_signs" in text
     assert "39,209" in text
 
