@@ -9,6 +9,8 @@ open      t(T-1) · sd / sqrt(T)          new images of these classes, each clas
 ========  =============================  ==================================================
 
 Here z and t are two-sided quantiles at the level, sd the sample standard deviation over tasks.
+A third kind, ``class-aware``, is about new classes.  It must be told the classes of each task and
+has a module of its own, :mod:`analysis_sql.class_aware`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
     {
         "closed": "new tasks of these images",
         "open": "new images of these classes, each class weighted as often as the set uses it",
+        "class-aware": "new classes",
     }
 )
 
@@ -46,7 +49,8 @@ class Interval:
     mean
         Of the accuracies, or of the paired differences.
     halfwidth
-        None where it cannot be estimated: T < 2.
+        None where it cannot be estimated: T < 2, or a class-aware one of tasks that are all
+        equal or all have the same classes.
     constant
         Whether all tasks have the same value: the half-width is then 0 by the formula, and a
         report must say so in words rather than print ±0.
@@ -98,6 +102,8 @@ def _per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
     """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
     if tasks < 2:
         return nan
+    if kind == "class-aware":
+        raise ValueError("a class-aware interval is not made of moments alone")
     tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
     quantile = ndtri(tail) if kind == "closed" else stdtrit(tasks - 1, tail)
     return float(-quantile / np.sqrt(tasks))
@@ -122,7 +128,8 @@ def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
     moments
         Of one method's counts, or of the paired differences of two methods' counts.
     kind
-        ``closed`` (Student's t is not used: the paper's and the field's 1.96) or ``open``.
+        ``closed`` (Student's t is not used: the paper's and the field's 1.96) or ``open``;
+        ``class-aware`` needs more than moments.
     level
         Such as 0.95.
     """

@@ -51,12 +51,12 @@ class Moments:
     def deviation(self) -> Any:
         """Sample standard deviation (T - 1) of x / unit, in percentage points; 0 where T < 2."""
         freedom = np.maximum(np.subtract(self.tasks, 1), 1)
-        return 100.0 * np.sqrt(self._scatter / (self.tasks * freedom)) / self.unit
+        return 100.0 * np.sqrt(self.scatter / (self.tasks * freedom)) / self.unit
 
     @property
     def constant(self) -> Any:
         """Whether all x are equal."""
-        return self._scatter == 0
+        return self.scatter == 0
 
     @property
     def all_zero(self) -> Any:
@@ -64,6 +64,6 @@ class Moments:
         return np.equal(self.squares, 0)
 
     @cached_property
-    def _scatter(self) -> Any:
-        """T Σx² - (Σx)², exact."""
+    def scatter(self) -> Any:
+        """T Σx² - (Σx)², exact: T times the sum of squares about the mean."""
         return self.tasks * self.squares - self.total * self.total

@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmark_spec.errors import SpecError, UnknownNameError
 
-IntervalKind = Literal["closed", "open"]
+IntervalKind = Literal["closed", "open", "class-aware"]
 
 _PROTOCOL = re.compile(r"([1-9]\d*)w([1-9]\d*)s([1-9]\d*)q")
 MAX_WAY = 127
