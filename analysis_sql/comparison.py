@@ -30,6 +30,23 @@ _BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = range(5)
 
 
 @dataclass(frozen=True)
+class NewClasses:
+    """The same two methods with class-aware intervals: what holds for new classes.
+
+    Attributes
+    ----------
+    mean, versus_mean, difference, verdict, verdict_direct
+        As those of a :class:`Comparison`, of class-aware intervals.
+    """
+
+    mean: Interval
+    versus_mean: Interval
+    difference: Interval
+    verdict: Verdict
+    verdict_direct: Verdict
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two methods on the T tasks of a task set that both answered.
 
@@ -48,6 +65,8 @@ class Comparison:
         overlap.
     verdict_closed
         The same of the two methods' closed intervals; None where there are no such results.
+    new_classes
+        All of it with class-aware intervals; None where tasks reuse images.
     """
 
     dataset: str
@@ -60,6 +79,7 @@ class Comparison:
     verdict: Verdict
     verdict_direct: Verdict
     verdict_closed: Verdict | None = None
+    new_classes: NewClasses | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +143,7 @@ def compare(
     kind: IntervalKind,
     level: float,
     closed: tuple[Interval, Interval] | None = None,
+    new_classes: NewClasses | None = None,
 ) -> Comparison:
     """Compare two methods on a task set, all three ways side by side.
 
@@ -137,6 +158,8 @@ def compare(
     closed
         Both methods' intervals on the closed set of the same data and protocol, if both have
         results there.
+    new_classes
+        From :func:`analysis_sql.class_aware.compare_new_classes`.
     """
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)
@@ -160,4 +183,5 @@ def compare(
         verdict=verdict,
         verdict_direct=direct_verdict(mean, versus_mean),
         verdict_closed=None if closed is None else direct_verdict(*closed),
+        new_classes=new_classes,
     )

@@ -86,6 +86,13 @@ class Release:
         table = self._read(self._find("tasks", info.dataset, str(info.name)))
         return schemas.check(table, schemas.tasks(info.protocol), str(info))
 
+    def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
+        """Classes of each task of a set, int32 (T, K), without its images."""
+        entry = self._find("tasks", info.dataset, str(info.name))
+        column = pq.ParquetFile(self.folder / entry.path).read(["class_ids"]).column("class_ids")
+        found: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
+        return found.reshape(-1, info.protocol.way)
+
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
         table = self._read(self._find("classes", dataset, ""))

@@ -10,8 +10,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison import Comparison, compare
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.comparison import Comparison, NewClasses, compare
 from analysis_sql.intervals import Interval
+from analysis_sql.new_classes import compare_new_classes
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.tasks import TaskSetInfo
@@ -73,6 +75,9 @@ class Score:
 
     Attributes
     ----------
+    accuracy, new_classes
+        With the interval that the task set carries, and with the class-aware one; None where
+        tasks reuse images.
     runs, run_spread
         Number of runs (training seeds) whose counts were summed, and the sample standard
         deviation between their accuracies, percentage points; None below two.
@@ -85,6 +90,7 @@ class Score:
     method: str
     is_reference: bool
     accuracy: Interval
+    new_classes: Interval | None = None
     runs: int = 1
     run_spread: float | None = None
     transductive: bool = False
@@ -104,6 +110,8 @@ class SetReport:
         Which of the F methods of the submission are compared with which of all M.
     counts
         Of all M methods.
+    design
+        The classes of the tasks; None where tasks reuse images.
     closed
         Intervals on the closed set of the same data and protocol, by method.
     """
@@ -114,6 +122,7 @@ class SetReport:
     scores: tuple[Score, ...]
     asked: NDArray[np.bool_]
     counts: Counts
+    design: ClassDesign | None
     closed: Mapping[str, Interval]
 
     @property
@@ -145,10 +154,23 @@ class SetReport:
 
     def comparisons_of(self, row: int) -> list[Comparison]:
         """The comparisons of the submission's method number `row`."""
-        return [self.comparison(row, int(j)) for j in np.flatnonzero(self.asked[row])]
+        columns = np.flatnonzero(self.asked[row])
+        new_classes = self._for_new_classes(row, columns)
+        return [
+            self._comparison(row, column, found)
+            for column, found in zip(columns.tolist(), new_classes, strict=True)
+        ]
 
     def comparison(self, row: int, column: int) -> Comparison:
         """The comparison of two methods by their positions."""
+        return self._comparison(row, column, *self._for_new_classes(row, np.array([column])))
+
+    def _for_new_classes(self, row: int, columns: NDArray[np.int64]) -> Sequence[NewClasses | None]:
+        if self.design is None:
+            return [None] * len(columns)
+        return compare_new_classes(self.design, self.counts, row, columns, self.level)
+
+    def _comparison(self, row: int, column: int, new_classes: NewClasses | None) -> Comparison:
         names = (self.scores[row].method, self.scores[column].method)
         closed = [self.closed[name] for name in names if name in self.closed]
         return compare(
@@ -159,6 +181,7 @@ class SetReport:
             kind=self.kind,
             level=self.level,
             closed=(closed[0], closed[1]) if len(closed) == 2 else None,
+            new_classes=new_classes,
         )
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.intervals import check_level, intervals
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.intervals import Interval, check_level, intervals
+from analysis_sql.new_classes import own_intervals
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import IntervalKind
@@ -76,7 +78,9 @@ def score(
     known = _references(release) if references else None
     _check_against(against, [*answers.methods, *taken])
     infos = _chosen(answers, release, datasets, task_sets)
-    sets = tuple(_set_report(info, answers, known, against, level) for info in infos)
+    sets = tuple(
+        _set_report(info, answers, known, against, level, _design(release, info)) for info in infos
+    )
     if against and not any(each.asked.any() for each in sets):
         raise SubmissionError(
             f"there is nothing to compare: {listing(against)} has no results on "
@@ -134,12 +138,23 @@ def _chosen(
     return chosen
 
 
+def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
+    """The classes of a task set's tasks, for intervals about new classes.
+
+    None where tasks reuse images: they are then not independent, whatever their classes.
+    """
+    if info.name.interval == "closed":
+        return None
+    return ClassDesign.of(release.class_ids(info))
+
+
 def _set_report(
     info: TaskSetInfo,
     answers: Validated,
     references: Validated | None,
     against: Sequence[str],
     level: float,
+    design: ClassDesign | None,
 ) -> SetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts = [answers, *([references] if references else ())]
@@ -148,13 +163,15 @@ def _set_report(
     own = answers.on(*here)
     groups = [group for part in parts for group in part.on(*here)]
     counts = counts_on(groups)
+    new_classes = own_intervals(design, counts, level) if design is not None else ()
     return SetReport(
         scored=scored_set(info),
         kind=info.name.interval,
         level=level,
-        scores=tuple(_scores(counts, parts, here, info.name.interval, level)),
+        scores=tuple(_scores(counts, parts, here, info.name.interval, level, new_classes)),
         asked=_asked([group.method for group in groups], len(own), against),
         counts=counts,
+        design=design,
         closed={
             score.method: score.accuracy
             for score in _scores(
@@ -176,9 +193,11 @@ def _scores(
     task_set: tuple[str, str],
     kind: IntervalKind,
     level: float,
+    new_classes: Sequence[Interval] = (),
 ) -> Iterator[Score]:
     """Accuracies on a task set of everything that the parts answer of it, in order."""
     found = iter(intervals(counts.moments(), kind, level))
+    aware = iter(new_classes)
     for part in parts:
         for group in part.on(*task_set):
             about = part.submission.methods.get(group.method)
@@ -187,6 +206,7 @@ def _scores(
                 group.method,
                 part.are_references,
                 next(found),
+                next(aware, None),
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
                 transductive=about is not None and about.transductive,

@@ -7,7 +7,8 @@ import io
 
 import numpy as np
 
-from analysis_sql.comparison import Comparison
+from analysis_sql.comparison import Comparison, NewClasses
+from analysis_sql.intervals import Interval
 from fslbench_data.report import Report, Score
 
 COLUMNS = (
@@ -29,7 +30,10 @@ COLUMNS = (
 
 
 def render_csv(report: Report) -> str:
-    """The signature as a line beginning with ``#``, a header, and one line a comparison.
+    """The signature as a line beginning with ``#``, a header, and the comparisons.
+
+    One line a comparison with the interval that the task set carries, and one more with the
+    class-aware interval where there is one; the column `interval` tells them apart.
 
     A method that there is nothing to compare with gets a line of its own with an empty
     `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty.
@@ -39,10 +43,17 @@ def render_csv(report: Report) -> str:
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
     for each in report.sets:
-        writer.writerows(_comparison(c) for c in each.comparisons)
+        for c in each.comparisons:
+            writer.writerow(_comparison(c))
+            if c.new_classes is not None:
+                writer.writerow(_for_new_classes(c, c.new_classes))
         own = len(each.asked)
         alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
-        writer.writerows(_lone(each.scores[int(i)]) for i in np.flatnonzero(alone))
+        for i in np.flatnonzero(alone).tolist():
+            found = each.scores[i]
+            writer.writerow(_lone(found, found.accuracy))
+            if found.new_classes is not None:
+                writer.writerow(_lone(found, found.new_classes))
     return out.getvalue()
 
 
@@ -69,14 +80,25 @@ def _comparison(c: Comparison) -> dict[str, object]:
     }
 
 
-def _lone(s: Score) -> dict[str, object]:
+def _for_new_classes(c: Comparison, found: NewClasses) -> dict[str, object]:
+    return {
+        **_comparison(c),
+        "mean_halfwidth": _number(found.mean.halfwidth),
+        "diff_halfwidth": _number(found.difference.halfwidth),
+        "verdict": found.verdict.value,
+        "verdict_direct": found.verdict_direct.value,
+        "interval": found.difference.kind,
+    }
+
+
+def _lone(s: Score, interval: Interval) -> dict[str, object]:
     return {
         "dataset": s.dataset,
         "task_set": s.task_set,
         "method": s.method,
-        "T": s.accuracy.tasks,
-        "mean": _number(s.accuracy.mean),
-        "mean_halfwidth": _number(s.accuracy.halfwidth),
-        "interval": s.accuracy.kind,
-        "level": repr(s.accuracy.level),
+        "T": interval.tasks,
+        "mean": _number(interval.mean),
+        "mean_halfwidth": _number(interval.halfwidth),
+        "interval": interval.kind,
+        "level": repr(interval.level),
     }

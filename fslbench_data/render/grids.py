@@ -13,6 +13,7 @@ from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
     TRANSDUCTIVE_NOTE,
+    bracket,
     difference_text,
     labels,
     plus_minus,
@@ -23,6 +24,10 @@ LEGEND = (
     "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
     "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
     "direct: the two methods' own intervals do not overlap."
+)
+LEGEND_NEW_CLASSES = (
+    " new classes: as paired, with the class-aware interval, which counts the classes as a sample "
+    "too; its half-width stands in brackets."
 )
 UNBOUND_NOTE = (
     "unbound: these results do not say which tasks they were made on; everything here rests on "
@@ -54,7 +59,8 @@ def legend(report: Report) -> list[str]:
     if not any(each.asked.any() for each in report.sets):
         return []
     closed = any(each.has_closed for each in report.sets)
-    return [LEGEND + (LEGEND_CLOSED if closed else "")]
+    aware = any(each.design is not None for each in report.sets)
+    return [LEGEND + (LEGEND_NEW_CLASSES if aware else "") + (LEGEND_CLOSED if closed else "")]
 
 
 def table_grid(table: pa.Table) -> Grid:
@@ -89,7 +95,9 @@ def _comparisons(each: SetReport) -> Grid:
     tasks = np.asarray(each.pairs.tasks)[each.asked]
     partial = bool((tasks != each.scored.n_tasks).any())  # else T stands in the title
     columns = ["method", "accuracy", "versus", "difference", *(["T"] if partial else [])]
-    columns += ["paired", "direct", *(["closed"] if each.has_closed else [])]
+    aware = each.design is not None
+    columns += ["paired", *(["new classes"] if aware else []), "direct"]
+    columns += ["closed"] if each.has_closed else []
     rows = []
     for c in each.comparisons:
         closed = c.verdict_closed.value if c.verdict_closed is not None else ""
@@ -101,6 +109,7 @@ def _comparisons(each: SetReport) -> Grid:
                 difference_text(c),
                 *((str(c.difference.tasks),) if partial else ()),
                 c.verdict.value,
+                *((c.new_classes.verdict.value,) if c.new_classes is not None else ()),
                 c.verdict_direct.value,
                 *((closed,) if each.has_closed else ()),
             )
@@ -112,7 +121,12 @@ def _comparisons(each: SetReport) -> Grid:
 def _scores(each: SetReport) -> Grid:
     label = labels(each.scores)
     rows = tuple(
-        (label[s.method], plus_minus(s.accuracy), str(s.accuracy.tasks)) for s in each.scores
+        (
+            label[s.method],
+            plus_minus(s.accuracy) + bracket(s.new_classes),
+            str(s.accuracy.tasks),
+        )
+        for s in each.scores
     )
     columns = ("method", "accuracy", "T")
     return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows, _marks(each))

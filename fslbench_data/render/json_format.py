@@ -13,7 +13,14 @@ from fslbench_data.report import Report
 def render_json(report: Report) -> str:
     """The signature (as text and in parts), scores and comparisons, in percentage points."""
     signature = {"text": str(report.signature), **asdict(report.signature)}
-    kinds = sorted({score.accuracy.kind for score in report.scores})
+    kinds = sorted(
+        {
+            interval.kind
+            for score in report.scores
+            for interval in (score.accuracy, score.new_classes)
+            if interval is not None
+        }
+    )
     content = {
         "signature": signature,
         "estimands": {kind: ESTIMANDS[kind] for kind in kinds},

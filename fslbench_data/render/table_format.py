@@ -12,6 +12,7 @@ from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grids import report_notes, runs_text
 from fslbench_data.render.wording import (
+    bracket,
     difference_text,
     labels,
     plus_minus,
@@ -53,7 +54,8 @@ def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
     title.append(
         f"  {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} intervals: "
-        f"{ESTIMANDS[each.kind]}",
+        f"{ESTIMANDS[each.kind]}"
+        + (f"; class-aware in brackets: {ESTIMANDS['class-aware']}" if each.design else ""),
         style="not bold",
     )
     parts: list[RenderableType] = [title]
@@ -88,7 +90,8 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
         _add_column(table, name)
     partial = any(c.difference.tasks != each.scored.n_tasks for c in comparisons)
     last = ("closed",) if each.has_closed else ()
-    for name in (*(("T",) if partial else ()), "paired", "direct", *last):
+    aware = ("new classes",) if each.design is not None else ()
+    for name in (*(("T",) if partial else ()), "paired", *aware, "direct", *last):
         table.add_column(name, justify="center", overflow="fold")
     label = labels(each.scores)
     previous = None
@@ -102,12 +105,17 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
             *(() if narrow else (plus_minus(c.versus_mean),)),
             difference_text(c),
             *((str(c.difference.tasks),) if partial else ()),
-            Text(c.verdict.value, style=f"bold {_STYLES.get(c.verdict, '')}"),
+            _verdict(c.verdict),
+            *((_verdict(c.new_classes.verdict),) if c.new_classes is not None else ()),
             c.verdict_direct.value,
             *((closed.value if closed is not None else "",) if each.has_closed else ()),
         )
         previous = c
     return table
+
+
+def _verdict(verdict: Verdict) -> Text:
+    return Text(verdict.value, style=f"bold {_STYLES.get(verdict, '')}")
 
 
 def _add_column(table: Table, name: str) -> None:
@@ -123,5 +131,6 @@ def _score_table(scores: Sequence[Score], n_tasks: int) -> Table:
     label = labels(scores)
     for score in scores:
         tasks = f"{score.accuracy.tasks} of {n_tasks}"
-        table.add_row(Text(label[score.method]), plus_minus(score.accuracy), tasks)
+        accuracy = plus_minus(score.accuracy) + bracket(score.new_classes)
+        table.add_row(Text(label[score.method]), accuracy, tasks)
     return table

@@ -41,18 +41,30 @@ def plus_minus(interval: Interval, *, signed: bool = False) -> str:
         return f"{mean}, no interval"
     if interval.constant:
         return f"{mean} on every task"
-    # a width that two decimals would round to nothing is given two significant digits
-    width = interval.halfwidth
-    return f"{mean} ± {width:.2f}" if width >= 0.005 else f"{mean} ± {width:.2g}"
+    return f"{mean} ± {_width(interval.halfwidth)}"
+
+
+def _width(halfwidth: float) -> str:
+    """Two decimals, or two significant digits where these would round to nothing."""
+    return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
 
 
 def difference_text(comparison: Comparison) -> str:
-    """The paired difference as text."""
+    """The paired difference as text, the half-width for new classes in brackets."""
     if comparison.verdict is Verdict.IDENTICAL:
         return "identical"
     if comparison.difference.constant and comparison.difference.tasks > 1:
         return f"{comparison.difference.mean:+.2f} on every task"
-    return plus_minus(comparison.difference, signed=True)
+    found = comparison.new_classes
+    text = plus_minus(comparison.difference, signed=True)
+    return text + bracket(found.difference if found is not None else None)
+
+
+def bracket(new_classes: Interval | None) -> str:
+    """The half-width for new classes, in brackets; nothing where there is none."""
+    if new_classes is None or new_classes.halfwidth is None or new_classes.constant:
+        return ""
+    return f" ({_width(new_classes.halfwidth)})"
 
 
 def sentence(comparison: Comparison) -> str:
@@ -82,6 +94,8 @@ def sentence(comparison: Comparison) -> str:
         )
         if verdict is not None and _differs(verdict, comparison.verdict)
     ]
+    other = new_classes_text([comparison])
+    text += f"; {other[0].lower()}{other[1:]}" if other else ""
     return text + (f"; {' and '.join(usual)}." if usual else ".")
 
 
@@ -99,6 +113,8 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
         if names:
             said.append(f"{phrase} {listing(names, 4)}")
     text = f"{method}: {'; '.join(said)}."
+    if other := new_classes_text(comparisons):
+        text += f" {other}."
     for name, verdicts in (
         ("Comparing intervals directly", [(c, c.verdict_direct) for c in comparisons]),
         ("Closed intervals", [(c, c.verdict_closed) for c in comparisons]),
@@ -115,6 +131,22 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
     if comparisons[0].difference.kind == "closed":
         text += " None of this is about new images."
     return text
+
+
+def new_classes_text(comparisons: Sequence[Comparison]) -> str:
+    """Where class-aware intervals conclude otherwise; empty where they agree."""
+    lost, found = [], []
+    for c in comparisons:
+        if c.new_classes is None or c.new_classes.verdict is c.verdict:
+            continue
+        if c.verdict in (Verdict.BETTER, Verdict.WORSE):
+            lost.append(f"{_CLAIM[c.verdict]} {_LINK[c.verdict]} {c.versus}")
+        else:
+            verdict = c.new_classes.verdict
+            found.append(f"{_CLAIM[verdict]} {_LINK[verdict]} {c.versus}")
+    said = [f"Not shown for new classes: {listing(lost, 4)}"] if lost else []
+    said += [f"For new classes: {listing(found, 4)}"] if found else []
+    return ". ".join(said)
 
 
 def _differs(usual: Verdict, verdict: Verdict) -> bool:
