@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_effects import ClassDesign
+from analysis_sql.class_effects import ClassDesign, product_by_row
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Shares:
     def scales(self) -> Floats:
         """q(g) / |y - ȳ|² on the grid (P, G)."""
         shrunk = 1.0 / (1.0 + np.outer(self.design.eigenvalues, ratios(self.design)))
-        return np.asarray(self.squares @ shrunk + self.rest[:, None])
+        return product_by_row(self.squares, shrunk) + self.rest[:, None]
 
     def log_likelihoods(self, scales: Floats | None = None) -> Floats:
         """Ln L on the grid (P, G), less a constant of each row; `scales` if known already."""

@@ -86,7 +86,8 @@ def cell_text(value: Any) -> str:
 def _title(each: SetReport) -> str:
     return (
         f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} "
-        f"intervals ({ESTIMANDS[each.kind]})"
+        f"intervals ({ESTIMANDS[each.kind]}"
+        + (f"; class-aware in brackets: {ESTIMANDS['class-aware']})" if each.design else ")")
     )
 
 

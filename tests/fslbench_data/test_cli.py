@@ -83,9 +83,10 @@ def test_choosing(mine: str) -> None:
         "open-5w1s1q", "--against", "pixels/LR", "--level", "0.99", "--format", "csv",
     )  # fmt: skip
     rows = list(csv.DictReader(text.splitlines()[1:]))
-    assert [(r["task_set"], r["versus"], r["level"]) for r in rows] == [
-        ("open-5w1s1q", "pixels/LR", "0.99"),
-        ("open-5w5s5q", "pixels/LR", "0.99"),
+    assert [(r["task_set"], r["versus"], r["level"], r["interval"]) for r in rows] == [
+        (f"open-{protocol}", "pixels/LR", "0.99", interval)
+        for protocol in ("5w1s1q", "5w5s5q")
+        for interval in ("open", "class-aware")
     ]
 
 

@@ -86,14 +86,17 @@ def test_latex_is_whole(documents: dict[str, str]) -> None:
         assert rows
         assert "±" not in text
     assert documents["score"].startswith("% fslbench:")
-    assert r"pixels/MatchingNet & $+$3.48 $\pm$ 2.48 & $+$ & 0 & $+$" in (documents["score"])
+    assert (
+        r"pixels/MatchingNet & $+$3.48 $\pm$ 2.48 (5.26) & $+$ & 0 & 0 & $+$"
+        in (documents["score"])
+    )
 
 
 def test_markdown_of_every_table(root: Path, tmp_path: Path) -> None:
     mine = str(root / "examples/my_results.parquet")
     text = _run("score", mine, "--format", "markdown")
     assert text.startswith("<!-- fslbench:")
-    assert "| pixels/Ridge | 89.29 ± 2.44 | pixels/MatchingNet | +3.48 ± 2.48 |" in text
+    assert "| pixels/Ridge | 89.29 ± 2.44 | pixels/MatchingNet | +3.48 ± 2.48 (5.26) |" in text
     assert text.count("| --- |") >= 6
     for ending, form in (("md", "markdown"), ("tex", "latex")):
         _run("score", mine, "-o", str(tmp_path / f"x.{ending}"))

@@ -48,7 +48,18 @@ def test_csv_holds_what_the_report_holds(report: Report) -> None:
     assert signature == f"# {report.signature}"
     rows = list(csv.DictReader(lines))
     assert tuple(rows[0]) == COLUMNS
-    assert len(rows) == len(report.comparisons) == 18
+    assert len(report.comparisons) == 18
+    aware = [row for row in rows if row["interval"] == "class-aware"]
+    for row, c in zip(aware, [c for c in report.comparisons if c.new_classes], strict=True):
+        found = c.new_classes
+        assert found is not None
+        assert not c.task_set.startswith("closed")
+        assert (row["task_set"], row["method"], row["versus"]) == (c.task_set, c.method, c.versus)
+        assert float(row["diff"]) == c.difference.mean == found.difference.mean
+        assert float(row["diff_halfwidth"]) == found.difference.halfwidth
+        assert float(row["mean_halfwidth"]) == found.mean.halfwidth
+        assert (row["verdict"], row["verdict_direct"]) == (found.verdict, found.verdict_direct)
+    rows = [row for row in rows if row["interval"] != "class-aware"]
     for row, c in zip(rows, report.comparisons, strict=True):
         assert (row["dataset"], row["task_set"]) == (c.dataset, c.task_set)
         assert (row["method"], row["versus"]) == (c.method, c.versus)
@@ -85,15 +96,18 @@ def test_json_is_the_same_every_time_and_whole(
     first = content["comparisons"][0]
     assert first["difference"]["mean"] == report.comparisons[0].difference.mean
     assert first["sentence"].endswith(".")
-    assert set(content["estimands"]) == {"open", "closed"}
+    assert set(content["estimands"]) == {"open", "closed", "class-aware"}
+    assert content["comparisons"][0]["new_classes"]["difference"]["kind"] == "class-aware"
 
 
-def test_the_table_shows_all_three_verdicts(report: Report) -> None:
+def test_the_table_shows_all_verdicts(report: Report) -> None:
     text = _table(report)
     assert text.startswith("fslbench:0.1.0|release:embedded")
     line = next(line for line in text.splitlines() if "+3.48 ± 2.48" in line)
-    assert re.search(r"\+\s+0\s+\+\s*$", line)
+    assert re.search(r"\(\d\.\d\d\)\s+\+\s+0\s+0\s+\+\s*$", line)
     assert "95 % open intervals: new images of these classes" in text
+    assert "class-aware in brackets: new classes" in " ".join(text.split())
+    assert "Not shown for new classes: better than pixels/MatchingNet." in " ".join(text.split())
     assert (
         "Comparing intervals directly would say: no difference from pixels/MatchingNet"
         in " ".join(text.split())
@@ -108,7 +122,7 @@ def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
     text = _table(report, height=24)
     assert "… 51 more comparisons left out" in text
     assert "a sentence each on 8 more" in text
-    assert len(text.splitlines()) < 24 + 8
+    assert len(text.splitlines()) < 24 + 10
     assert "left out" not in _table(report, height=100)
 
 
@@ -133,7 +147,10 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
     assert [(r["diff"], r["diff_halfwidth"], r["verdict"]) for r in rows] == [
         ("25.0", "", "?"),
         ("25.0", "", "?"),
+        ("25.0", "", "?"),
+        ("25.0", "", "?"),
         ("0.0", "0.0", "="),
+        ("0.0", "", "="),
     ]
 
 
@@ -148,7 +165,8 @@ def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
     (found,) = report.comparisons
     assert found.verdict is Verdict.BETTER
     assert (
-        sentence(found) == "a is better than b by 5.71 points, the same on every task, on 9 tasks."
+        sentence(found) == "a is better than b by 5.71 points, the same on every task, on 9 tasks; "
+        "not shown for new classes: better than b."
     )
     assert "+5.71 on every task" in _table(report)
 
@@ -158,14 +176,20 @@ def test_one_task_is_a_question(toy: Release) -> None:
     text = _table(report)
     assert "100.00, no interval" in text
     assert "nothing concluded, from too few tasks, about b" in text
-    (row,) = csv.DictReader(render_csv(report).splitlines()[1:])
+    row, aware = csv.DictReader(render_csv(report).splitlines()[1:])
+    assert (aware["interval"], aware["diff_halfwidth"], aware["verdict"]) == (
+        "class-aware",
+        "",
+        "?",
+    )
     assert (row["T"], row["diff"], row["diff_halfwidth"]) == ("1", "25.0", "")
     assert (row["verdict"], row["verdict_direct"], row["mean_halfwidth"]) == ("?", "?", "")
 
 
 def test_a_method_with_nothing_to_compare_with_keeps_its_mean(toy: Release) -> None:
     report = score(_counts(toy, "a", [4, 3, 2, 1]), toy)
-    (row,) = csv.DictReader(render_csv(report).splitlines()[1:])
+    row, aware = csv.DictReader(render_csv(report).splitlines()[1:])
+    assert (aware["versus"], aware["mean"], aware["interval"]) == ("", "62.5", "class-aware")
     assert (row["method"], row["versus"], row["mean"], row["diff"]) == ("a", "", "62.5", "")
     assert "4 of 4" in _table(report)
 
