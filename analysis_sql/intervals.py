@@ -33,6 +33,8 @@ ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
         "open": "new images of these classes, each class weighted as often as the set uses it",
     }
 )
+INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
+"""What sign-flip tests, bootstrap intervals, bounds and confidence sequences are about."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ every addition has a relative error of at most 2^-53, and the p-value one of at 
 it is exact to the last bit.  So no number of tasks needs a Monte Carlo approximation, nor a seed.
 The time grows as T · A: about 0.01 s for 2000 tasks of 35 queries.
 
-The estimand is that of the open interval, new images of these classes, tasks taken as
-independent.  The test is exact for methods that could be exchanged on every task, that is, for
-differences that are symmetric about 0; for any others of mean 0 it is right as T grows (Romano,
-JASA 1990).
+It is about new images of these classes, tasks taken as independent.  The test is exact for methods
+that could be exchanged on every task, that is, for differences that are symmetric about 0; for any
+others of mean 0 it is right as T grows (Romano, JASA 1990).
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
-
-ESTIMAND = "new images of these classes, tasks taken as independent"
 
 _EXACT_BITS = 53
 

@@ -85,14 +85,12 @@ def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
     return [int(i) for i in np.argsort(-values, kind="stable")]
 
 
-def mirrored(half: NDArray[Any], empty: Any = False) -> NDArray[Any]:
+def mirrored(half: NDArray[Any]) -> NDArray[Any]:
     """A symmetric matrix (M, M) from one that has each pair once, on either side of the diagonal.
 
-    `empty` marks where there is nothing: False of told-apart matrices, NaN of p-values.
+    The other place of a pair, and the diagonal, hold False (who is told apart) or NaN (p-values).
     """
-    other = half.T
-    missing = np.isnan(half) if half.dtype.kind == "f" else half == empty
-    return np.where(missing, other, half)
+    return half | half.T if half.dtype == np.bool_ else np.where(np.isnan(half), half.T, half)
 
 
 def tied_with_best(means: NDArray[np.floating[Any]], apart: Bools) -> Bools:
