@@ -36,6 +36,8 @@ ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
         "class-aware": "new classes",
     }
 )
+INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
+"""What sign-flip tests, bootstrap intervals, bounds and confidence sequences are about."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+"""Exact sign-flip test of a paired difference, at any number of tasks.
+
+If two methods are equals, then on every task either could have had the other's count, and the
+difference d_t could as well have been -d_t.  The p-value is the share of all 2^T ways to choose
+the signs for which the mean is at least as far from 0 as the observed one (Fisher, The Design of
+Experiments, 1935, section 21)::
+
+    p = P(|Σ ε_t d_t| >= |Σ d_t|),   ε_t = ±1, independent, equally likely
+
+The 2^T sums are never listed.  The d_t are integers, Σ ε_t d_t = 2W - A with A = Σ|d_t| and W the
+sum of those |d_t| that get a plus, and W takes only the values 0..A: its distribution is built up
+task by task, each a convolution with two points.  All terms are positive, so nothing cancels:
+every addition has a relative error of at most 2^-53, and the p-value one of at most T · 2^-52
+(5 · 10^-13 at T = 2000; below 10^-300 it may underflow to 0).  Up to 53 differences that are not 0
+it is exact to the last bit.  So no number of tasks needs a Monte Carlo approximation, nor a seed.
+The time grows as T · A: about 0.01 s for 2000 tasks of 35 queries.
+
+It is about new images of these classes, tasks taken as independent.  The test is exact for methods
+that could be exchanged on every task, that is, for differences that are symmetric about 0; for any
+others of mean 0 it is right as T grows (Romano, JASA 1990).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SpecError
+
+_EXACT_BITS = 53
+
+
+@dataclass(frozen=True)
+class SignFlip:
+    """The sign-flip test of two methods on the T tasks that both answered.
+
+    Attributes
+    ----------
+    tasks, unequal
+        T, and on how many of them the two differ.
+    p
+        Two-sided; 1 where they differ nowhere.
+    error
+        Bound on the relative rounding error of `p`; 0 where it is exact.
+    """
+
+    tasks: int
+    unequal: int
+    p: float
+    error: float
+
+
+def sign_flip(differences: NDArray[np.integer[Any]]) -> SignFlip:
+    """Test whether the mean of paired differences is 0; see the module's docstring.
+
+    Parameters
+    ----------
+    differences : int (T,)
+        Of two methods' numbers of correct queries, task by task.
+
+    Raises
+    ------
+    SpecError
+        If there is no task, or these are no integers.
+    """
+    d = np.asarray(differences)
+    if d.ndim != 1 or d.dtype.kind not in "iu" or not d.size:
+        raise SpecError(
+            f"an array {d.shape} of {d.dtype} does not hold paired differences",
+            expected="integers, one for each of at least one task",
+        )
+    steps = np.sort(np.abs(d[d != 0].astype(np.int64)))
+    observed = abs(int(d.sum(dtype=np.int64)))
+    unequal = int(steps.size)
+    exact = unequal <= _EXACT_BITS
+    error = 0.0 if exact else 2.0 ** -(_EXACT_BITS - 1) * unequal
+    if observed == 0:
+        return SignFlip(int(d.size), unequal, 1.0, 0.0)
+    steps //= gcd(*steps.tolist())
+    observed = observed * int(steps.sum()) // int(np.abs(d).sum(dtype=np.int64))
+    # the rarer tail: W <= (A - |Σd|) / 2, which is an integer
+    tail = _half_chances(steps, (int(steps.sum()) - observed) // 2)
+    return SignFlip(int(d.size), unequal, min(1.0, 2.0 * float(tail.sum())), error)
+
+
+def _half_chances(steps: NDArray[np.int64], last: int) -> NDArray[np.float64]:
+    """P(W = w) for w = 0..`last`, W the sum of the steps that a fair coin takes.
+
+    Parameters
+    ----------
+    steps : int64 (T,), positive, ascending: so the distribution is short for long.
+    """
+    chances = np.zeros(last + 1)
+    chances[0] = 1.0
+    reach = 0
+    for step in steps.tolist():
+        reach = min(reach + step, last)
+        chances[: reach + 1] *= 0.5
+        if step <= reach:
+            chances[step : reach + 1] += chances[: reach + 1 - step]  # all as they were before
+    return chances
