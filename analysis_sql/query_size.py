@@ -21,6 +21,15 @@ which are (m1^ - m2^)/K with m1^ = mean X/Q and m2^ = mean X(X-1)/(Q(Q-1)).  The
 classes, and its bias there is of α's own size.  Since s² is the variance *between the tasks of
 one set*, α^ estimates α less the mean covariance between tasks: the α that the reported open
 interval is made of.
+
+A difference of two methods has the same model.  Its query gives d = 1 (only the first method is
+right), -1 (only the second) or 0; of a class in a task these are sums D = Σd and E = Σd², and::
+
+    w^ = (1/K) mean of (Q·E - D²)/(Q(Q-1))     α^ = s² - w^/Q     s² = sample Var(Δ_t)
+
+which are (m1^ - m2^)/K again with m1^ = mean E/Q, the rate at which the two disagree, and m2^ =
+mean (D² - E)/(Q(Q-1)).  (m1 is that rate in β, γ and w alone: α has no m1² to put it in.)  For one
+method D = E = X.
 """
 
 from __future__ import annotations
@@ -131,7 +140,8 @@ class SetEstimate(Estimate):
     query, tasks
         Q and T.
     m1, m2
-        Estimates of E[μ] and E[μ²].
+        Estimates of E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries that
+        one method alone answers rightly.
     variance
         s², of the tasks' accuracies.
     """
@@ -161,10 +171,44 @@ def estimate_set(correct: NDArray[np.integer[Any]], query: int) -> SetEstimate:
         If Q = 1, where only α + w can be known; if T < 3; or if these are no such counts.
     """
     x = _counts(correct, query)
-    tasks, way = x.shape
+    return _estimate(x, x, query)
+
+
+def estimate_difference(
+    sums: NDArray[np.integer[Any]], squares: NDArray[np.integer[Any]], query: int
+) -> SetEstimate:
+    """Estimate α and w of the paired difference of two methods on one task set.
+
+    Both must answer a query without looking at the others.  See the module's docstring; for the
+    rest as :func:`estimate_set`, which this is if both arguments are the counts of one method.
+
+    Parameters
+    ----------
+    sums, squares : int (T, K)
+        Of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first
+        method is right, -1 if only the second is, and 0 otherwise.
+
+    Raises
+    ------
+    SpecError
+        As :func:`estimate_set`.
+    """
+    d, e = np.asarray(sums), _counts(squares, query)
+    fits = d.shape == e.shape and d.dtype.kind in "iu"
+    if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
+        raise SpecError(
+            f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
+            expected="integers between -Σd² and Σd², both odd or both even",
+        )
+    return _estimate(d.astype(np.int64), e, query)
+
+
+def _estimate(d: NDArray[np.int64], e: NDArray[np.int64], query: int) -> SetEstimate:
+    """Estimates from Σd and Σd² of each class of each task (T, K)."""
+    tasks, way = d.shape
     n_query, pairs = way * query, way * way * query * (query - 1)
-    total = x.sum(axis=1)
-    unequal = (x * (query - x)).sum(axis=1)  # ordered pairs of a right and a wrong answer, over 2
+    total = d.sum(axis=1)
+    unequal = (query * e - d * d).sum(axis=1)  # Σ (d_i - d_j)² over pairs of a class's queries
     variance = _variance(tasks, total.sum(), (total * total).sum(), n_query)
     w = float(unequal.sum() / (tasks * pairs))
     # all T leave-one-out estimates at once
@@ -173,7 +217,7 @@ def estimate_set(correct: NDArray[np.integer[Any]], query: int) -> SetEstimate:
     ws = (unequal.sum() - unequal) / (left * pairs)
     alphas = variances - ws / query
     each = np.stack([alphas, ws]) - np.stack([alphas, ws]).mean(axis=1, keepdims=True)
-    m1 = float(x.sum() / (tasks * n_query))
+    m1 = float(e.sum() / (tasks * n_query))
     return SetEstimate(
         way=way,
         alpha=float(variance - w / query),
