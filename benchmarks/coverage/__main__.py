@@ -162,8 +162,14 @@ def _marked(value: float, missed: bool, digits: int = 1) -> str:
 
 def _spread_out(work: Callable[[Any], Any], jobs: list[Any], processes: int) -> list[Any]:
     """Results of `jobs`, in their order."""
+    found = []
     with Pool(processes, _hold, (work,)) as pool:
-        return list(pool.imap(_do, jobs))
+        for done in pool.imap(_do, jobs):
+            found.append(done)
+            if sys.stderr.isatty():
+                end = "\n" if len(found) == len(jobs) else "\r"
+                print(f"{len(found)} of {len(jobs)}", end=end, file=sys.stderr, flush=True)
+    return found
 
 
 _held: list[Callable[[Any], Any]] = []
