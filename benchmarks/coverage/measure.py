@@ -1,0 +1,107 @@
+"""From simulated task results to coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis_sql.class_aware import halfwidths as class_aware
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.intervals import halfwidths
+from analysis_sql.moments import Moments
+
+LEVEL = 0.95
+Z = 1.959964
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Simulated data sets against the truth, percentage points, arrays (sets,).
+
+    `open` and `aware` are half-widths; NaN where there is none, as where all tasks are equal.
+    """
+
+    error: Array
+    open: Array
+    aware: Array
+
+
+def judge(design: ClassDesign, counts: Array, unit: int, truth: float) -> Judged:
+    """Judge the results (sets, T) of data sets whose tasks have the classes of one design.
+
+    `truth` is the mean over new classes, as a fraction of a task's `unit` queries.
+    """
+    x = counts.astype(np.int64)
+    tasks = np.full(len(x), x.shape[1])
+    moments = Moments(tasks, x.sum(axis=1), np.einsum("st,st->s", x, x), unit)
+    opened = np.where(moments.constant, np.nan, halfwidths(moments, "open", LEVEL))
+    aware = class_aware(design, design.coordinates(x), moments, LEVEL)
+    return Judged(moments.mean - 100.0 * truth, opened, aware)
+
+
+def closed(counts: Array, unit: int, truth: float) -> tuple[Array, Array]:
+    """Errors and half-widths (sets,) of closed sets (sets, T)."""
+    x = counts.astype(np.int64)
+    tasks = np.full(len(x), x.shape[1])
+    moments = Moments(tasks, x.sum(axis=1), np.einsum("st,st->s", x, x), unit)
+    return moments.mean - 100.0 * truth, halfwidths(moments, "closed", LEVEL)
+
+
+def together(parts: Iterable[Judged]) -> Judged:
+    """Judged data sets of several designs as one."""
+    columns = zip(*((p.error, p.open, p.aware) for p in parts), strict=True)
+    return Judged(*(np.concatenate(c) for c in columns))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of many data sets: how often the intervals hold the truth, in per cent.
+
+    Attributes
+    ----------
+    deviation
+        The true standard deviation of the mean over data sets, percentage points.
+    open, aware
+        Coverage among the data sets that have such an interval.
+    none
+        Per cent of data sets without a class-aware interval.
+    width
+        Mean half-width of the class-aware interval over 1.96 true standard deviations.
+    """
+
+    sets: int
+    deviation: float
+    open: float
+    aware: float
+    none: float
+    width: float
+
+    @classmethod
+    def of(cls, judged: Judged) -> Summary:
+        """Summary of judged data sets."""
+        size = np.abs(judged.error)
+        has_open, has_aware = ~np.isnan(judged.open), ~np.isnan(judged.aware)
+        deviation = float(judged.error.std())
+        return cls(
+            judged.error.size,
+            deviation,
+            100 * float((size <= judged.open)[has_open].mean()),
+            100 * float((size <= judged.aware)[has_aware].mean()),
+            100 * float(1 - has_aware.mean()),
+            float(judged.aware[has_aware].mean()) / (Z * deviation),
+        )
+
+
+def row(*cells: object) -> str:
+    """A row of a Markdown table; numbers with one decimal."""
+    return "| " + " | ".join(f"{c:.1f}" if isinstance(c, float) else str(c) for c in cells) + " |"
+
+
+def head(*names: str) -> str:
+    """The head of a Markdown table."""
+    return "\n".join([row(*names), "|" + "---|" * len(names)])
