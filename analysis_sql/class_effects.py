@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.saturation import disjoint_tasks
 from benchmark_spec.errors import SpecError
 
 Floats = NDArray[np.float64]
@@ -118,17 +119,8 @@ class ClassDesign:
 
     @cached_property
     def disjoint_tasks(self) -> int:
-        """Tasks that share no class with one another: how many are found one after another.
-
-        The first task is taken, then each that has no class of those taken before.
-        """
-        seen = np.zeros(self.classes, bool)
-        found = 0
-        for classes in self.members:
-            if not seen[classes].any():
-                seen[classes] = True
-                found += 1
-        return found
+        """Tasks that share no class with one another: as many as are found; see there."""
+        return len(disjoint_tasks(self.members))
 
     @property
     def rank(self) -> int:

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
-from analysis_sql.class_aware import halfwidths
+from analysis_sql.class_aware import halfwidths, mixture
 from analysis_sql.class_effects import ClassDesign
+from analysis_sql.class_likelihood import Shares
 from analysis_sql.comparison import VERDICTS, NewClasses, Verdict, direct_verdicts
 from analysis_sql.intervals import Interval
 from analysis_sql.moments import Moments
+from analysis_sql.multiplicity import paired_p
 from analysis_sql.pairs import Counts
 
 _BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = (
@@ -51,7 +54,7 @@ def compare_new_classes(
         width = halfwidths(here, u, own, level)
         paired = halfwidths(here, u[:1] - u[1:], difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
-        verdicts = paired_verdicts(difference, paired, here.disjoint_tasks, level)
+        verdicts = paired_verdicts(difference, paired, here, level)
         means = _intervals(own, width, level)
         differences = _intervals(difference, paired, level)
         for i, at in enumerate(of_these.tolist()):
@@ -80,7 +83,7 @@ def own_intervals(design: ClassDesign, counts: Counts, level: float) -> list[Int
 
 
 def paired_verdicts(
-    difference: Moments, widths: NDArray[np.float64], disjoint_tasks: int, level: float
+    difference: Moments, widths: NDArray[np.float64], design: ClassDesign, level: float
 ) -> NDArray[np.int8]:
     """Verdicts for new classes, as positions in VERDICTS, elementwise.
 
@@ -92,11 +95,51 @@ def paired_verdicts(
     """
     mean = np.asarray(difference.mean)
     claim = np.where(mean > 0, _BETTER, _WORSE)
-    enough = 2.0 ** (1.0 - disjoint_tasks) <= 1.0 - level + 1e-12
-    alike = np.where(np.asarray(difference.constant) & enough, claim, _NOT_ESTIMABLE)
+    alike = np.full(claim.shape, _NOT_ESTIMABLE)
+    constant = np.asarray(difference.constant)
+    if constant.any() and 2.0 ** (1.0 - design.disjoint_tasks) <= 1.0 - level + 1e-12:
+        alike = np.where(constant, claim, _NOT_ESTIMABLE)
     outside = np.where(np.abs(mean) > np.nan_to_num(widths), claim, _INCONCLUSIVE)
     codes = np.where(np.isnan(widths), alike, outside)
     return np.where(np.asarray(difference.all_zero), _IDENTICAL, codes).astype(np.int8)
+
+
+def p_values(
+    design: ClassDesign, counts: Counts, methods: NDArray[np.int64], versus: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Two-sided p-values for new classes, (P,): 1 - the level at which 0 is just outside.
+
+    The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  1 where two
+    methods are identical; NaN where there is no class-aware interval.
+
+    Parameters
+    ----------
+    methods, versus : int (P,)
+        Positions of the methods of each pair in `counts`.
+    """
+    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+    found = np.full(len(common), np.nan)
+    for tasks in np.unique(common).tolist():
+        rows = np.flatnonzero(common == tasks)
+        here = design.prefix(tasks)
+        x = counts.correct[:, :tasks].astype(np.int64)
+        u = here.coordinates(x)
+        i, j = methods[rows], versus[rows]
+        difference = _moments(x[i] - x[j], counts.unit)
+        norm2 = np.asarray(difference.scatter, np.float64) / tasks
+        mean = np.abs(np.asarray(difference.total)) / tasks
+        found[rows] = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
+        if here.disjoint:
+            found[rows] = paired_p(difference, "open")
+        elif here.obstacle is None:
+            varied = np.flatnonzero(norm2 > 0)
+            for one in varied.tolist():  # each by itself: the same whatever else is compared
+                part = slice(one, one + 1)
+                shares = Shares.of(here, (u[i] - u[j])[part], norm2[part])
+                weights, errors = mixture(shares)
+                score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
+                found[rows[one]] = min(1.0, 2.0 * float(weights[0] @ stdtr(tasks - 1, score)))
+    return found
 
 
 def _moments(x: NDArray[np.int64], unit: int) -> Moments:

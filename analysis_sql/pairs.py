@@ -132,6 +132,12 @@ def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
     return PairMoments(*(Moments.of(values, counts.unit) for values in (x, y, x - y)))
 
 
+def all_differences(counts: Counts) -> Moments:
+    """Moments of the differences of all pairs of methods, arrays (M, M), over common tasks."""
+    everything = slice(0, len(counts))
+    return _Products(counts).moments(everything, everything).difference
+
+
 class _Products:
     """The sums over common tasks of all pairs, some rows and columns at a time."""
 

@@ -97,7 +97,10 @@ def detectable_difference(moments: Moments, level: float = 0.95, power: float = 
     )
     different, which = np.unique(tasks, return_inverse=True)
     per_deviation = np.array(
-        [detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan for t in different.tolist()]
+        [
+            detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan
+            for t in different.tolist()
+        ]
     )
     found = per_deviation[which.reshape(tasks.shape)] * deviation
     return np.where(constant, nan, found)[()]

@@ -11,12 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_effects import ClassDesign
-from analysis_sql.comparison import Comparison, NewClasses, compare
+from analysis_sql.comparison import VERDICTS, Comparison, NewClasses, compare
+from analysis_sql.contest import Contest, contest
+from analysis_sql.evidence import Evidence, evidence
 from analysis_sql.intervals import Interval
 from analysis_sql.new_classes import compare_new_classes
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
+from analysis_sql.saturation import Saturation
+from analysis_sql.stopping import SequenceInterval
+from analysis_sql.ties import VerdictCounts, count_verdicts
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.tasks import TaskSetInfo
+
+_FEWEST = 3
+"""Methods from which on ties are spoken of."""
+
+MOST_COUNTED = 5000
+"""Comparisons up to which every kind of verdict is counted."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,23 @@ class Signature:
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """A run that was stopped when it was conclusive, and what holds in spite of that.
+
+    Attributes
+    ----------
+    versus
+        The method it was compared with while it ran.
+    sequence
+        The confidence sequence's interval of the difference after the answered tasks: valid at
+        its level however often one looked.  None where the report has no results of `versus`.
+    """
+
+    versus: str
+    sequence: SequenceInterval | None
+
+
+@dataclass(frozen=True)
 class Score:
     """A method's mean accuracy over the tasks of a set that it answered.
 
@@ -81,6 +109,10 @@ class Score:
     runs, run_spread
         Number of runs (training seeds) whose counts were summed, and the sample standard
         deviation between their accuracies, percentage points; None below two.
+    faultless
+        Where all tasks are answered without an error: on how many others it may make one.
+    stopped
+        Where the run stopped when it was conclusive: its ordinary intervals do not hold then.
     transductive
         Whether the method says that it uses a task's queries together.
     """
@@ -93,6 +125,8 @@ class Score:
     new_classes: Interval | None = None
     runs: int = 1
     run_spread: float | None = None
+    faultless: Saturation | None = None
+    stopped: Stopped | None = None
     transductive: bool = False
 
 
@@ -146,6 +180,27 @@ class SetReport:
     def pairs(self) -> PairArrays:
         """Intervals and verdicts of the pairs that were asked for, as arrays (F, M)."""
         return pair_arrays(self.counts, self.asked, self.kind, self.level)
+
+    @cached_property
+    def contest(self) -> Contest | None:
+        """Ties among all methods of the set, Holm-adjusted; None for fewer than three."""
+        if len(self.scores) < _FEWEST:
+            return None
+        return contest(self.methods, self.counts, self.kind, self.level, self.design)
+
+    def evidence_of(self, row: int) -> list[Evidence]:
+        """What stands beside each comparison of :meth:`comparisons_of`."""
+        columns = np.flatnonzero(self.asked[row])
+        common = np.minimum(self.counts.tasks[row], self.counts.tasks[columns])
+        found: dict[int, Evidence] = {}
+        for tasks in np.unique(common).tolist():
+            x = self.counts.correct[:, :tasks].astype(np.int64)
+            here = columns[common == tasks]
+            beside = evidence(
+                x[row] - x[here], self.counts.unit, self.kind, self.level, self.design
+            )
+            found |= dict(zip(here.tolist(), beside, strict=True))
+        return [found[column] for column in columns.tolist()]
 
     @property
     def comparisons(self) -> Comparisons:
@@ -238,6 +293,30 @@ class Report:
 
     signature: Signature
     sets: tuple[SetReport, ...]
+
+    @cached_property
+    def verdict_counts(self) -> dict[str, VerdictCounts]:
+        """Verdicts by kind of comparison over the task sets that reuse no image.
+
+        Of more than :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
+        """
+        sets = [each for each in self.sets if each.kind == "open"]
+        codes = {
+            "paired": [each.pairs.verdict[each.asked] for each in sets],
+            "direct": [each.pairs.direct[each.asked] for each in sets],
+        }
+        comparisons = Comparisons(sets)
+        if len(comparisons) <= MOST_COUNTED:
+            number = {verdict: i for i, verdict in enumerate(VERDICTS)}
+            others: dict[str, list[int]] = {"new classes": [], "closed": []}
+            for c in comparisons:
+                if c.new_classes is not None:
+                    others["new classes"].append(number[c.new_classes.verdict])
+                if c.verdict_closed is not None:
+                    others["closed"].append(number[c.verdict_closed])
+            codes |= {kind: [np.array(found, np.int8)] for kind, found in others.items() if found}
+        joined = {kind: np.concatenate(parts) for kind, parts in codes.items() if parts}
+        return count_verdicts(joined)
 
     @property
     def scores(self) -> tuple[Score, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_effects import ClassDesign
+from analysis_sql.evidence import zeros
 from analysis_sql.intervals import Interval, check_level, intervals
 from analysis_sql.new_classes import own_intervals
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
+from fslbench_data.evaluation.stopping import last_interval
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
-from fslbench_data.report import Report, Score, SetReport, Signature, scored_set
+from fslbench_data.report import Report, Score, SetReport, Signature, Stopped, scored_set
 from fslbench_data.submission.checks import Validated, counts_on, validate
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.tasks import TaskSetInfo
@@ -168,7 +170,7 @@ def _set_report(
         scored=scored_set(info),
         kind=info.name.interval,
         level=level,
-        scores=tuple(_scores(counts, parts, here, info.name.interval, level, new_classes)),
+        scores=tuple(_scores(counts, parts, here, info.name.interval, level, new_classes, design)),
         asked=_asked([group.method for group in groups], len(own), against),
         counts=counts,
         design=design,
@@ -194,23 +196,51 @@ def _scores(
     kind: IntervalKind,
     level: float,
     new_classes: Sequence[Interval] = (),
+    design: ClassDesign | None = None,
 ) -> Iterator[Score]:
     """Accuracies on a task set of everything that the parts answer of it, in order."""
+    groups = [group for part in parts for group in part.on(*task_set)]
+    position = {group.method: i for i, group in enumerate(groups)}
     found = iter(intervals(counts.moments(), kind, level))
     aware = iter(new_classes)
     for part in parts:
         for group in part.on(*task_set):
             about = part.submission.methods.get(group.method)
+            accuracy = next(found)
+            faultless = accuracy.constant and accuracy.mean == 100.0
             yield Score(
                 *task_set,
                 group.method,
                 part.are_references,
-                next(found),
+                accuracy,
                 next(aware, None),
+                faultless=zeros(design, accuracy.tasks, level) if faultless else None,
+                stopped=_stopped(part, group.method, task_set, counts, position),
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
                 transductive=about is not None and about.transductive,
             )
+
+
+def _stopped(
+    part: Validated,
+    method: str,
+    task_set: tuple[str, str],
+    counts: Counts,
+    position: Mapping[str, int],
+) -> Stopped | None:
+    """How a run was stopped, where it was, and what its confidence sequence says."""
+    binding = part.submission.bindings.get((method, *task_set))
+    if binding is None or binding.stopping is None:
+        return None
+    rule = binding.stopping
+    if rule.versus not in position:
+        return Stopped(rule.versus, None)
+    own, rival = (
+        counts.correct[position[name], : counts.tasks[position[name]]]
+        for name in (method, rule.versus)
+    )
+    return Stopped(rule.versus, last_interval(own, rival, counts.unit, rule.level))
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

@@ -23,6 +23,13 @@ from fslbench_data.cli.options import FILE, dataset_option, release_option, task
 @click.option(
     "--transductive", is_flag=True, default=None, help="The method uses the queries together."
 )
+@click.option(
+    "--stop-when-conclusive",
+    "versus",
+    metavar="M",
+    help="Stop each set as soon as the method is told apart from M: a reference method, FILE or "
+    "FILE::METHOD.",
+)
 @click.option("--description", default="", help="What readers should know of the method.")
 @click.option("-o", "--output", "path", type=FILE, required=True, help="Submission (.parquet).")
 def evaluate(
@@ -37,6 +44,7 @@ def evaluate(
     batch: int | None,
     max_tasks: int | None,
     transductive: bool | None,
+    versus: str | None,
     description: str,
     path: Path,
 ) -> None:
@@ -51,6 +59,7 @@ def evaluate(
     from fslbench_data.evaluation.loader import load_callable
     from fslbench_data.evaluation.loop import callable_name
     from fslbench_data.evaluation.loop import evaluate as run
+    from fslbench_data.pairing import find_method
     from fslbench_data.release import load_release
     from fslbench_data.submission.checks import check_not_taken
 
@@ -79,6 +88,7 @@ def evaluate(
         max_tasks=max_tasks,
         transductive=transductive,
         description=description,
+        stop_when_conclusive=None if versus is None else find_method(versus, opened),
         journal=journal,
         show_progress=True,
         on_stop=lambda answered: click.echo(

@@ -6,17 +6,19 @@ import hashlib
 import json
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals import check_level
 from benchmark_spec.errors import MethodFailedError, PredictionError, SpecError, UnknownNameError
 from fslbench_data.evaluation.inputs import Inputs, feature_inputs, image_inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import Progress, progress_bar
+from fslbench_data.evaluation.stopping import Rival, Watch
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.submission.model import Submission
@@ -50,6 +52,8 @@ def evaluate(
     description: str = "",
     journal: str | Path | None = None,
     show_progress: bool = False,
+    stop_when_conclusive: str | Submission | None = None,
+    stop_level: float = 0.95,
     on_stop: Callable[[int], None] = lambda _: None,
 ) -> Submission:
     """Run a method over the tasks of a release.
@@ -84,6 +88,13 @@ def evaluate(
         left in place; remove it when the submission has been written.
     show_progress
         Show a progress bar on standard error, where that is a terminal.
+    stop_when_conclusive
+        Stop each task set as soon as a confidence sequence tells the method apart from this one
+        (the name of a reference method, or results of one method on the same sets): valid however
+        often one looks (:mod:`analysis_sql.stopping`; new images of these classes, tasks taken as
+        independent).  The submission declares the rule, and reports show the sequence's interval.
+    stop_level
+        Its confidence level.
     on_stop
         Is told how many tasks are answered if the run is interrupted.
 
@@ -113,6 +124,11 @@ def evaluate(
         if transductive is None
         else transductive,
     )
+    rival = (
+        None
+        if stop_when_conclusive is None
+        else Rival(stop_when_conclusive, release, check_level(stop_level))
+    )
     infos = _chosen(release, names_of(datasets), names_of(task_sets), features, images is not None)
     run = {
         "method": label,
@@ -120,7 +136,11 @@ def evaluate(
         "features": features or "images",
         "seed": seed,
         "batch": batch,
+        **({} if rival is None else {"stopping": asdict(rival.rule)}),
     }
+    if rival is not None:
+        for info in infos:
+            rival.counts(info)  # refuse before anything is run
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
     with (
         Journal(None if journal is None else Path(journal), run) as kept,
@@ -129,13 +149,17 @@ def evaluate(
         for info, count in zip(infos, counts, strict=True):
             inputs = _inputs(release, info.dataset, features, images)
             tasks = release.task_set(info.dataset, str(info.name))
+            watch = None if rival is None else rival.watch(tasks)
+            settings = _Settings(seed, batch)
             try:
-                _run_set(method, inputs, tasks, count, _Settings(seed, batch), kept, progress)
+                count = _run_set(method, inputs, tasks, count, settings, kept, progress, watch)
             except KeyboardInterrupt:
                 on_stop(len(kept.answers))
                 raise
             predictions = [kept.answers[str(info), task_id] for task_id in range(count)]
             recorder.add_task_set(tasks, predictions)
+            if rival is not None:
+                recorder.stopped(info, rival.rule)
     return recorder.submission()
 
 
@@ -152,14 +176,22 @@ def _run_set(
     settings: _Settings,
     kept: Journal,
     progress: Progress,
-) -> None:
-    """Answer the first `count` tasks of a set, but for those that are answered already."""
+    watch: Watch | None,
+) -> int:
+    """Answer the first `count` tasks of a set, but for those that are answered already.
+
+    Returns
+    -------
+    How many are answered: fewer if `watch` was conclusive before.
+    """
     name = str(tasks.info)
     step = settings.batch or 1
     for start in range(0, count, step):
         group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
         if all((name, task.task_id) in kept.answers for task in group):
             progress(len(group), resumed=True)
+            if watch is not None and _told(watch, group, kept):
+                return start + len(group)
             continue
         rng = task_generator(settings.seed, tasks.info, start)
         support, query = inputs.one(group[0]) if settings.batch is None else inputs.batch(group)
@@ -171,6 +203,17 @@ def _run_set(
         for task, row in zip(group, _checked(rows, group), strict=True):
             kept.add(name, task.task_id, row.tolist())
         progress(len(group))
+        if watch is not None and _told(watch, group, kept):
+            return start + len(group)
+    return count
+
+
+def _told(watch: Watch, group: Sequence[Task], kept: Journal) -> bool:
+    """Whether the comparison is conclusive after these tasks, each of which it is told of."""
+    verdicts = [
+        watch.conclusive(task.task_id, kept.answers[str(task.info), task.task_id]) for task in group
+    ]
+    return any(verdicts)
 
 
 def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Generator:

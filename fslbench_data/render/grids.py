@@ -12,11 +12,13 @@ import pyarrow as pa
 from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
+    STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     bracket,
     difference_text,
     labels,
     plus_minus,
+    stopped_text,
 )
 from fslbench_data.report import Report, Score, SetReport
 
@@ -51,6 +53,7 @@ def report_notes(report: Report) -> list[str]:
         *([UNBOUND_NOTE] if report.signature.unbound else []),
         *legend(report),
         *([TRANSDUCTIVE_NOTE] if transductive else []),
+        *([STOPPED_NOTE] if any(score.stopped for score in report.scores) else []),
     ]
 
 
@@ -146,4 +149,10 @@ def _marks(each: SetReport) -> tuple[str, ...]:
     """What a reader of this one table must know: runs, and the mark of transductive methods."""
     runs = runs_text(each.scores)
     marked = any(score.transductive for score in each.scores)
-    return (*((f"{runs}.",) if runs else ()), *((TRANSDUCTIVE_NOTE,) if marked else ()))
+    stopped = stopped_text(each.scores)
+    return (
+        *((f"{runs}.",) if runs else ()),
+        *((TRANSDUCTIVE_NOTE,) if marked else ()),
+        *stopped,
+        *((STOPPED_NOTE,) if stopped else ()),
+    )

@@ -7,7 +7,14 @@ from dataclasses import asdict
 
 from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.wording import sentence
-from fslbench_data.report import Report
+from fslbench_data.report import Report, SetReport
+
+
+def _ties(each: SetReport) -> dict[str, object]:
+    found = each.contest
+    assert found is not None  # noqa: S101
+    letters = None if found.letters is None else dict(zip(each.methods, found.letters, strict=True))
+    return {**asdict(found), "letters": letters}
 
 
 def render_json(report: Report) -> str:
@@ -25,6 +32,17 @@ def render_json(report: Report) -> str:
         "signature": signature,
         "estimands": {kind: ESTIMANDS[kind] for kind in kinds},
         "scores": [asdict(score) for score in report.scores],
-        "comparisons": [{**asdict(c), "sentence": sentence(c)} for c in report.comparisons],
+        "comparisons": [
+            {**asdict(c), "evidence": asdict(beside), "sentence": sentence(c)}
+            for each in report.sets
+            for row in range(len(each.asked))
+            for c, beside in zip(each.comparisons_of(row), each.evidence_of(row), strict=True)
+        ],
+        "ties": [
+            {"dataset": each.scored.dataset, "task_set": each.scored.task_set, **_ties(each)}
+            for each in report.sets
+            if each.contest is not None
+        ],
+        "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -13,15 +13,20 @@ from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grids import report_notes, runs_text
 from fslbench_data.render.wording import (
     bracket,
+    counts_text,
     difference_text,
     labels,
     plus_minus,
+    power_text,
+    stopped_text,
     summary,
+    ties_text,
+    zeros_text,
 )
 from fslbench_data.report import Report, Score, SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
-_FIXED_LINES = 9
+_FIXED_LINES = 15
 """Lines of a task set besides its comparisons: title, headers, sentences."""
 _WIDE = 96
 """Characters that all columns need with names of usual length."""
@@ -39,6 +44,8 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
     limit = max(5, height - _FIXED_LINES)
     narrow = width < _WIDE
     parts.extend(_block(each, limit, narrow=narrow) for each in report.sets)
+    if len(report.comparisons) > 1 and (counted := counts_text(report.verdict_counts)):
+        parts.append(Text(f"\n{counted}"))
     parts.extend(Text(f"\n{note}", style="dim") for note in report_notes(report))
     return parts
 
@@ -76,10 +83,21 @@ def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
         )
     if runs := runs_text(each.scores[:limit]):
         parts.append(Text(runs))
+    parts.extend(Text(line) for line in stopped_text(each.scores[:limit]))
     rows = [row for row in range(len(each.asked)) if each.asked[row].any()]
-    parts.extend(Text(summary(each.methods[row], each.comparisons_of(row))) for row in rows[:3])
+    zeros = zeros_text(each.scores[:limit], ())
+    for row in rows[:3]:
+        comparisons, beside = each.comparisons_of(row), each.evidence_of(row)
+        said = summary(each.methods[row], comparisons)
+        if each.kind == "open" and (more := power_text(comparisons, beside)):
+            said += f" {more}"
+        parts.append(Text(said))
+        zeros += zeros_text((), list(zip(comparisons, beside, strict=True)))
     if len(rows) > 3:
         parts.append(Text(f"… and a sentence each on {len(rows) - 3} more", style="yellow"))
+    parts.extend(Text(line) for line in zeros[:3])
+    if rows and each.kind == "open" and each.contest is not None:
+        parts.append(Text(ties_text(each.contest)))
     return Group(*parts)
 
 

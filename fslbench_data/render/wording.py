@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from analysis_sql.comparison import Comparison, Verdict
-from analysis_sql.intervals import Interval
+from analysis_sql.contest import Contest
+from analysis_sql.evidence import Evidence
+from analysis_sql.intervals import INDEPENDENT_TASKS, Interval
+from analysis_sql.saturation import Saturation
+from analysis_sql.ties import VerdictCounts
 from benchmark_spec.errors import listing
 from fslbench_data.report import Score
 
@@ -15,9 +19,39 @@ TRANSDUCTIVE_NOTE = (
 )
 
 
+STOPPED = "‡"
+STOPPED_NOTE = (
+    "‡ stopped when conclusive: the intervals and verdicts of these tasks do not hold at their "
+    "level; the confidence sequence's does, however often one looked."
+)
+
+
 def labels(scores: Iterable[Score]) -> dict[str, str]:
-    """What each method is called in a table: its name, and the mark of transductive ones."""
-    return {s.method: f"{s.method} {TRANSDUCTIVE}" if s.transductive else s.method for s in scores}
+    """What each method is called in a table: its name, and its marks."""
+    marks = {
+        s.method: (TRANSDUCTIVE if s.transductive else "") + (STOPPED if s.stopped else "")
+        for s in scores
+    }
+    return {name: f"{name} {mark}" if mark else name for name, mark in marks.items()}
+
+
+def stopped_text(scores: Iterable[Score]) -> list[str]:
+    """What holds of runs that were stopped when they were conclusive."""
+    said = []
+    for s in scores:
+        if s.stopped is None:
+            continue
+        found, text = s.stopped.sequence, f"{s.method} {STOPPED} was run against {s.stopped.versus}"
+        if found is None:
+            said.append(f"{text}, which is not here.")
+            continue
+        verdict = {1: "better", -1: "worse", 0: "not told apart"}[found.sign]
+        said.append(
+            f"{text}, {found.tasks} tasks: {verdict}, difference {found.low:+.2f} to "
+            f"{found.high:+.2f} ({100 * found.level:.8g} % confidence sequence: "
+            f"{INDEPENDENT_TASKS})."
+        )
+    return said
 
 
 _CLAIM = {
@@ -131,6 +165,67 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
     if comparisons[0].difference.kind == "closed":
         text += " None of this is about new images."
     return text
+
+
+def ties_text(found: Contest) -> str:
+    """Who cannot be told from the best, and among how many comparisons."""
+    others = [name for name in found.tied if name != found.best]
+    text = f"Highest mean: {found.best}. Not told from it (Holm, {found.family} pairs): "
+    text += listing(others, 6) or "no other"
+    aware = found.tied_new_classes
+    if aware is not None and set(aware) != set(found.tied):
+        text += f"; for new classes: {listing([n for n in aware if n != found.best], 6)}"
+    return f"{text}."
+
+
+def power_text(comparisons: Sequence[Comparison], beside: Sequence[Evidence]) -> str:
+    """What these tasks could have shown; of few tasks, the exact test's p-values too."""
+    sizes = sorted(e.detectable for e in beside if e.detectable is not None)
+    said = []
+    if sizes:
+        shown = f"{sizes[0]:.1f}"
+        if f"{sizes[-1]:.1f}" != shown:
+            shown += f" to {sizes[-1]:.1f}"
+        said.append(f"A true difference of {shown} points would be found 4 times in 5.")
+    exact = [
+        f"{c.versus} {e.p_sign_flip:.2g}"
+        for c, e in zip(comparisons, beside, strict=True)
+        if e.p_sign_flip is not None and c.verdict is not Verdict.IDENTICAL
+    ]
+    if exact:
+        said.append(f"Few tasks; sign-flip test, p: {listing(exact, 6)}.")
+    return " ".join(said)
+
+
+def zeros_text(scores: Sequence[Score], pairs: Sequence[tuple[Comparison, Evidence]]) -> list[str]:
+    """What results without any error or difference leave open; nothing where there are none."""
+    said = [
+        f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
+        f"{_bounds(s.faultless)}."
+        for s in scores
+        if s.faultless is not None
+    ]
+    said += [
+        f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on up "
+        f"to {_bounds(e.identical)}."
+        for c, e in pairs
+        if e.identical is not None
+    ]
+    return said
+
+
+def _bounds(found: Saturation) -> str:
+    return (
+        f"{found.bound:.2g} % of others, and on {found.new_classes_bound:.2g} % of those with new "
+        f"classes ({100 * found.level:.8g} %)"
+    )
+
+
+def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
+    """How many comparisons each kind of interval calls conclusive, as one line."""
+    found = [f"{kind} {count.conclusive}" for kind, count in counts.items() if count.compared]
+    most = max((count.compared for count in counts.values()), default=0)
+    return f"Conclusive, of {most} comparisons on new images: {', '.join(found)}." if most else ""
 
 
 def new_classes_text(comparisons: Sequence[Comparison]) -> str:

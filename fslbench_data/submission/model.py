@@ -36,6 +36,22 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
+
+    Attributes
+    ----------
+    versus
+        The method that it was compared with, task by task.
+    level
+        Of the sequence; its assumption is ``bounded`` (:mod:`analysis_sql.stopping`).
+    """
+
+    versus: str
+    level: float
+
+
+@dataclass(frozen=True)
 class Binding:
     """Which tasks a group of rows answers.
 
@@ -45,10 +61,13 @@ class Binding:
         Of the task set.
     tasks
         Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
+    stopping
+        The rule that chose m while it ran; None where m was fixed beforehand.
     """
 
     fingerprint: str
     tasks: int | None = None
+    stopping: Stopping | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,6 +157,8 @@ class Submission:
             bound: dict[str, Any] = {"fingerprint": binding.fingerprint}
             if binding.tasks is not None:
                 bound["tasks"] = binding.tasks
+            if binding.stopping is not None:
+                bound["stopping"] = asdict(binding.stopping)
             entry["task_sets"][f"{dataset}/{task_set}"] = bound
         content = {
             "spec_version": SPEC_VERSION,
@@ -213,5 +234,19 @@ def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[Group
             tasks = bound.get("tasks")
             if tasks is not None and (type(tasks) is not int or tasks < 1):
                 raise wrong(f"`tasks` of {key!r} is {tasks!r}, not a positive number")
-            bindings[name, dataset, task_set] = Binding(fingerprint, tasks)
+            stopping = bound.get("stopping")
+            if stopping is not None and not _is_stopping(stopping):
+                raise wrong(f"`stopping` of {key!r} is {stopping!r:.60}, not a method and a level")
+            rule = Stopping(**stopping) if stopping is not None else None
+            bindings[name, dataset, task_set] = Binding(fingerprint, tasks, rule)
     return methods, bindings, str(content.get("package_version", "unknown"))
+
+
+def _is_stopping(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == {"versus", "level"}
+        and isinstance(value["versus"], str)
+        and isinstance(value["level"], float)
+        and 0.01 <= value["level"] <= 0.999999
+    )

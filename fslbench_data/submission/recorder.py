@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission.columns import NAMES
-from fslbench_data.submission.model import Binding, GroupKey, Method, Submission
+from fslbench_data.submission.model import Binding, GroupKey, Method, Stopping, Submission
 from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
 
 
@@ -59,6 +59,7 @@ class Recorder:
     ) -> None:
         self._method = Method(check_method_name(method), description, backbone, link, transductive)
         self._infos: dict[str, TaskSetInfo] = {}
+        self._stopping: dict[str, Stopping] = {}
         self._answers: dict[str, dict[int, tuple[int, list[int] | None, list[int] | None]]] = {}
 
     def add(self, task: Task, predictions: ArrayLike) -> int:
@@ -99,6 +100,10 @@ class Recorder:
         for task_id, count in enumerate(counts.tolist()):
             self._keep(info, task_id, (count, None, None))
 
+    def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
+        """Declare by which rule the tasks of a set that are answered were as many as they are."""
+        self._stopping[str(info)] = stopping
+
     def submission(self) -> Submission:
         """Everything recorded so far.
 
@@ -124,7 +129,8 @@ class Recorder:
                     fix="answer the tasks in order",
                 )
             key = (self._method.name, info.dataset, str(info.name))
-            bindings[key] = Binding(info.fingerprint, None if count == info.n_tasks else count)
+            tasks = None if count == info.n_tasks else count
+            bindings[key] = Binding(info.fingerprint, tasks, self._stopping.get(name))
             for task_id in range(count):
                 n_correct, class_correct, predictions = answers[task_id]
                 row = (*key, task_id, n_correct, info.protocol.n_query, class_correct, predictions)

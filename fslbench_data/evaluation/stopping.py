@@ -1,0 +1,86 @@
+"""Stopping a run as soon as it is conclusive, at no cost to what may be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.stopping import ConfidenceSequence, SequenceInterval
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
+from fslbench_data.release import Release
+from fslbench_data.submission.checks import Validated, validate
+from fslbench_data.submission.model import Stopping, Submission
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+
+
+class Rival:
+    """The method that a run is compared with, task by task, until it is conclusive.
+
+    Parameters
+    ----------
+    versus
+        The name of a reference method of the release, or the results of one method.
+    level
+        Of the confidence sequence (:mod:`analysis_sql.stopping`).
+
+    Raises
+    ------
+    UnknownNameError, SubmissionError
+        If there is no such method, or its results cannot be scored.
+    """
+
+    def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
+        if isinstance(versus, str):
+            if versus not in release.methods:
+                raise UnknownNameError("reference method", versus, release.methods)
+            versus = next(s for s in release.references() if versus in s.methods)
+        self._answers: Validated = validate(versus, release, taken=())
+        if len(self._answers.methods) != 1:
+            raise SubmissionError(
+                f"the results to compare with are of {len(self._answers.methods)} methods",
+                expected="one",
+            )
+        self.rule = Stopping(self._answers.methods[0], float(level))
+
+    def counts(self, info: TaskSetInfo) -> NDArray[np.int64]:
+        """Correct queries of the tasks of a set that the rival answered."""
+        groups = self._answers.on(info.dataset, str(info.name))
+        if not groups:
+            raise SpecError(
+                f"{self.rule.versus} has no results on {info}",
+                fix="choose task sets that it answered, or run without stopping",
+            )
+        if len(groups[0].runs) > 1:
+            raise SpecError(f"{self.rule.versus} has several runs on {info}", expected="one")
+        return np.asarray(groups[0].counts, np.int64)
+
+    def watch(self, tasks: TaskSet) -> Watch:
+        """The sequence of one task set."""
+        return Watch(tasks, self.counts(tasks.info), self.rule.level)
+
+
+class Watch:
+    """The comparison with the rival on one task set, in the order of its tasks."""
+
+    def __init__(self, tasks: TaskSet, rival: NDArray[np.int64], level: float) -> None:
+        self._tasks, self._rival = tasks, rival
+        self._sequence = ConfidenceSequence(tasks.info.protocol.n_query, level)
+
+    def conclusive(self, task_id: int, predictions: Sequence[int]) -> bool:
+        """Take a task's answer; whether there is a verdict, or the rival has no more tasks."""
+        if task_id >= len(self._rival):
+            return True
+        right = int((np.asarray(predictions) == self._tasks.query_label[task_id]).sum())
+        return self._sequence.update(right - int(self._rival[task_id])).conclusive_at is not None
+
+
+def last_interval(
+    own: NDArray[np.integer], rival: NDArray[np.integer], unit: int, level: float
+) -> SequenceInterval:
+    """The sequence's interval after the tasks (m,) that both answered, m at least 1."""
+    sequence = ConfidenceSequence(unit, level)
+    common = min(len(own), len(rival))
+    differences = (own[:common].astype(np.int64) - rival[:common].astype(np.int64)).tolist()
+    return [sequence.update(d) for d in differences][-1]

@@ -1,0 +1,152 @@
+"""Runs that stop when they are conclusive, and what reports then say."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from analysis_sql.stopping import first_conclusive
+from benchmark_spec.errors import SpecError, UnknownNameError
+from fslbench_data import Submission, evaluate, score
+from fslbench_data.cli import main
+from fslbench_data.release import Release
+from fslbench_data.render.json_format import render_json
+from fslbench_data.submission.model import Stopping
+
+
+def guess(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    return rng.integers(0, len(support), len(query))
+
+
+def centroid(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
+    return distances.argmin(axis=1)
+
+
+def _counts(submission: Submission) -> Any:
+    return submission.table.column("n_correct").to_numpy().astype(int)
+
+
+def test_it_stops_at_the_first_conclusive_task(embedded: Release) -> None:
+    where = {"features": "pixels", "task_sets": "open-5w1s1q"}
+    whole = evaluate(guess, embedded, **where)
+    lr = next(s for s in embedded.references() if "pixels/LR" in s.methods)
+    rows = [
+        i
+        for i, row in enumerate(lr.table.select(["dataset", "task_set"]).to_pylist())
+        if (row["dataset"], row["task_set"]) == ("digits", "open-5w1s1q")
+    ]
+    rival = lr.table.column("n_correct").to_numpy().astype(int)[rows]
+    expected = int(first_conclusive(_counts(whole) - rival, 5))
+    assert 5 < expected < 100
+    stopped = evaluate(guess, embedded, stop_when_conclusive="pixels/LR", **where)
+    assert _counts(stopped).tolist() == _counts(whole)[:expected].tolist()
+    (binding,) = stopped.bindings.values()
+    assert (binding.tasks, binding.stopping) == (expected, Stopping("pixels/LR", 0.95))
+    batched = evaluate(
+        lambda s, q, rng: np.zeros(q.shape[:2], int),
+        embedded,
+        name="zero",
+        batch=7,
+        stop_when_conclusive=lr,
+        **where,
+    )
+    assert len(_counts(batched)) % 7 == 0
+
+
+def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
+    found = evaluate(
+        centroid,
+        embedded,
+        features="pixels",
+        task_sets="open-5w5s5q",
+        stop_when_conclusive="pixels/NCC",
+    )
+    (binding,) = found.bindings.values()
+    assert binding.tasks is None
+    assert binding.stopping is not None
+    assert score(found).sets[0].scores[0].stopped is not None
+
+
+def test_resumed_it_stops_at_the_same_task(embedded: Release, tmp_path: Path) -> None:
+    calls = 0
+
+    def fails(support: Any, query: Any, rng: np.random.Generator) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise RuntimeError("power")
+        return guess(support, query, rng)
+
+    common: dict[str, Any] = {
+        "name": "guess",
+        "features": "pixels",
+        "task_sets": "open-5w1s1q",
+        "stop_when_conclusive": "pixels/LR",
+        "journal": tmp_path / "j",
+    }
+    with pytest.raises(Exception, match="power"):
+        evaluate(fails, embedded, **common)
+    resumed = evaluate(fails, embedded, **common)
+    whole = evaluate(guess, embedded, **{**common, "journal": None})
+    assert resumed.table == whole.table
+    with pytest.raises(Exception, match="another run"):
+        evaluate(fails, embedded, **{**common, "stop_level": 0.9})
+
+
+def test_reports_say_what_holds(embedded: Release, tmp_path: Path) -> None:
+    path = tmp_path / "guess.parquet"
+    found = evaluate(
+        guess,
+        embedded,
+        features="pixels",
+        task_sets="open-5w1s1q",
+        stop_when_conclusive="pixels/LR",
+    )
+    found.write(path)
+    assert Submission.read(path).bindings == found.bindings
+    text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
+    assert "guess ‡" in text
+    assert "guess ‡ was run against pixels/LR" in text
+    assert "worse, difference -" in text
+    assert "confidence sequence: new images of these classes, tasks taken as independent" in text
+    assert "‡ stopped when conclusive" in text
+    stopped = score(path).sets[0].scores[0].stopped
+    assert stopped is not None
+    assert stopped.sequence is not None
+    assert stopped.sequence.high < 0
+    assert '"conclusive_at"' in render_json(score(path))
+    alone = score(found, references=False).sets[0].scores[0].stopped
+    assert alone is not None
+    assert alone.sequence is None
+
+
+def test_rivals_that_cannot_be_one(embedded: Release) -> None:
+    common: dict[str, Any] = {"features": "pixels", "task_sets": "open-5w1s1q"}
+    with pytest.raises(UnknownNameError, match="did you mean 'pixels/LR'"):
+        evaluate(guess, embedded, stop_when_conclusive="pixels/LRR", **common)
+    with pytest.raises(SpecError, match="confidence level"):
+        evaluate(guess, embedded, stop_when_conclusive="pixels/LR", stop_level=1.5, **common)
+    other = evaluate(guess, embedded, name="x", features="pixels", task_sets="open-5w5s5q")
+    with pytest.raises(SpecError, match="x has no results on digits/open-5w1s1q"):
+        evaluate(guess, embedded, stop_when_conclusive=other, **common)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    module = tmp_path / "m.py"
+    module.write_text(
+        "import numpy as np\ndef guess(support, query, rng):\n"
+        "    return rng.integers(0, len(support), len(query))\n"
+    )
+    out = tmp_path / "m.parquet"
+    run = CliRunner().invoke(
+        main,
+        ["evaluate", f"{module}:guess", "--features", "pixels", "--task-set", "open-5w1s1q",
+         "--stop-when-conclusive", "pixels/NCC", "-o", str(out)],
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    (binding,) = Submission.read(out).bindings.values()
+    assert binding.tasks is not None
+    assert binding.stopping == Stopping("pixels/NCC", 0.95)
