@@ -45,7 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def _fetched(name: str, folder: Path) -> Any:
-    pytest.importorskip("sklearn" if name == "digits" else "PIL", reason="needs `builders`")
+    for package in ("PIL", *(["sklearn"] if name == "digits" else [])):
+        pytest.importorskip(package, reason="needs Pillow and scikit-learn, of `builders`")
     source = import_module(f"builders.sources.{name}")
     try:
         packages.fetch(source.PACKAGES, folder)
