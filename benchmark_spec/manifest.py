@@ -23,6 +23,9 @@ RESULTS_SPLIT = "test"
 """The split of the configuration ``results``, whose rows name their data set themselves."""
 
 
+_VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}")
+
+
 @dataclass(frozen=True)
 class Dataset:
     """A data set of a release: where its images come from and on what terms."""
@@ -203,7 +206,7 @@ def check_manifest(manifest: Manifest) -> None:
     """Refuse names, versions and paths that a release cannot have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", manifest.name):
         raise FSLBenchError(f"{manifest.name!r} cannot be a release's name")
-    if not re.fullmatch(r"\d+\.\d+\.\d+", manifest.version):
+    if not _VERSION.fullmatch(manifest.version):
         raise FSLBenchError(f"{manifest.version!r} is not a version such as 1.0.0")
     known = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     seen: dict[str, Table] = {}

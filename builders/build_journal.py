@@ -7,18 +7,23 @@ build that began it.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import pyarrow.parquet as pq
+
+from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import Dataset, Table
 from fslbench_data.files import sha256_of, write_whole
 
 JOURNAL_FILE = ".building.json"
+LOCK_FILE = ".building.lock"
 _LEFTOVER = re.compile(r"\.(.+\.parquet|README\.md|release\.json|\.building\.json)\.\w{8}")
 
 
@@ -51,15 +56,19 @@ class BuildJournal:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
-        if self._path.exists():
-            self._continue()
-        elif any(not _LEFTOVER.fullmatch(path.name) for path in folder.iterdir()):
+        if not self._path.exists() and any(
+            path.name != LOCK_FILE and not _LEFTOVER.fullmatch(path.name)
+            for path in folder.iterdir()
+        ):
             raise OutputError(
                 f"{folder} is not an empty folder",
                 expected="a new or empty one, or an unfinished build of the same release: "
                 "a release is never edited in place",
                 fix="name another folder, or remove this one yourself",
             )
+        self._lock = self._locked()
+        if self._path.exists():
+            self._continue()
         self._sweep()
         self.add((), ())
 
@@ -69,7 +78,8 @@ class BuildJournal:
         file = self._folder / path
         if table is None or not file.is_file() or sha256_of(file) != table.sha256:
             return None
-        return table
+        whole = content_digest(pq.ParquetFile(file).read()) == table.digest
+        return table if whole else None
 
     def add(self, datasets: Iterable[Dataset], tables: Iterable[Table]) -> None:
         """Keep what is finished by now, beside what earlier runs finished."""
@@ -85,6 +95,19 @@ class BuildJournal:
     def remove(self) -> None:
         """End the build: the release is whole."""
         self._path.unlink(missing_ok=True)
+        (self._folder / LOCK_FILE).unlink(missing_ok=True)
+        self._lock.close()
+
+    def _locked(self) -> IO[bytes]:
+        """A lock on the folder, which the system takes back when the process ends."""
+        lock = (self._folder / LOCK_FILE).open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise OutputError(
+                f"another build is running in {self._folder}", fix="wait until it has ended"
+            ) from None
+        return lock
 
     def _continue(self) -> None:
         try:
@@ -92,14 +115,16 @@ class BuildJournal:
             build = content["build"]
             self.datasets = {d["name"]: Dataset(**d) for d in content["datasets"]}
             self.tables = {t["path"]: Table(**t) for t in content["tables"]}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            _check_types(build, self.tables.values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise OutputError(
                 f"the journal of the unfinished build in {self._folder} cannot be read: {error}",
                 where=str(self._path),
                 fix="remove the folder and build again",
             ) from None
         if build != json.loads(json.dumps(self._build)):
-            other = sorted(k for k in {*build, *self._build} if build.get(k) != self._build.get(k))
+            keys = sorted({*build, *self._build})
+            other = [key for key in keys if build.get(key) != self._build.get(key)]
             raise OutputError(
                 f"{self._folder} holds an unfinished build of another release: "
                 f"they differ in {', '.join(other)}",
@@ -113,3 +138,12 @@ class BuildJournal:
         for path in self._folder.rglob(".*"):
             if path.is_file() and _LEFTOVER.fullmatch(path.name):
                 path.unlink(missing_ok=True)
+
+
+def _check_types(build: Any, tables: Iterable[Table]) -> None:
+    """Refuse a journal whose fields are of other types than were written."""
+    fields = [(table.rows, table.bytes, table.provenance) for table in tables]
+    if not isinstance(build, dict) or any(
+        [type(value) for value in values] != [int, int, dict] for values in fields
+    ):
+        raise TypeError("a field is of another type")

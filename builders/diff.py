@@ -58,6 +58,8 @@ class Difference:
 def diff(old: Release, new: Release) -> Difference:
     """Compare two releases by content, as docs/versioning.md weighs changes."""
     changes = [*_datasets(old.manifest, new.manifest), *_tables(old, new)]
+    if old.manifest.name != new.manifest.name:
+        changes.append(Change("major", f"renamed to {new.manifest.name}", old.manifest.name))
     if old.manifest.description != new.manifest.description:
         changes.append(Change("patch", "the description differs", "release"))
     changes.sort(key=lambda change: -LEVELS.index(change.level))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
+from benchmark_spec.errors import SamplingError, SourceError, SpecError, UnknownNameError
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import run_head
@@ -15,7 +15,7 @@ from builders.features import BACKBONES, extract
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
-from builders.sources import SOURCES, ImageSet, read_source
+from builders.sources import SOURCES, ImageSet, check_options, read_source
 from builders.sources.image_set import Progress, silent
 
 
@@ -67,20 +67,41 @@ def build_release(
 def _check(dataset: DatasetSpec) -> None:
     """Refuse at once what would fail after hours."""
     where = f"data set {dataset.name}"
+    suites, given = set(dataset.suites), set(dataset.tasks)
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
-        if dataset.features:
-            raise SpecError(f"{where}: a catalogue has no images to extract features from")
+        if dataset.features or dataset.options:
+            raise SpecError(
+                f"{where}: a catalogue has no images to extract features from, and takes no options"
+            )
+        if "grouped" in suites:
+            raise SamplingError(
+                f"{where}: a grouped set needs the groups of the images",
+                fix="give a source with images; a catalogue has only counts",
+            )
     elif dataset.source not in SOURCES:
         raise UnknownNameError("source", dataset.source, (*SOURCES, CATALOGUE), where=where)
+    else:
+        check_options(dataset.source, dataset.name, dataset.options)
+    if "closed" in suites and "closed" not in given:
+        raise SpecError(
+            f"{where}: a closed set needs a number of tasks", fix="add tasks = { closed = 600 }"
+        )
+    if "published" in given & suites:
+        raise SpecError(
+            f"{where}: the published task sets are what they are", fix="take tasks.published out"
+        )
     for backbone in dataset.features:
         if backbone not in BACKBONES:
             raise UnknownNameError("backbone", backbone, BACKBONES, where=where)
     for head in dataset.heads:
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
-    if dataset.heads and not dataset.features:
-        raise SpecError(f"{where}: heads need features", fix='add features = ["..."]')
+    if dataset.heads and not (dataset.features and dataset.suites):
+        raise SpecError(
+            f"{where}: heads need features, and suites to run on",
+            fix='add features = ["..."] and suites = ["..."]',
+        )
 
 
 def _reference_methods(spec: ReleaseSpec) -> Iterator[tuple[str, str, list[str]]]:

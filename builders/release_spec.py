@@ -117,7 +117,7 @@ def read_spec(path: Path) -> ReleaseSpec:
     """
     where = str(path)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SpecError(f"cannot read {path}: {error.strerror}", where=where) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -130,7 +130,11 @@ def read_spec(path: Path) -> ReleaseSpec:
             problem = f"{key} is {raw[key]!r}" if key in raw else f"there is no {key}"
             raise SpecError(problem, where=where, expected=f'{key} = "..."')
     entries = raw.get("dataset")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    if (
+        not isinstance(entries, list)
+        or not all(isinstance(e, dict) for e in entries)
+        or not entries
+    ):
         raise SpecError(
             "the specification lists no data sets", where=where, expected="[[dataset]] tables"
         )
@@ -145,6 +149,9 @@ def read_spec(path: Path) -> ReleaseSpec:
         raise SpecError(f"data sets are listed twice: {', '.join(twice)}", where=where)
     return ReleaseSpec(**{key: raw[key] for key in _HEAD}, datasets=datasets)
 
+
+MAX_TASKS = 10_000_000
+"""More tasks than any data set holds."""
 
 _HEAD = ("name", "version", "description")
 _DEFAULTS = ("protocols", "seed", "tasks")
@@ -180,8 +187,13 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
         if suite not in SUITES:
             raise UnknownNameError("suite", suite, SUITES, where=where)
     for suite, number in spec.tasks.items():
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            raise SpecError(f"tasks.{suite} is {number!r}", where=where, expected="at least 1")
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        if not whole or not 1 <= number <= MAX_TASKS:
+            raise SpecError(
+                f"tasks.{suite} is {number!r}", where=where, expected=f"1 to {MAX_TASKS:,}"
+            )
+    if not spec.protocols:
+        raise SpecError("protocols is empty", where=where, expected='such as ["5w1s1q"]')
     if len(set(spec.task_sets)) != len(spec.task_sets):
         raise SpecError("a suite or a protocol is listed twice", where=where)
     source = spec.source or spec.name

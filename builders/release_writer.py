@@ -62,7 +62,7 @@ class ReleaseWriter:
         self._datasets: dict[str, Dataset] = {}
         self._tables: list[Table] = []
         check_manifest(self._manifest())
-        build = {"release": f"{name} {version}", "recipe": recipe, "fslbench": __version__}
+        build = {"release": f"{name} {version}", "specification": recipe, "fslbench": __version__}
         self._journal = BuildJournal(self.folder, build)
 
     def has_dataset(self, name: str) -> bool:

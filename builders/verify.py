@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -80,6 +81,7 @@ class _Verifier:
         self._problems: list[Problem] = []
         self._drawn_again = 0
         self._sizes: dict[str, Ids] = {}
+        self._names: dict[str, list[str]] = {}
         self._groups: dict[str, Ids] = {}
         self._checks: dict[Kind, Check] = {
             "classes": self._classes,
@@ -99,7 +101,8 @@ class _Verifier:
             if dataset.name not in self._sizes:
                 self._problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
         card = self._folder / CARD_FILE
-        if not card.is_file() or card.read_text(encoding="utf-8") != dataset_card(self._manifest):
+        expected = dataset_card(self._manifest).encode()
+        if not card.is_file() or card.read_bytes() != expected:
             self._problems.append(Problem(CARD_FILE, "is not the card of this manifest"))
         listed = {table.path for table in self._manifest.tables}
         for path in sorted(self._folder.rglob("*.parquet")):
@@ -112,8 +115,8 @@ class _Verifier:
         """Problems of one table."""
         path = self._folder / entry.path
         try:
-            if sha256_of(path) != entry.sha256:
-                yield "is not the file that was released: its SHA-256 is another"
+            if sha256_of(path) != entry.sha256 or path.stat().st_size != entry.bytes:
+                yield "is not the file that was released: its SHA-256 or its size is another"
             table = pq.ParquetFile(path).read()
             if table.num_rows != entry.rows:
                 yield f"has {table.num_rows} rows, not {entry.rows}"
@@ -125,6 +128,8 @@ class _Verifier:
             yield str(error)
         except (OSError, pa.ArrowException) as error:
             yield f"cannot be read: {error}"
+        except (ValueError, TypeError, IndexError) as error:
+            yield f"holds what cannot be checked: {error}"
 
     def _sizes_of(self, entry: Table) -> Ids:
         if entry.dataset not in self._sizes:
@@ -133,8 +138,15 @@ class _Verifier:
 
     def _classes(self, entry: Table, table: pa.Table) -> Iterator[str]:
         schemas.check(table, schemas.CLASSES, entry.path)
-        sizes: Ids = table.column("n_images").to_numpy().astype(np.int64)
-        self._sizes[entry.dataset] = sizes
+        counts = table.column("n_images")
+        if not table.num_rows or counts.null_count or pc.min(counts).as_py() < 1:
+            yield "has no classes, or classes without images"
+            return
+        sizes: Ids = counts.to_numpy().astype(np.int64)
+        names = table.column("class_name").to_pylist()
+        self._sizes[entry.dataset], self._names[entry.dataset] = sizes, names
+        if len(set(names)) != len(names) or not all(names):
+            yield "class names are missing, empty or not different"
         if not np.array_equal(table.column("class_id").to_numpy(), np.arange(sizes.size)):
             yield "class ids do not count from 0"
         if not np.array_equal(table.column("first_image_id").to_numpy(), sizes.cumsum() - sizes):
@@ -150,6 +162,10 @@ class _Verifier:
         schemas.check(table, schemas.IMAGES, entry.path)
         self._groups[entry.dataset] = groups_of(table)
         sizes = self._sizes_of(entry)
+        yield from image_problems(table)
+        names = np.repeat(np.array(self._names[entry.dataset], dtype=object), sizes).tolist()
+        if table.column("class_name").to_pylist() != names:
+            yield "class names are not those of the classes"
         if not np.array_equal(table.column("image_id").to_numpy(), np.arange(sizes.sum())):
             yield "image ids do not count from 0 to the number of images"
         of_class = np.repeat(np.arange(sizes.size), sizes)
@@ -162,8 +178,13 @@ class _Verifier:
         sizes, groups = self._sizes_of(entry), self._groups.get(entry.dataset)
         if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
             yield "its fingerprint is not that of its content"
+        if not table.num_rows:
+            yield "has no tasks"
+            return
         yield from task_problems(table, name, sizes, groups)
-        drawn = draw_again(entry.dataset, name, sizes.tolist(), entry.provenance, groups)
+        drawn = draw_again(
+            entry.dataset, name, sizes.tolist(), entry.provenance, table.num_rows, groups
+        )
         if content_digest(drawn) != entry.digest:
             yield "the tasks drawn again from its provenance are others"
         else:
@@ -190,6 +211,32 @@ class _Verifier:
             yield f"holds results of {listing(list(submission.methods))}"
         validate(submission, self._release)
         yield from ()
+
+
+def image_problems(images: pa.Table) -> Iterator[str]:
+    """What in an images table (its paths, digests and groups) cannot be right.
+
+    Parameters
+    ----------
+    images
+        Of the schema :data:`benchmark_spec.schemas.IMAGES`.
+    """
+    paths = images.column("path").drop_null()
+    if len(pc.unique(paths)) != len(paths):
+        yield "two images have the same path"
+    astray = pc.or_(
+        pc.match_substring_regex(paths, r"^/|^[A-Za-z]:|\\\\"),
+        pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)"),
+    )
+    if pc.any(astray).as_py():
+        yield "a path leads out of the raw folder"
+    digests = images.column("sha256").drop_null()
+    if not pc.all(pc.match_substring_regex(digests, "^[0-9a-f]{64}$")).as_py() and len(digests):
+        yield "a sha256 is not 64 hexadecimal digits"
+    groups = images.column("group").drop_null().to_numpy()
+    _, first = np.unique(groups, return_index=True)
+    if not np.array_equal(groups[np.sort(first)], np.arange(first.size)):
+        yield "groups are not numbered from 0 in the order of their first image"
 
 
 def task_problems(

@@ -181,7 +181,7 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
             f"there is no release at {folder}: {getattr(error, 'strerror', error)}",
             where=str(folder / MANIFEST_FILE),
             expected=f"a folder with {MANIFEST_FILE} and the tables it lists",
-            fix="give the folder of a release, or leave --release away for the embedded one",
+            fix="name the folder of a finished release; the one in the package needs no name",
         ) from None
     return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
 

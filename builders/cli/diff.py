@@ -25,7 +25,7 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     for change in found.changes:
         click.echo(f"{change.level:5}  {change.where}: {change.what}")
     if found.needed is None:
-        click.echo(f"{a} and {b} say the same")
+        click.echo(f"{a} and {b} say the same")  # whatever their versions
         return
     rises = f"raises the {found.raised} number" if found.raised else "is not above it"
     click.echo(

@@ -26,10 +26,13 @@ def source(name: str, folder: Path | None, allow_missing: bool, path: Path | Non
     """
     import pyarrow.parquet as pq
 
+    from benchmark_spec.errors import OutputError
     from builders.sources import GENERAL, SOURCES, read_source
     from fslbench_data.files import whole_file
     from fslbench_data.render.screen import steps
 
+    if path is not None and path.suffix != ".parquet":
+        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
     if name not in SOURCES or name in GENERAL:
         from benchmark_spec.errors import UnknownNameError
 

@@ -109,9 +109,10 @@ def draw_again(
     name: TaskSetName,
     class_sizes: Sequence[int],
     provenance: Mapping[str, Any],
+    rows: int,
     groups: Groups | None = None,
 ) -> pa.Table:
-    """Draw a task set again from the provenance that :func:`draw_task_set` gave.
+    """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave.
 
     Raises
     ------
@@ -125,12 +126,22 @@ def draw_again(
             expected=f"version {SAMPLER_VERSION}, which this package has",
             fix="use the package version that the release names",
         )
-    number = provenance.get("tasks", provenance.get("max_tasks"))
+    seed, number = provenance.get("seed"), provenance.get("tasks", provenance.get("max_tasks"))
+    if type(seed) is not int or type(number) not in (int, type(None)):
+        raise SamplingError(
+            f"its provenance gives seed {seed!r} and number of tasks {number!r}",
+            where=f"{dataset}/{name}",
+            expected="whole numbers",
+        )
+    if name.suite == "closed" and number != rows:
+        raise SamplingError(
+            f"it has {rows} tasks, its provenance says {number}", where=f"{dataset}/{name}"
+        )
     table, found = draw_task_set(
         dataset,
         name,
         class_sizes,
-        seed=provenance.get("seed", 0),
+        seed=seed,
         tasks=None if name.suite == "published" else number,
         groups=groups,
     )

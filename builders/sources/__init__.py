@@ -10,7 +10,7 @@ from typing import Any
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources.image_set import About, ImageSet, Progress, silent
 
-__all__ = ["SOURCES", "About", "ImageSet", "read_source"]
+__all__ = ["SOURCES", "About", "ImageSet", "check_options", "read_source"]
 
 CATALOGUED = (
     "aircraft",
@@ -69,10 +69,12 @@ def read_source(
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
     module = import_module(f"builders.sources.{source}")
-    given = _checked_options(source, name, options or {})
+    given = check_options(source, name, options or {})
     if folder is None and source not in ("digits", "hub_dataset"):
         raise SourceError(
-            f"{name or source} is read from a raw folder, and none is given", expected=module.LAYOUT
+            f"{name or source} is read from a raw folder, and none is given",
+            expected=module.LAYOUT,
+            fix="name the folder; of a release, that of all raw folders with --raw",
         )
     common: dict[str, Any] = {"allow_missing": allow_missing, "progress": progress}
     if source in GENERAL:
@@ -90,7 +92,8 @@ _OPTIONS = {
 """What the general sources must and may be given."""
 
 
-def _checked_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
+def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a source, if it takes them and has all that it needs; see read_source."""
     needed, optional = _OPTIONS.get(source, ((), ()))
     where = f"{name}, source {source!r}"
     for key, value in options.items():

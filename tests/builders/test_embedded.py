@@ -85,7 +85,7 @@ def test_task_sets_are_drawn_again_bit_by_bit(
     for table in embedded.manifest.tables:
         if table.kind == "tasks" and table.dataset == dataset:
             name = TaskSetName.parse(table.name)
-            drawn = draw_again(dataset, name, sizes, table.provenance, groups)
+            drawn = draw_again(dataset, name, sizes, table.provenance, table.rows, groups)
             assert content_digest(drawn) == golden[table.path]
 
 

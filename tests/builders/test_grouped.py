@@ -88,7 +88,7 @@ def test_the_first_tasks_of_a_set_are_a_set_and_provenance_draws_it_again() -> N
     whole, how = draw_task_set("x", name, sizes, groups=groups)
     part, _ = draw_task_set("x", name, sizes, groups=groups, tasks=1)
     assert part == whole.slice(0, 1)
-    assert draw_again("x", name, sizes, how, groups) == whole
+    assert draw_again("x", name, sizes, how, len(whole), groups) == whole
 
 
 def test_groups_come_from_the_images_table() -> None:

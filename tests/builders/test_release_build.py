@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -184,19 +185,48 @@ def test_an_unfinished_build_is_continued_by_none_but_its_own(tmp_path: Path) ->
 
     with pytest.raises(Stop):
         build_release(_spec(tmp_path), folder, progress=stop)
-    with pytest.raises(OutputError, match="another release: they differ in recipe"):
+    with pytest.raises(OutputError, match="another release: they differ in specification"):
         build_release(_spec(tmp_path, seed=1), folder)
-    with pytest.raises(OutputError, match="they differ in recipe, release"):
+    with pytest.raises(OutputError, match="they differ in release, specification"):
         build_release(_spec(tmp_path, version="1.0.1"), folder)
-    (folder / JOURNAL_FILE).write_text("{")
-    with pytest.raises(OutputError, match="cannot be read"):
-        build_release(_spec(tmp_path), folder)
+    for damaged in ("{", '{"build": null, "datasets": [], "tables": []}', "[]"):
+        (folder / JOURNAL_FILE).write_text(damaged)
+        with pytest.raises(OutputError, match="cannot be read"):
+            build_release(_spec(tmp_path), folder)
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("x")
     with pytest.raises(OutputError, match="not an empty folder"):
         build_release(_spec(tmp_path), other)
     assert [path.name for path in other.iterdir()] == ["thesis.tex"]
+
+
+def test_one_build_at_a_time(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+
+    def meanwhile(step: str) -> None:
+        with pytest.raises(OutputError, match="another build is running"):
+            build_release(_spec(tmp_path), folder)
+
+    build_release(_spec(tmp_path), folder, progress=meanwhile)
+    assert len(_content(folder)) == FILES
+
+
+def test_a_journal_that_is_not_true(built: Path, tmp_path: Path) -> None:
+    spec, folder = _spec(tmp_path), tmp_path / "release"
+
+    def stop_at_cub(step: str) -> None:
+        if step == "cub":
+            raise Stop
+
+    with pytest.raises(Stop):
+        build_release(spec, folder, progress=stop_at_cub)
+    journal = json.loads((folder / JOURNAL_FILE).read_text())
+    for entry in journal["tables"]:
+        entry["digest"] = "0" * 64
+    (folder / JOURNAL_FILE).write_text(json.dumps(journal))
+    build_release(spec, folder)
+    assert _content(folder) == _content(built)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +238,14 @@ def test_an_unfinished_build_is_continued_by_none_but_its_own(tmp_path: Path) ->
         ('name = "digits"\nfeatures = ["pixel"]', "did you mean 'pixels'"),
         ('name = "digits"\nfeatures = ["pixels"]\nheads = ["NC"]', "did you mean 'NCC'"),
         ('name = "digits"\nheads = ["NCC"]', "heads need features"),
+        ('name = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]', "suites to run on"),
+        ('name = "cub"\nsource = "catalogue"\n[dataset.options]\na = "b"', "takes no options"),
+        ('name = "x"\nsource = "image_folder"\n[dataset.options]\ntitel = "b"', "'title'"),
+        ('name = "x"\nsource = "image_folder"', "options are missing: title"),
+        (
+            'name = "cub"\nsource = "catalogue"\nsuites = ["published"]\ntasks = {published = 5}',
+            "are what they are",
+        ),
         ('name = "cub"\nsource = "catalogue"\nsuites = ["closed"]', "needs a number of tasks"),
         ('name = "cub"\nsource = "catalogue"\nsuites = ["grouped"]', "needs the groups"),
         ('name = "cub"\nsuites = ["open"]', "read from a raw folder"),
@@ -262,7 +300,7 @@ def _rewrite(folder: Path, path: str, edit: object) -> None:
     for entry in manifest["tables"]:
         if entry["path"] == path:
             entry["sha256"], entry["digest"] = sha256_of(file), content_digest(table)
-            entry["rows"] = table.num_rows
+            entry["rows"], entry["bytes"] = table.num_rows, file.stat().st_size
             if entry["kind"] == "tasks":
                 entry["fingerprint"] = fingerprint(entry["dataset"], entry["name"], entry["digest"])
     _sign(folder, manifest)
@@ -347,6 +385,17 @@ OPEN = "tasks/open-5w1s1q/vgg_flower.parquet"
         ),
         ("classes/cub.parquet", lambda t: t.slice(0, 29), "the manifest says 30 of 1770"),
         ("classes/cub.parquet", lambda t: t.drop_columns("n_images"), "expected: class_id"),
+        (
+            "classes/cub.parquet",
+            lambda t: t.set_column(2, "n_images", pa.array([-5] * 30, pa.int32())),
+            "classes without images",
+        ),
+        (
+            "classes/cub.parquet",
+            lambda t: t.set_column(1, "class_name", pa.array([""] * 30)),
+            "class names are missing, empty or not different",
+        ),
+        (OPEN, lambda t: t.slice(0, 0), "has no tasks"),
     ],
 )
 def test_a_release_forged_with_its_digests(
@@ -386,10 +435,51 @@ def test_provenance_that_is_not_true(built: Path, tmp_path: Path) -> None:
     shutil.copytree(built, folder)
     manifest = json.loads((folder / MANIFEST_FILE).read_text())
     entry = next(t for t in manifest["tables"] if t["path"] == OPEN)
-    entry["provenance"]["seed"] = 5
+    true = dict(entry["provenance"])
+    for change, what in (
+        ({"seed": 5}, "the tasks drawn again from its provenance are others"),
+        ({"seed": None}, "gives seed None"),
+        ({"seed": 3.0}, "gives seed 3.0"),
+        ({"max_tasks": 4.5}, "number of tasks 4.5"),
+        ({"max_tasks": "4"}, "number of tasks '4'"),
+        ({"suite": "balanced"}, "is not that of a set of this suite"),
+    ):
+        entry["provenance"] = true | change
+        _sign(folder, manifest)
+        (problem,) = verify(folder).problems
+        assert what in problem.what
+    entry["provenance"] = true
+    closed = next(t for t in manifest["tables"] if "closed-5w1s1q" in t["path"])
+    closed["provenance"]["tasks"] = 10**9
     _sign(folder, manifest)
-    problems = verify(folder).problems
-    assert [p.what for p in problems] == ["the tasks drawn again from its provenance are others"]
+    (problem,) = verify(folder).problems
+    assert "it has 40 tasks, its provenance says 1000000000" in problem.what
+
+
+def test_images_that_cannot_be(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'
+    )
+    whole = tmp_path / "whole"
+    build_release(read_spec(path), whole)
+    for column, values, what in (
+        ("class_name", ["zzz"] * 1797, "class names are not those of the classes"),
+        ("path", ["../../etc/passwd"] * 1797, "leads out of the raw folder"),
+        ("path", ["a"] * 1797, "two images have the same path"),
+        ("sha256", ["hello"] * 1797, "not 64 hexadecimal digits"),
+        ("group", [7] * 1797, "not numbered from 0"),
+    ):
+        folder = tmp_path / f"{column}-{what[:5]}"
+        shutil.copytree(whole, folder)
+
+        def edit(table: pa.Table, column: str = column, values: Any = values) -> pa.Table:
+            at, field = table.column_names.index(column), table.schema.field(column)
+            return table.set_column(at, field, pa.array(values, field.type))
+
+        _rewrite(folder, "images/digits.parquet", edit)
+        assert any(what in p.what for p in verify(folder).problems)
 
 
 def test_the_command_says_what_was_drawn_again(built: Path) -> None:

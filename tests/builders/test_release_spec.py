@@ -55,6 +55,9 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
     [
         ("x = [", "not TOML"),
         (HEAD, "lists no data sets"),
+        (HEAD + "dataset = []\n", "lists no data sets"),
+        (HEAD + CUB + "protocols = []\n", "protocols is empty"),
+        (HEAD + CUB + "tasks = { closed = 100000000000 }\n", "1 to 10,000,000"),
         (HEAD + "dataset = 3\n", "lists no data sets"),
         (CUB, "there is no name"),
         ('name = 3\nversion = "1.0.0"\ndescription = "d"\n' + CUB, "name is 3"),

@@ -45,7 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def _fetched(name: str, folder: Path) -> Any:
-    pytest.importorskip("sklearn" if name == "digits" else "PIL", reason="needs `builders`")
+    for package in ("PIL", *(["sklearn"] if name == "digits" else [])):
+        pytest.importorskip(package, reason="needs Pillow and scikit-learn, of `builders`")
     source = import_module(f"builders.sources.{name}")
     try:
         packages.fetch(source.PACKAGES, folder)
@@ -79,11 +80,11 @@ def test_emoji_have_four_styles(folder: Path) -> None:
 def test_clip_art_comes_with_words(folder: Path) -> None:
     openclipart = _fetched("openclipart", folder)
     texts = openclipart.texts(folder)
-    paths = openclipart.read(folder).images["path"].to_pylist()
+    paths = load_release().images("openclipart")["path"].to_pylist()
     assert all(path in texts for path in paths)
-    assert sum(bool(texts[path].title) for path in paths) == 2580
-    assert sum(bool(texts[path].tags) for path in paths) == 2571
-    assert sum(bool(texts[path].description) for path in paths) == 725
+    assert sum(bool(texts[path].title) for path in paths) == 2589
+    assert sum(bool(texts[path].tags) for path in paths) == 2580
+    assert sum(bool(texts[path].description) for path in paths) == 726
 
 
 def test_scenes_are_found_again(folder: Path) -> None:
