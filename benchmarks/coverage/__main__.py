@@ -22,10 +22,10 @@ WIDE = 1.1
 
 
 def gaussian_part(options: argparse.Namespace, accuracy: float | None = None) -> int:
-    """Gaussian classes, at τ = 1 or at the τ of an accuracy."""
+    """Gaussian classes, at a given τ or at the τ of an accuracy."""
     cells = []
     for protocol in gaussian.PROTOCOLS:
-        spread = 1.0
+        spread = options.spread
         if accuracy is not None:
             spread = gaussian.spread_for(protocol.shot, accuracy, options.seed)
         for classes, images in gaussian.SIZES:
@@ -98,7 +98,10 @@ def hangul_part(options: argparse.Namespace) -> int:
     population = hangul.population(options.raw)
     print(population.describe(), end="\n\n")
     shots = sorted({cell.protocol.shot for cell in hangul.CELLS})
-    truths = {shot: population.truth(shot, options.seed) for shot in shots}
+    jobs: list[Any] = [(shot, part) for shot in shots for part in range(real.TRUTH_PARTS)]
+    parts = _spread_out(partial(population.truth, options.seed), jobs, options.processes)
+    means = np.reshape(parts, (len(shots), real.TRUTH_PARTS, 2)).mean(axis=1)
+    truths = dict(zip(shots, map(tuple, means.tolist()), strict=True))
     jobs = [(c, s, options.sets) for c in hangul.CELLS for s in range(real.SEQUENCES)]
     work = partial(real.run, population, truths, options.seed)
     found = _spread_out(work, jobs, options.processes)
@@ -130,14 +133,21 @@ def fashion_part(options: argparse.Namespace) -> int:
     """Fashion-MNIST: the open interval against its own estimand."""
     population = fashion.population(options.raw)
     print(population.describe(), end="\n\n")
-    tables = {s: fashion.by_classes(population, s, options.seed) for s in fashion.SHOTS}
-    jobs = [(c, s, options.sets) for c in fashion.CELLS for s in range(fashion.SEQUENCES)]
+    many = len(fashion.CHOICES)
+    jobs: list[Any] = [(shot, k) for shot in fashion.SHOTS for k in range(many)]
+    expected = partial(fashion.accuracies, population, options.seed)
+    each = _spread_out(expected, jobs, options.processes)
+    tables = {
+        shot: fashion.by_classes(each[i * many : (i + 1) * many])
+        for i, shot in enumerate(fashion.SHOTS)
+    }
+    jobs = [(c, s, options.sets) for c in fashion.CELLS for s in range(real.SEQUENCES)]
     work = partial(fashion.run, population, tables, options.seed)
     found = _spread_out(work, jobs, options.processes)
     print(head("C, N", "S, Q", "T", "of", "true sd", "open"))
     missed = 0
     for i, cell in enumerate(fashion.CELLS):
-        parts = found[i * fashion.SEQUENCES : (i + 1) * fashion.SEQUENCES]
+        parts = found[i * real.SEQUENCES : (i + 1) * real.SEQUENCES]
         for which, what in enumerate(("NCC", "difference")):
             errors = np.concatenate([p[1 + which].error for p in parts])
             widths = np.concatenate([p[1 + which].open for p in parts])
@@ -199,15 +209,18 @@ def main() -> int:
     parser.add_argument("part", choices=list(PARTS))
     parser.add_argument("--sets", type=int, default=10_000, help="simulated data sets of a cell")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--spread", type=float, default=1.0, help="τ of the part gaussian")
     parser.add_argument("--raw", type=Path, default=Path("raw"), help="folder of fetched packages")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     start = time.perf_counter()
     missed = PARTS[options.part](options)
+    seconds = time.perf_counter() - start
+    spread = f" --spread {options.spread:g}" if options.part == "gaussian" else ""
     print()
     print(
         f"`python -m benchmarks.coverage {options.part} --sets {options.sets} --seed "
-        f"{options.seed}`: {time.perf_counter() - start:.0f} s in {options.processes} processes, "
+        f"{options.seed}{spread}`: {seconds:.0f} s in {options.processes} processes, "
         f"numpy {np.__version__}, limits missed: {missed}"
     )
     return int(missed > 0)

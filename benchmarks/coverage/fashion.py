@@ -23,14 +23,13 @@ from builders.sources import fashion_mnist
 from builders.sources.packages import fetch
 
 CLASSES, SHOTS = 10, (1, 5)
-TRUTH_TASKS = 8000
+TRUTH_TASKS = 4000
+CHOICES = tuple(combinations(range(CLASSES), WAY))
 CELLS = tuple(
     RealCell(CLASSES, images, protocol)
     for images in (40, 120)
     for protocol in (Protocol(WAY, 1, 1), Protocol(WAY, 5, 5))
 )
-__all__ = ["CELLS", "SEQUENCES", "SHOTS", "by_classes", "population", "run"]
-
 Array = np.ndarray[Any, Any]
 
 
@@ -44,14 +43,19 @@ def population(raw: Path) -> Population:
     return Population.of("fashion_mnist", pixels.astype(np.float32), block=2)
 
 
-def by_classes(population: Population, shot: int, seed: int) -> Array:
-    """Accuracies (2^10, 2) of both methods, by the set of classes as a bit mask."""
-    rng = np.random.default_rng([seed, 6, shot])
+def accuracies(population: Population, seed: int, job: tuple[int, int]) -> Array:
+    """Accuracies (2,) of both methods at a shot on the k-th choice of 5 classes."""
+    shot, k = job
+    rng = np.random.default_rng([seed, 6, shot, k])
+    classes = np.tile(np.array(CHOICES[k]), (TRUTH_TASKS, 1))
+    return np.array([x.mean() / WAY for x in population.fresh(rng, classes, shot)])
+
+
+def by_classes(found: list[Array]) -> Array:
+    """What :func:`accuracies` says of each choice as a table (2^10, 2), by classes as bits."""
     table = np.full((2**CLASSES, 2), np.nan)
-    for chosen in combinations(range(CLASSES), WAY):
-        classes = np.tile(np.array(chosen), (TRUTH_TASKS, 1))
-        both = population.fresh(rng, classes, shot)
-        table[sum(1 << c for c in chosen)] = [x.mean() / WAY for x in both]
+    for chosen, both in zip(CHOICES, found, strict=True):
+        table[sum(1 << c for c in chosen)] = both
     return table
 
 

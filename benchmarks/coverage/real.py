@@ -14,7 +14,7 @@ from builders.sampling import DrawnTasks, draw_open
 
 WAY = 5
 SEQUENCES = 50
-TRUTH_TASKS = 1_000_000
+TRUTH_TASKS, TRUTH_PARTS = 1_000_000, 50
 _TASKS_AT_ONCE = 1000
 
 Array = np.ndarray[Any, Any]
@@ -78,15 +78,16 @@ class Population:
         images = _distinct(rng, (*classes.shape, shot + 1), self.fine.shape[1])
         return self.correct(classes, images[..., :shot], images[..., shot:])
 
-    def truth(self, shot: int, seed: int, tasks: int = TRUTH_TASKS) -> tuple[float, float]:
-        """Both accuracies over new classes, from fresh tasks."""
-        rng = np.random.default_rng([seed, 4, shot])
+    def truth(self, seed: int, job: tuple[int, int]) -> Array:
+        """Both accuracies over new classes, (2,), from one part of the fresh tasks at a shot."""
+        shot, part = job
+        rng = np.random.default_rng([seed, 4, shot, part])
         both = np.zeros(2)
-        for _ in range(tasks // _TASKS_AT_ONCE):
+        rounds = TRUTH_TASKS // (TRUTH_PARTS * _TASKS_AT_ONCE)
+        for _ in range(rounds):
             classes = _distinct(rng, (_TASKS_AT_ONCE, WAY), len(self.fine))
             both += [x.sum() for x in self.fresh(rng, classes, shot)]
-        first, second = (both / (tasks // _TASKS_AT_ONCE) / (_TASKS_AT_ONCE * WAY)).tolist()
-        return first, second
+        return both / (rounds * _TASKS_AT_ONCE * WAY)
 
 
 def data_set(
