@@ -11,8 +11,8 @@ pilot's estimates taken for the truth and all effects for normal::
     class-aware  mean over simulated sets of the very half-width of analysis_sql.class_aware
 
 A set is simulated by its coordinates alone, u_i² = σ_e²(1 + gλ_i) χ²(1) and rss = σ_e² χ²(T-1-k).
-Half as many sets are drawn as are needed, and the others at the opposite quantiles, so that little
-noise is left.
+Each coordinate's quantiles are spread evenly over the sets, in an order of its own (Latin hypercube
+sampling; McKay, Beckman and Conover 1979), which leaves under 1 % of noise in what is told.
 
 The smallest detectable difference in the open sense is :mod:`analysis_sql.power`'s.  Over new
 classes the mean of T tasks is normal with variance Var(mean) = σ_b²V + σ_e²/T around δ, and
@@ -52,7 +52,7 @@ CLOSED_TASKS = 600
 SEEDS = 3
 """Sequences of classes that are simulated for each Q."""
 
-SETS = 100
+SETS = 200
 """Sets of results that are simulated on each."""
 
 _STEPS = 200
@@ -242,10 +242,10 @@ def simulated_halfwidths(
     """
     within = components.within(query)
     stream = Stream("plan", "results", seed)
-    half, rank, rest = -(-sets // 2), design.rank, design.tasks - 1 - design.rank
-    p = (stream.words(half * (rank + 1)).astype(np.float64) + 0.5) / 2.0**64
-    p = np.clip(p, 1e-12, 1.0 - 1e-12).reshape(half, rank + 1)
-    p = np.concatenate([p, 1.0 - p])[:sets]
+    rank, rest = design.rank, design.tasks - 1 - design.rank
+    stratum = stream.permutations(rank + 1, sets).T
+    inside = stream.words(stratum.size).astype(np.float64).reshape(stratum.shape) / 2.0**64
+    p = np.clip((stratum + inside) / sets, 1e-12, 1.0 - 1e-12)
     chi = ndtri((1.0 + p[:, :rank]) / 2.0)  # its square is of one degree of freedom
     u = chi * np.sqrt(within + components.classes * design.eigenvalues)
     norm2 = np.square(u).sum(axis=1)
