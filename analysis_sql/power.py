@@ -42,12 +42,6 @@ def check_power(power: float, level: float = 0.95) -> float:
     return power
 
 
-def power_of(noncentrality: float, tasks: int, level: float) -> float:
-    """P(the open interval excludes 0), where the difference is so many standard errors."""
-    critical = float(-stdtrit(tasks - 1, (1.0 - level) / 2.0))
-    return float(_power(noncentrality, tasks - 1, critical))
-
-
 @lru_cache(maxsize=10_000)
 def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> float:
     """The smallest detectable difference in standard errors; NaN for fewer than two tasks.

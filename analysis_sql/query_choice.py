@@ -24,6 +24,9 @@ from analysis_sql.intervals import check_level
 from analysis_sql.query_size import Estimate
 from benchmark_spec.errors import SpecError
 
+CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
+"""What Q* minimises."""
+
 Factors = Mapping[int, float]
 """Half-width of the open interval in standard deviations of a task's accuracy, by Q."""
 

@@ -10,13 +10,12 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.query_choice import Cost, QueryChoice
+from analysis_sql.query_choice import CRITERION, Cost, QueryChoice
 from benchmark_spec.errors import listing
 from builders.query_size import USUAL, QuerySweep, SweepRow
 from fslbench_data.render.grid import Grid
+from fslbench_data.render.query_words import best_text
 from fslbench_data.render.screen import print_grid
-
-CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
 
 
 def print_sweep(found: QuerySweep, console: Console) -> None:
@@ -50,13 +49,7 @@ def sentence(found: QuerySweep) -> str:
     usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
     missing = [q for q in USUAL if q not in choice.tried]
     none = f"; no interval at Q = {listing(missing)}" if missing else ""
-    return (
-        f"Q* = {_query(choice.best, choice)}, {100 * found.level:.8g} % interval "
-        f"{_query(choice.low, choice)} to {_query(choice.high, choice)}; "
-        f"sqrt(β/α) = {_number(choice.root.value)} "
-        f"({_number(choice.root.low)} to {_number(choice.root.high)}); "
-        f"wider than at Q*: {usual or 'unknown'}{none}."
-    )
+    return f"{best_text(choice)}; wider than at Q*: {usual or 'unknown'}{none}."
 
 
 def basis(found: QuerySweep) -> str:
@@ -122,16 +115,6 @@ def _cells(row: SweepRow, choice: QueryChoice) -> tuple[str, ...]:
 def _cost(query: int, choice: QueryChoice) -> Cost:
     """The cost of a Q, unknown where it has no interval."""
     return choice.cost_of(query) if query in choice.tried else Cost(query, None, None, None)
-
-
-def _query(query: int | None, choice: QueryChoice) -> str:
-    if query is None:
-        return "undetermined"
-    return f"{query} or more" if query == choice.tried[-1] else str(query)
-
-
-def _number(value: float | None) -> str:
-    return "undetermined" if value is None else f"{value:.1f}"
 
 
 def _percent(share: float | None) -> str:

@@ -14,6 +14,7 @@ from benchmark_spec.version import __version__
 
 if TYPE_CHECKING:
     from fslbench_data.evaluation.loop import evaluate
+    from fslbench_data.planning import plan
     from fslbench_data.release import Release, load_release
     from fslbench_data.report import Report
     from fslbench_data.scoring import score
@@ -34,6 +35,7 @@ __all__ = [
     "connect",
     "evaluate",
     "load_release",
+    "plan",
     "score",
     "validate",
 ]
@@ -48,6 +50,7 @@ _HOMES = {
     "connect": "sql",
     "evaluate": "evaluation.loop",
     "load_release": "release",
+    "plan": "planning",
     "score": "scoring",
     "validate": "submission.checks",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,8 @@ from fslbench_data.cli.options import (
     level_option,
     output,
     output_option,
+    parse_queries,
+    queries_option,
     release_option,
 )
 
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 @click.option("--head", default="NCC", show_default=True, help="NCC, MatchingNet or LR.")
 @click.option("--way", type=int, default=5, show_default=True)
 @click.option("--shot", type=int, required=True)
-@click.option(
-    "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
-)
+@queries_option
 @click.option("--seeds", type=int, default=20, show_default=True, help="Task sets of each Q.")
 @click.option("--suite", default="open", show_default=True, help="How tasks are drawn.")
 @click.option(
@@ -97,20 +96,3 @@ def query_size(
         draw(lambda console: print_sweep(found, console), path)
     else:
         output((csv_text if form == "csv" else json_text)(found), path)
-
-
-def parse_queries(text: str) -> list[int]:
-    """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
-    from benchmark_spec.errors import SpecError
-
-    found: set[int] = set()
-    for part in text.replace(" ", "").split(","):
-        match = re.fullmatch(r"([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?", part)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if first > last:
-            raise SpecError(
-                f"{text!r} is not a choice of numbers of queries",
-                expected="numbers from 1 and ranges of them, such as 1-15 or 1,2,5-7",
-            )
-        found.update(range(first, last + 1))
-    return sorted(found)

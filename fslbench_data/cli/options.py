@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,6 +45,10 @@ task_set_option: Callable[[Command], Command] = click.option(
 
 level_option: Callable[[Command], Command] = click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
+)
+
+queries_option: Callable[[Command], Command] = click.option(
+    "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
 )
 
 report_format_option: Callable[[Command], Command] = click.option(
@@ -95,3 +100,20 @@ def draw(on: Callable[[Console], None], path: Path | None) -> None:
         with page() as (console, text):
             on(console)
         output(text(), path)
+
+
+def parse_queries(text: str) -> list[int]:
+    """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
+    from benchmark_spec.errors import SpecError
+
+    found: set[int] = set()
+    for part in text.replace(" ", "").split(","):
+        match = re.fullmatch(r"([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise SpecError(
+                f"{text!r} is not a choice of numbers of queries",
+                expected="numbers from 1 and ranges of them, such as 1-15 or 1,2,5-7",
+            )
+        found.update(range(first, last + 1))
+    return sorted(found)

@@ -1,0 +1,128 @@
+"""``fslbench plan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import (
+    check_output,
+    dataset_option,
+    draw,
+    level_option,
+    output,
+    output_option,
+    parse_queries,
+    queries_option,
+    release_option,
+    unbound_option,
+)
+
+
+@click.command(short_help="Say what an experiment will be able to show.")
+@dataset_option
+@click.option(
+    "--pilot",
+    metavar="P",
+    help="Results to plan from: FILE, FILE::METHOD, or a reference method of the release; by "
+    "default its first.",
+)
+@click.option(
+    "--versus",
+    default="",
+    metavar="M",
+    help="Plan the difference from this method, of FILE or of the release.",
+)
+@click.option("--way", type=int, default=5, show_default=True)
+@click.option("--shot", type=int, default=5, show_default=True)
+@queries_option
+@click.option(
+    "--suite",
+    type=click.Choice(["open", "balanced"]),
+    default="open",
+    show_default=True,
+    help="How tasks will be drawn.",
+)
+@level_option
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="How often the smallest detectable difference shall be detected.",
+)
+@release_option
+@unbound_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+)
+@output_option
+def plan(
+    datasets: tuple[str, ...],
+    pilot: str | None,
+    versus: str,
+    way: int,
+    shot: int,
+    queries: str,
+    suite: str,
+    level: float,
+    power: float,
+    release: str | None,
+    unbound: bool,
+    form: str,
+    path: Path | None,
+) -> None:
+    """Say what an experiment will be able to show, before it is made.
+
+    From the sizes of a data set's classes and the results of a pilot, for each number of queries
+    per class: how many tasks there will be, how wide each kind of interval is expected to be, and
+    the smallest difference between two methods (--versus) that it would detect.
+    """
+    from fslbench_data.planning import plan as run
+    from fslbench_data.release import load_release
+    from fslbench_data.render.plan_text import csv_text, json_text, print_plan
+    from fslbench_data.render.screen import steps
+
+    wanted = parse_queries(queries)
+    opened = load_release(release)
+    file, method = _pilot(pilot or "", opened.methods)
+    check_output(path, *([file] if file else []))
+    with steps("planning") as progress:
+        found = run(
+            file,
+            opened,
+            method=method,
+            versus=versus,
+            datasets=datasets,
+            way=way,
+            shot=shot,
+            queries=wanted,
+            suite=suite,
+            level=level,
+            power=power,
+            allow_unbound=unbound,
+            progress=progress,
+        )
+    if form == "table":
+        draw(lambda console: print_plan(found, console), path)
+    else:
+        output((csv_text if form == "csv" else json_text)(found), path)
+
+
+def _pilot(text: str, methods: tuple[str, ...]) -> tuple[Path | None, str]:
+    """The file and the method that ``--pilot`` names; either may be absent."""
+    if not text or text in methods:
+        return None, text
+    file, mark, method = text.partition("::")
+    if not mark and not Path(file).suffix:
+        from benchmark_spec.errors import UnknownNameError
+
+        raise UnknownNameError(
+            "reference method", text, methods, where="--pilot", fix="or give a file of results"
+        )
+    return Path(file), method

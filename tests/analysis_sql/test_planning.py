@@ -1,0 +1,185 @@
+"""Plans: by hand, against the Gaussian example's exact widths, and against full simulation."""
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis_sql.class_aware import relative_halfwidths
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.planning import designs, plan, simulated_halfwidths
+from analysis_sql.power import detectable_factor
+from analysis_sql.variance_budget import Components
+from benchmark_spec.errors import SpecError, UnknownNameError
+
+
+@pytest.fixture(scope="module")
+def example(root: Path) -> ModuleType:
+    """examples/query_size.py, where the truth is known."""
+    spec = importlib.util.spec_from_file_location("example", root / "examples/query_size.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["example"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
+
+
+def test_widths_by_hand() -> None:
+    """10 classes of 100 images, S = Q = 5: u = 10, and balanced sets use every class 10 times.
+
+    T = 20, V = 10·100/400 = 2.5, R = (100 - 50)/19; σ_e² = 8e-4 + 0.0034 = 0.0042.
+    """
+    (row,) = plan(PARTS, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
+    assert row.tasks == (20, 20, 20)
+    s2 = 4e-4 * 50 / 19 + 0.0042
+    assert row.open == pytest.approx(100 * stats.t.isf(0.025, 19) * math.sqrt(s2 / 20))
+    closed = 4e-4 * 5 * (1 - 5 / 10) + 0.0042
+    assert row.closed == pytest.approx(100 * stats.norm.isf(0.025) * math.sqrt(closed / 600))
+    assert row.detectable_open == pytest.approx(100 * detectable_factor(20) * math.sqrt(s2 / 20))
+    total = 4e-4 * 2.5 + 0.0042 / 20
+    assert row.budget.classes == pytest.approx(1e-3 / total)
+    assert row.budget.queries == pytest.approx(0.0034 / 20 / total)
+    assert row.open_budget.classes == pytest.approx(4e-4 * 50 / 19 / s2)
+
+
+@pytest.mark.parametrize("shot", [1, 5, 20])
+def test_the_gaussian_example(example: ModuleType, shot: int) -> None:
+    """Both classes in all tasks: T and open widths are exact; nothing is told of new classes."""
+    model = example.exact(shot)
+    rows = plan(
+        Components(0.0, model.alpha, model.w), [500, 500], way=2, shot=shot, queries=example.QUERIES
+    )
+    exact = example.exact_widths(shot)
+    for row in rows:
+        assert set(row.tasks) == {example.tasks_of(row.query, shot)}
+        assert row.open == pytest.approx(exact[row.query])
+        assert row.class_aware is None
+        assert row.detectable_class_aware is None
+        assert row.detectable_open > row.open
+
+
+def results(
+    parts: Components, design: ClassDesign, query: int, sets: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Whole simulated results (sets, T), class effects and all."""
+    effects = rng.normal(0, math.sqrt(parts.classes), (sets, design.classes))
+    noise = rng.normal(0, math.sqrt(parts.within(query)), (sets, design.tasks))
+    return effects[:, design.members].sum(axis=2) + noise
+
+
+def widths_of(design: ClassDesign, y: np.ndarray, level: float = 0.95) -> np.ndarray:
+    norm2 = ((y - y.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return relative_halfwidths(design, design.coordinates(y), norm2, level) * np.sqrt(norm2)
+
+
+@pytest.mark.parametrize("classes", [0.0, 4e-4, 4e-3])
+@pytest.mark.parametrize(("number", "size"), [(7, 120), (15, 100), (43, 200)])
+def test_class_aware_widths_and_power_are_those_of_whole_results(
+    classes: float, number: int, size: int
+) -> None:
+    """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets."""
+    parts = Components(classes, 8e-4, 0.017)
+    (row,) = plan(parts, [size] * number, way=5, shot=5, queries=[5], seeds=1)
+    (design, *_) = designs([size] * number, way=5, shot=5, query=5)
+    y = results(parts, design, 5, 1500, np.random.default_rng(number))
+    h = widths_of(design, y)
+    assert row.class_aware is not None
+    assert row.class_aware / 100 == pytest.approx(h.mean(), rel=0.04)
+    assert row.detectable_class_aware is not None
+    shifted = y.mean(axis=1) + row.detectable_class_aware / 100
+    assert abs((np.abs(shifted) > h).mean() - 0.8) < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [0.0, 2e-4, 1e-3, 4e-3])
+@pytest.mark.parametrize(
+    ("number", "size"), [(7, 120), (10, 178), (15, 100), (30, 60), (43, 900), (200, 60)]
+)
+def test_class_aware_at_length(classes: float, number: int, size: int) -> None:
+    """Mean over the three sequences, 3000 sets each: widths within 3 %, power within 2 points."""
+    parts = Components(classes, 8e-4, 0.017)
+    (row,) = plan(parts, [size] * number, way=5, shot=5, queries=[5])
+    rng = np.random.default_rng(number)
+    means, powers = [], []
+    assert row.class_aware is not None
+    assert row.detectable_class_aware is not None
+    for design in designs([size] * number, way=5, shot=5, query=5):
+        y = results(parts, design, 5, 3000, rng)
+        h = widths_of(design, y)
+        means.append(h.mean())
+        powers.append((np.abs(y.mean(axis=1) + row.detectable_class_aware / 100) > h).mean())
+    assert row.class_aware / 100 == pytest.approx(np.mean(means), rel=0.03)
+    assert abs(np.mean(powers) - 0.8) < 0.02
+
+
+def test_open_power_of_independent_tasks() -> None:
+    """Without class effects: 80 % of 6000 sets find the planned difference (4 errors)."""
+    parts = Components(0.0, 8e-4, 0.017)
+    (row,) = plan(parts, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
+    (design, *_) = designs([100] * 10, way=5, shot=5, query=5, suite="balanced")
+    y = results(parts, design, 5, 6000, np.random.default_rng(0)) + row.detectable_open / 100
+    found = stats.ttest_1samp(y, 0, axis=1).pvalue < 0.05
+    assert abs(found.mean() - 0.8) < 4 * math.sqrt(0.16 / 6000)
+
+
+def test_a_class_used_once_makes_all_kinds_equal() -> None:
+    (row,) = plan(PARTS, [10] * 40, way=5, shot=5, queries=[5])
+    assert row.tasks == (8, 8, 8)
+    assert row.class_aware == row.open
+    assert row.detectable_class_aware == row.detectable_open
+
+
+def test_same_inputs_same_numbers() -> None:
+    sizes = [60, 90, 200, 44, 71, 300, 80]
+    whole = plan(PARTS, sizes, way=5, shot=5, queries=[7, 2, 5])
+    assert [row.query for row in whole] == [2, 5, 7]
+    assert whole[1:] == plan(PARTS, sizes, way=5, shot=5, queries=[5, 7])
+    (design, *_) = designs(sizes, way=5, shot=5, query=5)
+    first = simulated_halfwidths(PARTS, design, 5, 0.95, seed=0)
+    assert np.array_equal(first, simulated_halfwidths(PARTS, design, 5, 0.95, seed=0))
+    assert not np.array_equal(first, simulated_halfwidths(PARTS, design, 5, 0.95, seed=1))
+
+
+def test_what_wider_and_surer_ask_for() -> None:
+    sizes = [100] * 12
+    usual, surer, stronger = (
+        plan(PARTS, sizes, way=5, shot=5, queries=[5], **more)[0]
+        for more in ({}, {"level": 0.99}, {"power": 0.95})
+    )
+    for kind in ("open", "class_aware", "detectable_open", "detectable_class_aware"):
+        assert getattr(surer, kind) > getattr(usual, kind)
+    assert stronger.open == usual.open
+    assert stronger.detectable_open > usual.detectable_open
+    assert stronger.detectable_class_aware > usual.detectable_class_aware
+
+
+def test_the_ends_of_the_class_share() -> None:
+    ends = (Components(0.0, 1e-3, 0.017), Components(1e-2, 0.0, 0.017))
+    (row,) = plan(PARTS, [100] * 12, way=5, shot=5, queries=[5], ends=ends)
+    assert row.class_share is not None
+    low, high = row.class_share
+    assert low == 0.0 < row.budget.classes < high < 1.0
+
+
+def test_what_cannot_be_planned() -> None:
+    rows = plan(PARTS, [20] * 6, way=5, shot=5, queries=[5, 15, 16])
+    assert [row.query for row in rows] == [5, 15]  # 21 images of a class there are not
+    assert rows[1].tasks == (1, 1, 1)
+    assert (rows[1].open, rows[1].class_aware, rows[1].detectable_open) == (None, None, None)
+    with pytest.raises(SpecError, match="no 5-way 5-shot task can be drawn from 6 classes"):
+        plan(PARTS, [20] * 6, way=5, shot=5, queries=[16])
+    with pytest.raises(UnknownNameError, match="suite to plan"):
+        plan(PARTS, [20] * 6, way=5, shot=5, queries=[5], suite="closed")
+    with pytest.raises(SpecError, match="is not a power"):
+        plan(PARTS, [20] * 6, way=5, shot=5, queries=[5], power=80)
+    nothing = plan(Components(0.0, 0.0, 0.0), [50] * 9, way=5, shot=5, queries=[5])[0]
+    assert (nothing.open, nothing.class_aware, nothing.detectable_class_aware) == (None, None, None)
