@@ -296,27 +296,8 @@ class Report:
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:
-        """Verdicts by kind of comparison over the task sets that reuse no image.
-
-        Of more than :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
-        """
-        sets = [each for each in self.sets if each.kind == "open"]
-        codes = {
-            "paired": [each.pairs.verdict[each.asked] for each in sets],
-            "direct": [each.pairs.direct[each.asked] for each in sets],
-        }
-        comparisons = Comparisons(sets)
-        if len(comparisons) <= MOST_COUNTED:
-            number = {verdict: i for i, verdict in enumerate(VERDICTS)}
-            others: dict[str, list[int]] = {"new classes": [], "closed": []}
-            for c in comparisons:
-                if c.new_classes is not None:
-                    others["new classes"].append(number[c.new_classes.verdict])
-                if c.verdict_closed is not None:
-                    others["closed"].append(number[c.verdict_closed])
-            codes |= {kind: [np.array(found, np.int8)] for kind, found in others.items() if found}
-        joined = {kind: np.concatenate(parts) for kind, parts in codes.items() if parts}
-        return count_verdicts(joined)
+        """Verdicts by kind of comparison over the task sets that reuse no image."""
+        return verdict_counts([each for each in self.sets if each.kind == "open"])
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -340,3 +321,26 @@ class Report:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def verdict_counts(sets: Sequence[SetReport]) -> dict[str, VerdictCounts]:
+    """Verdicts by kind of comparison: paired, new classes, direct, closed.
+
+    Of more than :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
+    """
+    codes = {
+        "paired": [each.pairs.verdict[each.asked] for each in sets],
+        "new classes": [],
+        "direct": [each.pairs.direct[each.asked] for each in sets],
+        "closed": [],
+    }
+    comparisons = Comparisons(sets)
+    if len(comparisons) <= MOST_COUNTED:
+        number = {verdict: i for i, verdict in enumerate(VERDICTS)}
+        for kind, verdicts in (
+            ("new classes", [c.new_classes.verdict for c in comparisons if c.new_classes]),
+            ("closed", [c.verdict_closed for c in comparisons if c.verdict_closed is not None]),
+        ):
+            codes[kind] = [np.array([number[v] for v in verdicts], np.int8)]
+    joined = {kind: np.concatenate(parts) for kind, parts in codes.items() if parts}
+    return count_verdicts({kind: found for kind, found in joined.items() if found.size})

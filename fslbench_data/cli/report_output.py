@@ -31,3 +31,20 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         from fslbench_data.render.table_format import print_table
 
         draw(lambda console: print_table(report, console), path)
+
+
+def write_summary(report: Report, form: str | None, path: Path | None) -> None:
+    """Write how many comparisons are conclusive, one line a task set."""
+    from fslbench_data.render.conclusive import conclusive_grid
+    from fslbench_data.render.grid import csv_text, json_text, latex, markdown
+
+    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
+    grid, signature = conclusive_grid(report), str(report.signature)
+    if form in ("csv", "json"):
+        output((csv_text if form == "csv" else json_text)(grid, signature), path)
+    elif form in ("markdown", "latex"):
+        output((markdown if form == "markdown" else latex)([grid], signature), path)
+    else:
+        from fslbench_data.render.screen import print_grid
+
+        draw(lambda console: print_grid(grid, console), path)

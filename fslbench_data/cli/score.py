@@ -32,6 +32,11 @@ from fslbench_data.cli.options import (
 @task_set_option
 @level_option
 @unbound_option
+@click.option(
+    "--summary",
+    is_flag=True,
+    help="One line a task set: how many comparisons each kind of interval calls conclusive.",
+)
 @report_format_option
 @output_option
 def score(
@@ -42,6 +47,7 @@ def score(
     task_sets: tuple[str, ...],
     level: float,
     unbound: bool,
+    summary: bool,
     form: str | None,
     path: Path | None,
 ) -> None:
@@ -51,7 +57,7 @@ def score(
     beside it stands what comparing the two methods' separate intervals would conclude, on these
     tasks and on tasks that reuse images.
     """
-    from fslbench_data.cli.report_output import write_report
+    from fslbench_data.cli.report_output import write_report, write_summary
     from fslbench_data.release import load_release
     from fslbench_data.scoring import score as run
     from fslbench_data.submission.reading import read_submission
@@ -66,4 +72,4 @@ def score(
         level=level,
         allow_unbound=unbound,
     )
-    write_report(report, form, path)
+    (write_summary if summary else write_report)(report, form, path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,6 +76,22 @@ def latex(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> s
     return "\n\n".join(parts) + "\n"
 
 
+def csv_text(grid: Grid, signature: str) -> str:
+    """A grid as CSV after the signature as a line beginning with ``#``."""
+    out = io.StringIO()
+    out.write(f"# {signature}\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([grid.columns, *grid.rows])
+    return out.getvalue()
+
+
+def json_text(grid: Grid, signature: str) -> str:
+    """A grid as JSON: its title, rows as objects of texts, and notes."""
+    rows = [dict(zip(grid.columns, row, strict=True)) for row in grid.rows]
+    content = {"signature": signature, "title": grid.title, "rows": rows, "notes": grid.notes}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
 def _sentence(text: str) -> str:
     return text if not text or text.endswith(".") else f"{text}."
 
@@ -97,6 +116,7 @@ _TEX = {
     "|": r"\textbar{}",
     "±": r"$\pm$",
     "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
     "·": r"$\cdot$",
     "×": r"$\times$",
     "−": r"$-$",

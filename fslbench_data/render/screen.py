@@ -58,6 +58,8 @@ def print_grid(grid: Grid, console: Console) -> None:
     limit = max(10, console.height - 4)
     for row in grid.rows[:limit]:
         table.add_row(*(Text(cell) for cell in row))
+    if grid.title:
+        console.print(Text(grid.title, style="bold"))
     console.print(table)
     if len(grid.rows) > limit:
         left = len(grid.rows) - limit

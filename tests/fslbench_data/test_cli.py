@@ -166,3 +166,29 @@ def test_wide_tables_are_read_whatever_writes_them(mine: str, tmp_path: Path) ->
     pq.write_table(wide, path, row_group_size=100, use_dictionary=False)
     plain = _run("score", str(path), "--unbound", "--format", "csv").splitlines()[1:]
     assert plain == _run("score", mine, "--format", "csv").splitlines()[1:]
+
+
+def test_a_summary_in_every_format(mine: str, tmp_path: Path) -> None:
+    rows = list(
+        csv.DictReader(_run("score", mine, "--summary", "--format", "csv").splitlines()[1:])
+    )
+    assert [row["task set"] for row in rows] == [
+        "digits/open-5w1s1q",
+        "digits/open-5w5s5q",
+        "digits/open-5w10s7q",
+        "all",
+    ]
+    assert {key: rows[2][key] for key in ("T", "comparisons", "paired", "new classes")} == {
+        "T": "19",
+        "comparisons": "3",
+        "paired": "1",
+        "new classes": "0",
+    }
+    assert (rows[3]["paired"], rows[3]["closed"], rows[3]["kept"]) == ("2", "4", "0")
+    content = json.loads(_run("score", mine, "--summary", "--format", "json"))
+    assert content["rows"] == [dict(row) for row in rows]
+    assert "all" in _run("score", mine, "--summary")
+    for ending, sign in (("md", "| all |"), ("tex", "all & "), ("csv", "all,")):
+        path = tmp_path / f"x.{ending}"
+        CliRunner().invoke(main, ["score", mine, "--summary", "-o", str(path)])
+        assert sign in path.read_text()

@@ -1,0 +1,49 @@
+"""How many comparisons each kind of interval calls conclusive, task set by task set."""
+
+from __future__ import annotations
+
+from analysis_sql.comparison import Verdict
+from fslbench_data.render.grid import Grid
+from fslbench_data.report import Report, SetReport, verdict_counts
+
+KINDS = ("paired", "new classes", "direct", "closed")
+NOTE = (
+    "Conclusive comparisons. paired: 0 lies outside the interval of the difference, for new images "
+    "of these classes. new classes: outside the class-aware one. direct: two separate intervals do "
+    "not overlap. closed: these on tasks that reuse images. kept: paired and also for new classes."
+)
+
+
+def conclusive_grid(report: Report) -> Grid:
+    """One row a task set that reuses no image, and one of all together."""
+    sets = [each for each in report.sets if each.kind == "open" and each.asked.any()]
+    kinds = [kind for kind in KINDS if kind != "closed" or any(each.has_closed for each in sets)]
+    rows = [(str(each.scored), str(each.scored.n_tasks), *_cells([each], kinds)) for each in sets]
+    if len(sets) > 1:
+        rows.append(("all", "", *_cells(sets, kinds)))
+    columns = ("T", "comparisons", *kinds, "kept")
+    return Grid(
+        title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
+        columns=("task set", *columns),
+        right=frozenset(columns),
+        rows=tuple(rows),
+        notes=(NOTE,),
+    )
+
+
+def _cells(sets: list[SetReport], kinds: list[str]) -> list[str]:
+    counts = verdict_counts(sets)
+    shown = [str(counts[kind].conclusive) if kind in counts else "" for kind in kinds]
+    kept = ""
+    if "new classes" in counts:
+        conclusive = (Verdict.BETTER, Verdict.WORSE)
+        kept = str(
+            sum(
+                c.verdict in conclusive
+                and c.new_classes is not None
+                and c.new_classes.verdict is c.verdict
+                for each in sets
+                for c in each.comparisons
+            )
+        )
+    return [str(sum(int(each.asked.sum()) for each in sets)), *shown, kept]
