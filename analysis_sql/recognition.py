@@ -2,7 +2,7 @@
 
 Bare accuracies may have been run on other tasks, or stand in another order.  Two things give the
 right tasks away, and each is tested by permutation within blocks (:mod:`analysis_sql.permutation`;
-null hypothesis: which of the 20 tasks of a block an accuracy is assigned to is of no matter).
+null hypothesis: to which task of a block an accuracy is assigned is of no matter).
 
 **Classes.**  Tasks that share hard classes are all hard.  With Z the T x C membership matrix of a
 task set less its column means, and y the accuracies less their mean, in standard deviations, the
@@ -177,7 +177,7 @@ def recognise(
     """
     orders = BlockOrders(seed=seed, count=permutations)
     families: dict[tuple[str, str], list[int]] = {}
-    for index, answer in enumerate(answers):
+    for index, answer in sorted(enumerate(answers), key=lambda each: each[1].dataset):
         families.setdefault((answer.dataset, answer.method), []).append(index)
     own: dict[int, _Statistics] = {}
     whole = []
@@ -190,23 +190,16 @@ def recognise(
             classes = sums.score(answer, order)
             own[index] = _Statistics.of([classes], _correlations(answer, order))
         whole.append(sums.joint)
-    each = tuple(
-        own[index].recognition(_obstacle(answer, own[index]))
-        for index, answer in enumerate(answers)
-    )
-    sets: dict[tuple[str, str], list[_Statistics]] = {}
+    each = [own[at].recognition(_obstacle(answer, own[at])) for at, answer in enumerate(answers)]
+    sets: dict[tuple[str, str], _Statistics] = {}
     for index, answer in enumerate(answers):
-        sets.setdefault((answer.dataset, answer.task_set), []).append(own[index])
+        on_set = sets.setdefault((answer.dataset, answer.task_set), _Statistics([], []))
+        on_set.classes.extend(own[index].classes)
+        on_set.references.extend(own[index].references)
     references = [found for one in own.values() for found in one.references]
     return Recognitions(
         tuple(each),
-        {
-            name: _Statistics(
-                [found for one in found_here for found in one.classes],
-                [found for one in found_here for found in one.references],
-            ).recognition("")
-            for name, found_here in sets.items()
-        },
+        {name: found.recognition("") for name, found in sets.items()},
         _Statistics.of(whole, references).recognition(""),
     )
 
