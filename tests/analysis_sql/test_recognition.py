@@ -156,6 +156,7 @@ def test_another_task_set_of_the_data_tells_of_the_classes() -> None:
     assert recognise([small, large], seed=0).each == found.each[::-1]
 
 
+@pytest.mark.slow
 def test_a_wrong_task_set_beside_a_right_one_is_not_recognised() -> None:
     rng = np.random.default_rng(7)
     found = [
