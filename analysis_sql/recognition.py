@@ -17,7 +17,7 @@ that uses each class but twice can be recognised by what a larger set says of th
 wrong set next to a right one is not.  (R² would not do: it is 1 wherever k = T-1.)  The score is
 preferred to the likelihood ratio because it is the most powerful where effects are small, which is
 where it matters, adds over task sets, and needs one product of matrices for all permutations.  The
-ratio does better only for a few tasks with large effects.
+ratio does better only for few tasks with large effects.
 
 **References.**  Tasks that are hard for reference methods are hard for others: the correlation of y
 with the mean accuracy of the reference methods on each task.
