@@ -77,7 +77,7 @@ def score(
     against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
     taken = release.methods if references else ()
     answers = validate(submission, release, taken=taken, allow_unbound=allow_unbound)
-    known = _references(release) if references else None
+    known = reference_results(release) if references else None
     _check_against(against, [*answers.methods, *taken])
     infos = _chosen(answers, release, datasets, task_sets)
     sets = tuple(
@@ -94,7 +94,8 @@ def score(
     return Report(_signature(release, answers, sets, level), sets)
 
 
-def _references(release: Release) -> Validated | None:
+def reference_results(release: Release) -> Validated | None:
+    """The reference methods' counts, or None where a release has no such methods."""
     submissions = release.references(counts_only=True)
     if not submissions:
         return None

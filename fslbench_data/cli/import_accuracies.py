@@ -36,7 +36,8 @@ def import_accuracies(
     """Turn a list of accuracies, one a task in order, into a submission.
 
     FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
-    tasks it was made on: scoring it needs --unbound.
+    tasks it was made on: scoring it needs --unbound, and fslbench validate --unbound says whether
+    the accuracies themselves tell that these are the tasks.
     """
     from benchmark_spec.errors import SpecError
     from fslbench_data.release import load_release

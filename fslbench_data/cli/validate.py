@@ -13,13 +13,23 @@ from fslbench_data.cli.options import release_option, submission_argument, unbou
 @submission_argument
 @release_option
 @unbound_option
-def validate(file: Path, release: str | None, unbound: bool) -> None:
+@click.option(
+    "--recognise", is_flag=True, help="Test whether the results are of these tasks, if bound too."
+)
+def validate(file: Path, release: str | None, unbound: bool, recognise: bool) -> None:
     """Check that FILE can be scored, and say what it answers.
 
-    Exit code 0 if every rule is met; otherwise the first broken rule is explained, with its
-    rows and how to mend them, and the exit code is 2.
+    Of results that do not say which tasks they were made on (--unbound), it is tested whether
+    they know: whether the classes of the tasks explain them, and whether they correlate with the
+    reference methods' results. Recognised: p at most 0.001.
+
+    Exit code 0 if every rule is met, whether tasks are recognised or not; otherwise the first
+    broken rule is explained, with its rows and how to mend them, and the exit code is 2.
     """
+    from fslbench_data.recognition import recognise_tasks
     from fslbench_data.release import load_release
+    from fslbench_data.render.recognition_text import group_conclusions, together
+    from fslbench_data.render.screen import steps
     from fslbench_data.submission.checks import validate as check
     from fslbench_data.submission.reading import read_submission
 
@@ -27,11 +37,23 @@ def validate(file: Path, release: str | None, unbound: bool) -> None:
     found = check(read_submission(file), opened, allow_unbound=unbound)
     columns = found.submission.table.column_names
     extra = [name for name in ("predictions", "class_correct") if name in columns]
+    tested = [group for group in found.groups if recognise or not group.bound]
+    conclusions: dict[int, str] = {}
+    summary: list[str] = []
+    if tested:
+        with steps("testing whose tasks these are") as step:
+            recognised = recognise_tasks(found, opened, groups=tested, progress=step)
+        of_group = zip(tested, group_conclusions(recognised), strict=True)
+        conclusions = {id(group): text for group, text in of_group}
+        summary = list(together(recognised))
     for group in found.groups:
         part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
+        told = f"; {conclusions[id(group)]}" if id(group) in conclusions else ""
         click.echo(
             f"{group.method} on {group.info}: {group.tasks}{part} tasks, "
-            f"{'bound to ' + group.info.fingerprint[:12] if group.bound else 'unbound'}"
+            f"{'bound to ' + group.info.fingerprint[:12] if group.bound else 'unbound'}{told}"
         )
+    for line in summary:
+        click.echo(line)
     checked = f", {' and '.join(extra)} checked" if extra else ""
     click.echo(f"{file} is a valid submission to {opened}{checked}", err=True)
