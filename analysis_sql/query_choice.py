@@ -1,12 +1,12 @@
 """The number of queries that gives the narrowest open interval, and what another one costs.
 
 What is minimised is the half-width that an open interval is expected to report,
-t(T-1) · sqrt((α + w/Q)/T), over the Q whose number of tasks T is given: let these be all whole Q of a range, since with gaps
-the best of them and its interval are artefacts of the gaps.  That is not the error of
-the mean itself: given the classes its true standard deviation is least at a larger Q, and over
-new classes it is nearly flat in Q (the classes are what it hangs on).  When T is large and
-inversely proportional to S+Q, the minimum is at sqrt(β/α) = sqrt(S·w/α), equation 10 of Lafargue
-et al. (TMLR 2024); below about 20 tasks Student's quantile draws it down.
+t(T-1) · sqrt((α + w/Q)/T), over the Q whose number of tasks T is given.  These should be all whole
+Q of a range: of a choice with gaps, the best one and its interval are artefacts of the gaps.  It is
+not the error of the mean itself that is least there: given the classes its true standard deviation
+is least at a larger Q, and over new classes it is nearly flat in Q (the classes are what it hangs
+on).  When T is large and inversely proportional to S+Q, the minimum is at sqrt(β/α) = sqrt(S·w/α),
+equation 10 of Lafargue et al. (TMLR 2024); below about 20 tasks Student's quantile draws it down.
 
 Only the ratio w/α matters, and Q* never falls as it grows, whatever T(Q) is: ln(1 + ratio/Q) has
 decreasing differences.  So a confidence interval of the ratio carries over to Q*.
