@@ -62,7 +62,7 @@ def sentence(found: QuerySweep) -> str:
 def basis(found: QuerySweep) -> str:
     """What is minimised, and what the numbers rest on."""
     model, parts = found.model, found.estimate.parts
-    tasks = [row.tasks for row in found.rows]
+    tasks = [row.tasks for row in found.rows if row.accuracy is not None]
     how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"
     if parts:
         how = f"from leaving out each of {parts} parts of the images"
@@ -127,7 +127,7 @@ def _cost(query: int, choice: QueryChoice) -> Cost:
 def _query(query: int | None, choice: QueryChoice) -> str:
     if query is None:
         return "undetermined"
-    return f"{query} or more" if query == choice.tried[-1] else str(query)
+    return f"{query} or more" if choice.more and query == choice.tried[-1] else str(query)
 
 
 def _number(value: float | None) -> str:
