@@ -1,11 +1,12 @@
 """The number of queries that gives the narrowest open interval, and what another one costs.
 
 What is minimised is the half-width that an open interval is expected to report,
-t(T-1) · sqrt((α + w/Q)/T), over the Q whose number of tasks T is known.  That is not the error of
-the mean itself: given the classes its true standard deviation is least at a larger Q, and over
-new classes it is nearly flat in Q (the classes are what it hangs on).  When T is large and
-inversely proportional to S+Q, the minimum is at sqrt(β/α) = sqrt(S·w/α), equation 10 of Lafargue
-et al. (TMLR 2024); below about 20 tasks Student's quantile draws it down.
+t(T-1) · sqrt((α + w/Q)/T), over the Q whose number of tasks T is given.  These should be all whole
+Q of a range: of a choice with gaps, the best one and its interval are artefacts of the gaps.  It is
+not the error of the mean itself that is least there: given the classes its true standard deviation
+is least at a larger Q, and over new classes it is nearly flat in Q (the classes are what it hangs
+on).  When T is large and inversely proportional to S+Q, the minimum is at sqrt(β/α) = sqrt(S·w/α),
+equation 10 of Lafargue et al. (TMLR 2024); below about 20 tasks Student's quantile draws it down.
 
 Only the ratio w/α matters, and Q* never falls as it grows, whatever T(Q) is: ln(1 + ratio/Q) has
 decreasing differences.  So a confidence interval of the ratio carries over to Q*.
@@ -68,8 +69,10 @@ class QueryChoice:
     best, low, high
         Q* and its confidence interval; None is undetermined.
     tried
-        The Q that were compared, ascending: a `best`, `low` or `high` equal to the last of them
-        means that or more.
+        The Q that were compared, ascending.
+    more
+        Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q
+        tried means that or more.
     ratio
         w/α.
     root
@@ -83,6 +86,7 @@ class QueryChoice:
     low: int | None
     high: int | None
     tried: tuple[int, ...]
+    more: bool
     ratio: Range
     root: Range
     costs: tuple[Cost, ...]
@@ -163,6 +167,8 @@ def choose(
     shot: int,
     tasks: Mapping[int, Sequence[float] | float],
     level: float = 0.95,
+    *,
+    more: bool = True,
 ) -> QueryChoice:
     """Choose the number of queries; see the module's docstring for what is minimised.
 
@@ -174,6 +180,8 @@ def choose(
         The T reached by each Q to be compared; see :func:`width_factors`.
     level
         Of the open interval, and of the intervals of Q* and the costs.
+    more
+        Whether Q larger than those of `tasks` have two or more tasks.
     """
     factors = width_factors(tasks, level)
     ratio = ratio_interval(estimate, level)
@@ -192,7 +200,7 @@ def choose(
         smallest = 0.0 if inside else min(at_ends, default=None)
         costs.append(Cost(query, value.get(query), smallest, max(at_ends, default=None)))
     root = Range(*(None if r is None else sqrt(shot * r) for r in _ends(ratio)))
-    return QueryChoice(level, best, low, high, tuple(factors), ratio, root, tuple(costs))
+    return QueryChoice(level, best, low, high, tuple(factors), more, ratio, root, tuple(costs))
 
 
 def _ends(ratio: Range) -> tuple[float | None, float | None, float | None]:

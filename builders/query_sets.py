@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.query_size import MIN_TASKS, SetEstimate, estimate_set
-from benchmark_spec.errors import SamplingError, UnknownNameError
+from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
 from builders.baselines.heads import HEADS, Floats, Head
-from builders.sampling import Groups, Stream, draw_task_set, groups_of
+from builders.sampling import Groups, Stream, count_tasks, draw_task_set, groups_of
 from fslbench_data.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
@@ -74,13 +74,17 @@ class QuerySets:
         table, _ = draw_task_set(self.dataset, name, self.sizes, seed=seed, groups=self.groups)
         return TaskSet.from_table(TaskSetInfo(self.dataset, name, len(table), ""), table)
 
+    def tasks(self, query: int, seed: int) -> int:
+        """How many tasks :meth:`draw` gives, in much less time; 0 where it can draw none."""
+        name = TaskSetName(self.suite, Protocol(self.way, self.shot, query))
+        try:
+            return count_tasks(self.dataset, name, self.sizes, seed=seed, groups=self.groups)
+        except SamplingError:
+            return 0
+
     def can_draw(self, query: int) -> bool:
         """Whether there are images enough for a task of this Q."""
-        try:
-            self.draw(query, 0)
-        except SamplingError:
-            return False
-        return True
+        return self.tasks(query, 0) > 0
 
     def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
         """Correct queries of each class of each task, int64 (T, K)."""
@@ -96,15 +100,34 @@ class QuerySets:
 
         Every class is spread evenly over the parts, in random order; with groups, these are
         spread, none of them divided.
+
+        Raises
+        ------
+        SpecError
+            If there are more parts than the smallest class has images, or than there are groups.
         """
         stream = Stream("query-size", self.dataset, "parts")
+        most = min(*self.sizes, self._units()[1])
+        if number > most:
+            raise SpecError(
+                f"{number} parts of the images of {self.dataset} are more than its smallest class "
+                "has images" + ("" if self.groups is None else ", or than there are groups"),
+                expected=f"0 parts, or 3 to {most}",
+            )
         if self.groups is None:
             each = [stream.permutations(1, n)[0] % number for n in self.sizes]
             return np.concatenate(each).astype(np.int64)
+        unit, units = self._units()
+        part: NDArray[np.int64] = stream.permutations(1, units)[0] % number
+        return part[unit]
+
+    def _units(self) -> tuple[NDArray[np.int64], int]:
+        """What is not divided, a group or else an image: the number of each image's, and of all."""
+        if self.groups is None:
+            return np.arange(sum(self.sizes), dtype=np.int64), sum(self.sizes)
         alone = self.groups.max() + 1 + np.arange(self.groups.size)
         _, unit = np.unique(np.where(self.groups < 0, alone, self.groups), return_inverse=True)
-        part: NDArray[np.int64] = stream.permutations(1, int(unit.max()) + 1)[0] % number
-        return part[unit]
+        return unit.astype(np.int64), int(unit.max()) + 1
 
     def only(self, keep: NDArray[np.bool_]) -> QuerySets:
         """The same with some images (N,) only."""

@@ -22,6 +22,10 @@ USUAL = (1, 5, 7)
 """The Q whose cost is always told: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
 
 
+BEYOND, AT_LEAST = 3, 30
+"""Q are compared up to this many times the largest swept, and up to this many in any case."""
+
+
 @dataclass(frozen=True)
 class SweepRow:
     """One Q.
@@ -65,6 +69,8 @@ class QuerySweep:
         Of the fitted variances, in fractions squared.
     rows
         Ascending in Q.  Those of :data:`USUAL` that were not asked for have T but no observation.
+    choice
+        Of all whole Q from 1 on, swept or not.
     """
 
     release: str
@@ -98,8 +104,10 @@ def sweep(
 ) -> QuerySweep:
     """Draw task sets of every Q and seed, run a head on them, and choose Q.
 
-    Variances are estimated from the sets with Q >= 2 and at least three tasks; every Q is then
-    compared by the model at the T that it reached, those of :data:`USUAL` too.
+    Variances are estimated from the sets with Q >= 2 and at least three tasks.  The model then
+    compares every whole Q from 1 to :data:`BEYOND` times the largest swept (and to
+    :data:`AT_LEAST`), swept or not, as far as every seed draws two tasks of it; T is counted by
+    drawing the classes of each seed's set, so it is that of the whole set.
 
     Parameters
     ----------
@@ -119,7 +127,8 @@ def sweep(
     SamplingError
         If the data set holds no task of some Q.
     SpecError
-        If nothing can be estimated, or a setting is none.
+        If nothing can be estimated, or a setting is none, such as more parts than the smallest
+        class has images.
     """
     asked = sorted(set(queries))
     check_level(level)
@@ -130,6 +139,7 @@ def sweep(
         )
     sets = QuerySets.of(release, dataset, backbone, head, way=way, shot=shot, suite=suite)
     sets.draw(asked[-1], 0)  # refuse before any work is done
+    part = sets.parts(parts) if parts else None
     tasks: dict[int, list[int]] = {}
     counts: dict[int, list[NDArray[np.int64]]] = {}
     for query in sorted({*asked, *filter(sets.can_draw, USUAL)}):
@@ -141,18 +151,19 @@ def sweep(
                 counts.setdefault(query, []).append(sets.counts(task_set))
     by_seed = [[(query, counts[query][seed]) for query in asked] for seed in range(seeds)]
     estimate = pool([estimates(each, seed) for seed, each in enumerate(by_seed)], shot)
-    if parts:
-        part = sets.parts(parts)
+    if part is not None:
         without = []
         for i in range(parts):
             progress(f"without part {i + 1} of {parts} of the images")
             without.append(_fit(sets.only(part != i), asked, seeds))
         estimate = jackknife_images(estimate, without)
     model = estimate.model(shot)
+    last = max(BEYOND * asked[-1], AT_LEAST)
+    compared = tasks | _count(sets, [q for q in range(1, last + 1) if q not in tasks], seeds)
     expected = {
         query: 100.0 * factor * sqrt(model.task_variance(query))
-        for query, factor in width_factors(tasks, level).items()
-        if model.task_variance(query) >= 0
+        for query, factor in width_factors(compared, level).items()
+        if query in tasks and model.task_variance(query) >= 0
     }
     return QuerySweep(
         release=str(release),
@@ -168,8 +179,18 @@ def sweep(
         ),
         estimate=estimate,
         model=model,
-        choice=choose(estimate, shot, tasks, level),
+        choice=choose(estimate, shot, compared, level, more=min(compared.get(last, [0])) >= 2),
     )
+
+
+def _count(sets: QuerySets, queries: list[int], seeds: int) -> dict[int, list[int]]:
+    """T of each seed's set, for the Q, ascending, of which any task can be drawn."""
+    found: dict[int, list[int]] = {}
+    for query in queries:
+        if not sets.can_draw(query):
+            break
+        found[query] = [sets.tasks(query, seed) for seed in range(seeds)]
+    return found
 
 
 def _fit(sets: QuerySets, queries: list[int], seeds: int) -> PooledEstimate:

@@ -55,7 +55,7 @@ def sentence(found: QuerySweep) -> str:
 def basis(found: QuerySweep) -> str:
     """What is minimised, and what the numbers rest on."""
     model, parts = found.model, found.estimate.parts
-    tasks = [row.tasks for row in found.rows]
+    tasks = [row.tasks for row in found.rows if row.accuracy is not None]
     how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"
     if parts:
         how = f"from leaving out each of {parts} parts of the images"

@@ -8,8 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from benchmark_spec.errors import OutputError
+
+_UMASK = Lock()
 
 
 @contextmanager
@@ -33,8 +36,9 @@ def whole_file(path: Path | str) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
+        with _UMASK:  # which can only be read by setting it, for the whole process
+            mask = os.umask(0)
+            os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         temporary.replace(target)
     except OSError as error:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from builders.release_spec import DatasetSpec
 
 
 @click.command()
@@ -18,7 +22,27 @@ import click
     type=click.Path(path_type=Path),
     help="Write the images table there (.parquet).",
 )
-def source(name: str, folder: Path | None, allow_missing: bool, path: Path | None) -> None:
+@click.option(
+    "--pictures",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write every image there, as the source shows it: <image_id>.png, 8 digits, for "
+    "`fslbench evaluate --images`. Goes on where it was interrupted.",
+)
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path),
+    metavar="SPEC",
+    help="SOURCE is a data set of this specification of a release, with its source and options.",
+)
+def source(
+    name: str,
+    folder: Path | None,
+    allow_missing: bool,
+    path: Path | None,
+    pictures: Path | None,
+    spec: Path | None,
+) -> None:
     """Read a data set's raw folder, check it, and say what is in it.
 
     SOURCE is a catalogued data set such as `cub`, or one that `fslbench-build fetch` gets, such as
@@ -28,17 +52,27 @@ def source(name: str, folder: Path | None, allow_missing: bool, path: Path | Non
 
     from benchmark_spec.errors import OutputError
     from builders.sources import GENERAL, SOURCES, read_source
+    from builders.sources.export import check_folder, write_pictures
     from fslbench_data.files import whole_file
     from fslbench_data.render.screen import steps
 
     if path is not None and path.suffix != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-    if name not in SOURCES or name in GENERAL:
+    given: dict[str, Any] = {}
+    kind = name
+    if spec is not None:
+        entry = _entry(spec, name)
+        kind, given = entry.source, {"name": entry.name, "options": entry.options}
+    elif name not in SOURCES or name in GENERAL:
         from benchmark_spec.errors import UnknownNameError
 
-        raise UnknownNameError("source", name, [s for s in SOURCES if s not in GENERAL])
+        fix = f"{name} takes options: name the release's specification with --spec"
+        valid = [s for s in SOURCES if s not in GENERAL]
+        raise UnknownNameError("source", name, valid, fix=fix if name in GENERAL else "")
+    if pictures is not None:
+        check_folder(pictures, folder)
     with steps(f"reading {name}") as progress:
-        images = read_source(name, folder, allow_missing=allow_missing, progress=progress)
+        images = read_source(kind, folder, allow_missing=allow_missing, progress=progress, **given)
     sizes = images.class_sizes
     groups = len(set(images.images.column("group").to_pylist()) - {None})
     click.echo(
@@ -51,3 +85,24 @@ def source(name: str, folder: Path | None, allow_missing: bool, path: Path | Non
         with whole_file(path) as temporary:
             pq.write_table(images.images, temporary, compression="zstd")
         click.echo(f"wrote {path}", err=True)
+    if pictures is not None:
+        with steps(f"writing {pictures}") as progress:
+            written = write_pictures(images, pictures, progress)
+        kept = len(images.images) - written
+        click.echo(
+            f"wrote {written:,} pictures to {pictures}" + (f", kept {kept:,}" if kept else ""),
+            err=True,
+        )
+
+
+def _entry(path: Path, name: str) -> DatasetSpec:
+    """The data set of that name in a specification."""
+    from benchmark_spec.errors import SpecError, UnknownNameError
+    from builders.release_spec import CATALOGUE, find_spec, read_spec
+
+    datasets = {entry.name: entry for entry in read_spec(find_spec(path)).datasets}
+    if name not in datasets:
+        raise UnknownNameError("data set", name, datasets, where=str(path))
+    if datasets[name].source == CATALOGUE:
+        raise SpecError(f"{name} has no images, only the counts of the catalogue", where=str(path))
+    return datasets[name]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
 from builders.sampling.balanced import draw_balanced, most_tasks
+from builders.sampling.counting import count_tasks
 from builders.sampling.grouped import draw_grouped
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.stream import Stream
@@ -20,6 +21,7 @@ __all__ = [
     "DrawnTasks",
     "Groups",
     "Stream",
+    "count_tasks",
     "draw_again",
     "draw_balanced",
     "draw_closed",

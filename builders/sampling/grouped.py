@@ -19,7 +19,7 @@ from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, Groups, checked_sizes, first_image_ids
-from builders.sampling.uniform import exhaust
+from builders.sampling.uniform import Key, exhaust
 
 
 def draw_grouped(
@@ -43,6 +43,27 @@ def draw_grouped(
     SamplingError
         If groups are not one for each image, no image has one, or no task can be drawn.
     """
+    key = ("grouped", dataset, str(protocol), seed)
+    images, checked = kept_images(class_sizes, protocol, dataset, key, groups)
+    class_of = np.repeat(np.arange(len(class_sizes)), class_sizes)
+    drawn = exhaust(checked, protocol, key, max_tasks)
+    # from positions among the drawn images of a class to positions in the class
+    within = images - first_image_ids(class_sizes)[class_of[images]]
+    start = (np.cumsum(checked) - checked)[drawn.class_ids][..., None]
+    support, query = within[start + drawn.support], within[start + drawn.query]
+    return DrawnTasks(protocol, drawn.class_ids, support.astype(np.int32), query.astype(np.int32))
+
+
+def kept_images(
+    class_sizes: Sequence[int], protocol: Protocol, dataset: str, key: Key, groups: Groups
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ids of one image of each group, ascending, and how many of these each class has.
+
+    Raises
+    ------
+    SamplingError
+        If groups are not one for each image, no image has one, or no task can be drawn.
+    """
     sizes = np.asarray(class_sizes, np.int64)
     if groups.shape != (sizes.sum(),):
         raise SamplingError(
@@ -54,7 +75,6 @@ def draw_grouped(
             where=f"{dataset}: column `group` of its images",
             fix="draw the suite `open`, which is the same without groups",
         )
-    key = ("grouped", dataset, str(protocol), seed)
     images = one_of_each(groups, Stream(*key, "groups"))
     class_of = np.repeat(np.arange(sizes.size), sizes)
     sizes_left = np.bincount(class_of[images], minlength=sizes.size)
@@ -67,12 +87,7 @@ def draw_grouped(
             expected=error.expected,
             fix=error.fix,
         ) from None
-    drawn = exhaust(checked, protocol, key, max_tasks)
-    # from positions among the drawn images of a class to positions in the class
-    within = images - first_image_ids(class_sizes)[class_of[images]]
-    start = (np.cumsum(sizes_left) - sizes_left)[drawn.class_ids][..., None]
-    support, query = within[start + drawn.support], within[start + drawn.query]
-    return DrawnTasks(protocol, drawn.class_ids, support.astype(np.int32), query.astype(np.int32))
+    return images, checked
 
 
 def one_of_each(groups: Groups, stream: Stream) -> NDArray[np.int64]:

@@ -46,6 +46,12 @@ def draw_open(
     return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), max_tasks)
 
 
+def count_until_exhausted(sizes: NDArray[np.int64], protocol: Protocol, key: Key) -> int:
+    """How many tasks :func:`exhaust` draws; no images are drawn."""
+    uses = sizes // protocol.per_class
+    return len(_class_sequence(uses, protocol.way, Stream(*key, "classes"), None))
+
+
 def exhaust(
     sizes: NDArray[np.int64], protocol: Protocol, key: Key, max_tasks: int | None
 ) -> DrawnTasks:

@@ -57,7 +57,8 @@ def read_source(
         The raw folder; not needed by `digits` and `hub_dataset`.
     name, options
         For the general sources: the data set's name; its title, homepage, licence, citation
-        and note; and what :func:`builders.sources.hub_dataset.read` takes besides.
+        and note; and what :func:`builders.sources.image_folder.read` and
+        :func:`builders.sources.hub_dataset.read` take besides.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def read_source(
 
 _ABOUT = ("title", "homepage", "licence", "citation")
 _OPTIONS = {
-    "image_folder": (_ABOUT, ("note",)),
+    "image_folder": (_ABOUT, ("note", "groups")),
     "hub_dataset": ((*_ABOUT, "repo", "split"), ("note", "image", "label", "config", "revision")),
 }
 """What the general sources must and may be given."""

@@ -11,8 +11,10 @@ Names, subgroups and order are those of OpenMoji 17, which follows the CLDR.  Th
    characters than a-z and 0-9, or that with -default, the one without a skin tone.  Fluent has no
    flags or families; 51 other emoji of these subgroups it does not have under that name.
 3. A group holds the drawings that may be as good as copies of each other: the four styles of an
-   emoji, and of those that differ from it only in gender (person, woman, man).
-   :func:`emoji_of` and :func:`style_of` tell them apart.
+   emoji, and of those that differ from it only in gender (person, woman, man).  Emoji of which
+   any drawings are the same file, such as flags of territories that fly the same flag, are in one
+   group too, so that no file is in two groups.  All drawings are kept: :func:`emoji_of` and
+   :func:`style_of` tell them apart.
 
 SVG files are rendered by resvg at 64 x 64 on white, the size of the PNG files; which images there
 are, and their SHA-256, do not depend on that.
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from builders.extras import require
+from builders.sources import bursts
 from builders.sources.counts import expected_counts
 from builders.sources.image_set import (
     About,
@@ -41,7 +44,7 @@ from builders.sources.image_set import (
     silent,
 )
 from builders.sources.packages import Package, unpacked
-from builders.sources.pictures import Picture, decode, open_picture
+from builders.sources.pictures import Picture, check_file, check_svg, decode, open_picture
 
 NAME = "emoji"
 ABOUT = About(
@@ -150,7 +153,9 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         If a package is not there or a file is missing or damaged.
     """
     classes: dict[str, list[Item]] = {}
-    for emoji in emojis(folder):
+    listed = emojis(folder)
+    group = groups_of(listed, folder)
+    for emoji in listed:
         progress(f"{NAME}: {emoji.subgroup}")
         items = classes.setdefault(emoji.subgroup, [])
         for path in emoji.paths:
@@ -161,10 +166,9 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
             items.append(
                 Item(
                     path,
-                    group=without_gender(emoji.code),
+                    group=group[emoji.code],
                     creator=creator,
                     licence=licence,
-                    sha256=_sha256_of_svg(folder / path),
                 )
             )
     return image_set(
@@ -176,6 +180,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         allow_missing=allow_missing,
         provenance={"packages": {package.file: package.sha256 for package in PACKAGES}},
         picture=partial(open_drawing, folder),
+        check=_check_drawing,
         progress=progress,
     )
 
@@ -238,6 +243,21 @@ def without_gender(code: str) -> str:
     return "-".join(left or points)
 
 
+def groups_of(listed: Sequence[Emoji], folder: Path) -> dict[str, str]:
+    """The group of each emoji, by its code: gender makes none, nor does a file that two share."""
+    first: dict[str, str] = {}
+    links = []
+    for emoji in listed:
+        shared = without_gender(emoji.code)
+        for path in emoji.paths:
+            if (folder / path).is_file():
+                digest = sha256_of_bytes((folder / path).read_bytes())
+                links.append((first.setdefault(digest, shared), shared))
+    together = bursts.group_of(bursts.linked(links))
+    codes = {emoji.code: without_gender(emoji.code) for emoji in listed}
+    return {code: together.get(shared, shared) for code, shared in codes.items()}
+
+
 def open_drawing(folder: Path, path: str) -> Picture:
     """The drawing at a path, RGB on white; an SVG file is rendered at 64 x 64.
 
@@ -258,11 +278,8 @@ def _code(code: str) -> str:
     return "-".join(point for point in code.upper().split("-") if point != _VARIATION)
 
 
-def _sha256_of_svg(path: Path) -> str | None:
-    """None of a PNG file, which is checked as an image, and of an SVG file that is missing."""
-    if path.suffix != ".svg" or not path.is_file():
-        return None
-    return sha256_of_bytes(path.read_bytes())
+def _check_drawing(path: Path) -> tuple[str, str]:
+    return check_svg(path) if path.suffix == ".svg" else check_file(path)
 
 
 def _json(path: Path) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from builders.extras import require
+from builders.sources.doubles import check_doubles
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.pictures import Picture, check_bytes, decode
 
@@ -49,14 +50,15 @@ def read(
     revision
         Branch, tag or commit; the commit that it stands for is recorded.
     allow_missing
-        Leave out rows without label and damaged images, and record them.
+        Leave out rows without label, damaged images and doubles, and record them.
 
     Raises
     ------
     UnknownNameError
         If there is no such config, split or column; lists those that exist.
     SourceError
-        If the repository cannot be reached, or images or labels are missing or damaged.
+        If the repository cannot be reached, or images or labels are missing or damaged, or an
+        image is there twice.
     """
     where = f"{repo}, {split}"
     commit = _commit(str(repo), revision)
@@ -85,6 +87,18 @@ def read(
     for row, of_row in enumerate(labels):
         if of_row is not None and row not in damaged:
             members[of_row].append(row)
+    doubles = check_doubles(
+        name,
+        where,
+        [
+            (k, f"{split}#{row}", digests[row])
+            for k, of_class in members.items()
+            for row in of_class
+        ],
+        allow_missing=allow_missing,
+    )
+    gone = {int(path.rpartition("#")[2]) for path in doubles}
+    members = {k: [row for row in of_class if row not in gone] for k, of_class in members.items()}
     empty = [known for known in class_names if not members[known]]
     if len(empty) == len(members) or (empty and not allow_missing):
         raise SourceError(
@@ -95,6 +109,7 @@ def read(
     left_out = {
         **({"classes": empty} if empty else {}),
         **({"images": [f"{split}#{row}" for row in sorted(damaged)]} if damaged else {}),
+        **({"doubles": doubles} if doubles else {}),
     }
     kept = {known: of_class for known, of_class in members.items() if of_class}
     return ImageSet(

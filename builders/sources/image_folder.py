@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError
+from builders.sources.group_list import read_groups
 from builders.sources.image_set import About, ImageSet, Item, Progress, image_set, silent
-from builders.sources.raw_files import IMAGE_SUFFIXES, folders, image_files
+from builders.sources.raw_files import IMAGE_SUFFIXES, folders, image_files, sha256_of_files
 
 LAYOUT = "<class>/**/*.jpg (or another image format): one folder a class"
 
@@ -16,6 +17,7 @@ def read(
     *,
     name: str,
     about: About,
+    groups: str = "",
     allow_missing: bool = False,
     progress: Progress = silent,
 ) -> ImageSet:
@@ -25,15 +27,19 @@ def read(
     ----------
     name, about
         What the release is to call the data set, and to say of it.
+    groups
+        A file in the folder that says which images belong together
+        (:mod:`builders.sources.group_list`); without one each stands alone.
     allow_missing
-        Leave out damaged images and classes without images, and record them.
+        Leave out damaged images, doubles and classes without images, and record them.
 
     Raises
     ------
     SourceError
-        If there are no folders of classes, or a class without images, or a damaged image.
+        If there are no folders of classes, or a class without images, or an image that is
+        damaged, missing (a link that leads nowhere) or there twice, or groups that are none.
     """
-    classes = folders(folder) if folder.is_dir() else []
+    classes = folders(folder, lost=True) if folder.is_dir() else []
     if not classes:
         raise SourceError(
             f"{folder} has no folders of classes"
@@ -42,15 +48,24 @@ def read(
             where=str(folder),
             expected=f"one folder a class, with images ({', '.join(sorted(IMAGE_SUFFIXES))})",
         )
+    paths = {label: image_files(folder, label, deep=True) for label in classes}
+    group = (
+        read_groups(folder, groups, {p for of_class in paths.values() for p in of_class})
+        if groups
+        else {}
+    )
     return image_set(
         name,
         about,
         folder,
         {
-            label: [Item(path) for path in image_files(folder, label, deep=True)]
-            for label in classes
+            label: [Item(path, group=group.get(path)) for path in of_class]
+            for label, of_class in paths.items()
         },
         allow_missing=allow_missing,
-        provenance={"order": "classes sorted by name, images by path"},
+        provenance={
+            "order": "classes sorted by name, images by path",
+            **({"groups": sha256_of_files(folder, groups)} if groups else {}),
+        },
         progress=progress,
     )

@@ -23,7 +23,8 @@ from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError, listing
 from builders.sources.counts import check_classes
-from builders.sources.pictures import Picture, check_file, file_of, open_picture
+from builders.sources.doubles import check_doubles
+from builders.sources.pictures import Picture, check_file, file_of, fragment_of, open_picture
 
 Progress = Callable[[str], None]
 
@@ -117,6 +118,7 @@ def image_set(
     provenance: Mapping[str, Any] | None = None,
     finish: Callable[[Picture], Picture] | None = None,
     picture: Callable[[str], Picture] | None = None,
+    check: Callable[[Path], tuple[str, str]] = check_file,
     progress: Progress = silent,
 ) -> ImageSet:
     """Check and number the images that a source has found.
@@ -128,24 +130,29 @@ def image_set(
     classes
         The items of each class, both in their frozen order.
     expected
-        Images of each class, in the frozen order of classes; None takes what there is.
+        Images of each class, in the frozen order of classes; None takes what there is, and then
+        no two images may be the same (:mod:`builders.sources.doubles`).  Data sets whose counts
+        are promised keep the doubles that their authors distribute.
     allow_missing
-        Leave out what is missing or damaged, and record it in ``provenance["left_out"]``.
+        Leave out what is missing, damaged or there twice, and record it in
+        ``provenance["left_out"]``.
     finish
         What is done to a picture after it is read and cropped, such as an inversion.
     picture
         Gives the image at a path, where that is no picture file of its own in the folder.
+    check
+        Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
 
     Raises
     ------
     CatalogueError
         If classes or counts are not the expected ones.
     SourceError
-        If an image is missing, truncated or no image at all.
+        If an image is missing, truncated, no image at all, or there twice.
     """
     left_out: dict[str, Any] = {}
     check_classes(name, classes, expected, folder, left_out if allow_missing else None)
-    digests, damaged = _look_at_files(name, folder, classes, progress)
+    digests, damaged = _look_at_files(name, folder, classes, check, progress)
     if damaged:
         if not allow_missing:
             path, problem = next(iter(damaged.items()))
@@ -161,6 +168,17 @@ def image_set(
         label: [item for item in items if file_of(item.path) not in damaged]
         for label, items in classes.items()
     }
+    if expected is None:
+        images = [
+            (label, item.path, (item.sha256 or digests[file_of(item.path)], fragment_of(item.path)))
+            for label, items in kept.items()
+            for item in items
+        ]
+        doubles = check_doubles(name, folder, images, allow_missing=allow_missing)
+        if doubles:
+            left_out["doubles"] = doubles
+            gone = set(doubles)
+            kept = {k: [item for item in v if item.path not in gone] for k, v in kept.items()}
     emptied = [label for label, items in kept.items() if classes[label] and not items]
     if emptied:
         left_out["classes"] = [*left_out.get("classes", ()), *emptied]
@@ -214,7 +232,11 @@ def require_entries(name: str, folder: Path, *entries: str) -> None:
 
 
 def _look_at_files(
-    name: str, folder: Path, classes: Mapping[str, Sequence[Item]], progress: Progress
+    name: str,
+    folder: Path,
+    classes: Mapping[str, Sequence[Item]],
+    check: Callable[[Path], tuple[str, str]],
+    progress: Progress,
 ) -> tuple[dict[str, str], dict[str, str]]:
     """SHA-256 of every file by its path, and what is wrong with those that are no whole images."""
     known = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
@@ -223,7 +245,7 @@ def _look_at_files(
     damaged: dict[str, str] = {}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for done, (path, (digest, problem)) in enumerate(
-            zip(unread, threads.map(lambda path: check_file(folder / path), unread), strict=True)
+            zip(unread, threads.map(lambda path: check(folder / path), unread), strict=True)
         ):
             if problem:
                 damaged[path] = problem

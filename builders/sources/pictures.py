@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -28,6 +29,11 @@ def file_of(path: str) -> str:
     """The file of an images table's path, without the fragment that names a part of it."""
     part = _PART.fullmatch(path)
     return part[1] if part else path
+
+
+def fragment_of(path: str) -> str:
+    """The fragment of an images table's path, which names a part of its file; '' if none."""
+    return path.removeprefix(file_of(path))
 
 
 def open_picture(
@@ -70,6 +76,26 @@ def check_file(path: Path) -> tuple[str, str]:
     except OSError as error:
         return "", f"cannot be opened: {error.strerror}"
     return check_bytes(data)
+
+
+def check_svg(path: Path) -> tuple[str, str]:
+    """SHA-256 (hex) of an SVG file, and what is wrong with it ('' if nothing).
+
+    It must be well-formed XML with the root `svg`; nothing outside the file is read.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return "", "is missing"
+    except OSError as error:
+        return "", f"cannot be opened: {error.strerror}"
+    try:
+        tag = ElementTree.fromstring(data).tag  # noqa: S314 - expat reads no external entities
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # of an unknown encoding
+        return "", f"is damaged: no XML: {error}"
+    if tag != "{http://www.w3.org/2000/svg}svg":
+        return "", f"is damaged: no SVG drawing, but {tag.rpartition('}')[2]!r}"
+    return hashlib.sha256(data).hexdigest(), ""
 
 
 def check_bytes(data: bytes) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,24 +18,76 @@ IMAGE_SUFFIXES = frozenset(
 """Of image files, in lower case; all others are passed over."""
 
 
-def folders(folder: Path) -> list[str]:
-    """Names of the folders in a folder, sorted; hidden ones are passed over."""
-    return sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+def folders(folder: Path, *, lost: bool = False) -> list[str]:
+    """Names of the folders in a folder, sorted; hidden ones and ``__MACOSX`` are passed over.
+
+    With `lost`, links that lead nowhere count too: there may have been a folder.
+
+    Raises
+    ------
+    SourceError
+        If a name is no valid UTF-8.
+    """
+    found = sorted(
+        path.name
+        for path in folder.iterdir()
+        if _counts(path.name)
+        and (path.is_dir() or (lost and path.is_symlink() and not path.exists()))
+    )
+    for name in found:
+        _check_name(folder, name)
+    return found
 
 
 def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     """Image files in ``folder/below``, as paths relative to `folder`, sorted as text.
 
-    None where there is no such folder.  With `deep`, those in folders further down too.
+    None where there is no such folder.  With `deep`, those in folders further down too.  Links
+    are followed; one that leads nowhere counts as a file, so that it is found missing.
+
+    Raises
+    ------
+    SourceError
+        If a name is no valid UTF-8, or a folder cannot be read or is linked into itself.
     """
-    found = (folder / below).rglob("*") if deep else (folder / below).glob("*")
-    return sorted(
-        path.relative_to(folder).as_posix()
-        for path in found
-        if path.suffix.lower() in IMAGE_SUFFIXES
-        and not path.name.startswith(".")
-        and path.is_file()
-    )
+    found = []
+    for place, inside, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):
+        inside[:] = [name for name in inside if deep and _counts(name)]
+        for name in inside:
+            _check_link(Path(place, name))
+        for name in files:
+            if _counts(name) and Path(name).suffix.lower() in IMAGE_SUFFIXES:
+                found.append(Path(place, name).relative_to(folder).as_posix())
+                _check_name(folder, found[-1])
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise SourceError(f"a folder cannot be read: {error.strerror}", where=str(error.filename))
+
+
+def _check_link(path: Path) -> None:
+    """Refuse a link to a folder that it is in, directly or through other links."""
+    if path.is_symlink() and path.resolve() in {above.resolve() for above in path.parents}:
+        raise SourceError(
+            f"{path.name} is a link to a folder that holds it", where=str(path), fix="remove it"
+        )
+
+
+def _counts(name: str) -> bool:
+    """Whether it is neither hidden nor what macOS puts into archives."""
+    return not name.startswith(".") and name != "__MACOSX"
+
+
+def _check_name(folder: Path, name: str) -> None:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+        raise SourceError(
+            f"a name is no valid UTF-8: {shown}", where=str(folder), fix="rename it"
+        ) from None
 
 
 def sha256_of_files(folder: Path, *names: str) -> dict[str, str]:

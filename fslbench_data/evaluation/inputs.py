@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError, listing
+from fslbench_data.pictures import MARK, has_other_mark, is_numbered, picture_name
 from fslbench_data.release import Release
 from fslbench_data.tasks import Task
+
+_PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
+"""What ends a path that names a part of a file."""
 
 
 class Inputs(Protocol):
@@ -69,29 +74,54 @@ def feature_inputs(release: Release, dataset: str, backbone: str) -> FeatureInpu
 
 
 def image_inputs(release: Release, dataset: str, folder: Path) -> ImageInputs:
-    """Inputs from images on disk, in the source's own layout under `folder`.
+    """Inputs from images on disk.
+
+    Where `folder` holds numbered pictures (:mod:`fslbench_data.pictures`), these; else the files
+    of the source's own layout.
 
     Raises
     ------
     ReleaseError
         If the release does not know the data set's images.
     SourceError
-        If an image has no file of its own, or is not there.
+        If an image has no picture file of its own, or is not there, or the numbered pictures are
+        of other images.
     """
-    names = release.images(dataset).column("path").to_pylist()
-    without = [i for i, name in enumerate(names) if name is None or "#" in name]
-    if without:
-        raise SourceError(
-            f"{len(without)} images of {dataset} are not files: image_id {listing(without)}",
-            expected="a data set whose images lie in a folder",
-            fix="run the method on features",
-        )
+    images = release.images(dataset)
+    export = f"write its pictures: fslbench-build source {dataset} RAW --pictures DIR"
+    if is_numbered(folder):
+        if has_other_mark(folder, images):
+            raise SourceError(
+                f"the pictures are not those of {dataset} in release {release}",
+                where=str(folder / MARK),
+                fix=f"{export}; a folder holds those of one data set (--dataset)",
+            )
+        names = [picture_name(i) for i in range(len(images))]
+        expected = f"{names[0]} to {names[-1]}"
+        export = f"go on with them: fslbench-build source {dataset} RAW --pictures {folder}"
+    else:
+        names = images.column("path").to_pylist()
+        without = [i for i, name in enumerate(names) if not _is_picture_file(name)]
+        if without:
+            raise SourceError(
+                f"{len(without)} images of {dataset} are not files of pictures: image_id "
+                f"{listing(without)}",
+                expected="images that are whole files, or a folder of numbered pictures",
+                fix=f"{export}; or run the method on features",
+            )
+        expected = "the source's own layout in the folder given as --images, or numbered pictures"
     paths = [folder / name for name in names]
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise SourceError(
             f"{len(missing)} of {len(paths)} images of {dataset} are missing",
             where=listing(missing, 3),
-            expected="the source's own layout in the folder given as --images",
+            expected=expected,
+            fix=export,
         )
     return ImageInputs(paths)
+
+
+def _is_picture_file(name: str | None) -> bool:
+    """Whether a path of an images table is a whole file, and one of pixels."""
+    return name is not None and not _PART.search(name) and not name.endswith(".svg")

@@ -18,7 +18,7 @@ def best_text(choice: QueryChoice) -> str:
 def _query(query: int | None, choice: QueryChoice) -> str:
     if query is None:
         return "undetermined"
-    return f"{query} or more" if query == choice.tried[-1] else str(query)
+    return f"{query} or more" if choice.more and query == choice.tried[-1] else str(query)
 
 
 def _number(value: float | None) -> str:

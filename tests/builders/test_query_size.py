@@ -109,6 +109,43 @@ def test_usual_queries_are_told_even_when_not_swept(embedded: Release) -> None:
     assert "at Q = 7" in sentence(found)
 
 
+@pytest.mark.parametrize("queries", [[5, *range(12, 21)], list(range(1, 6)), [7]])
+def test_gaps_in_what_is_swept_make_no_answer(embedded: Release, queries: list[int]) -> None:
+    """Every whole Q is compared, so that what was swept moves Q* no more than its noise does."""
+    full = sweep(embedded, "digits", "pixels", "NCC", shot=10, queries=range(1, 16))
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=10, queries=queries)
+    assert full.choice.best == 8
+    assert found.choice.best in (7, 8, 9)
+    assert found.choice.low in (4, 5, 6)
+    assert found.choice.tried == tuple(range(1, max(3 * max(queries), 30) + 1))
+    assert [row.query for row in found.rows] == sorted({*queries, 1, 5, 7})
+    assert found.choice.cost_of(8).cost == pytest.approx(0.0, abs=0.01)
+
+
+def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
+    for suite in ("open", "balanced", "grouped"):
+        plain = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=2, suite="open")
+        groups = np.arange(len(plain.features)) // 3 if suite == "grouped" else None
+        sets = replace(plain, suite=suite, groups=groups)
+        for query in (1, 8, 40):
+            for seed in (0, 1):
+                assert sets.tasks(query, seed) == len(sets.draw(query, seed))
+        assert sets.tasks(200, 0) == 0
+        assert not sets.can_draw(200)
+
+
+def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> None:
+    """The last Q is said to be that or more only where the search, not the tasks, ended there."""
+    assert (five.choice.tried[-1], five.choice.more) == (45, True)
+    far = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=[2, 150], seeds=2)
+    last = far.choice.tried[-1]
+    assert 150 <= last < 176
+    assert not far.choice.more
+    for more, said in ((True, f"Q* = {last} or more, "), (False, f"Q* = {last}, ")):
+        choice = replace(far.choice, best=last, more=more)
+        assert sentence(replace(far, choice=choice)).startswith(said)
+
+
 def test_same_inputs_same_bytes(embedded: Release, five: QuerySweep) -> None:
     again = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=range(15, 0, -1))
     assert json_text(again) == json_text(five)
@@ -156,6 +193,8 @@ def test_parts_of_the_images(embedded: Release) -> None:
     assert all(np.unique(grouped[groups == g]).size == 1 for g in range(groups.max() + 1))
     assert np.unique(grouped[groups < 0]).size > 1
     assert "3 parts" in basis(found)
+    with pytest.raises(SpecError, match="or than there are groups"):
+        replace(sets, groups=np.arange(len(parts)) % 100).parts(101)
 
 
 def test_refusals(embedded: Release) -> None:
@@ -180,6 +219,8 @@ def test_refusals(embedded: Release) -> None:
         ask(seeds=0)
     with pytest.raises(SpecError, match="2 parts"):
         ask(parts=2)
+    with pytest.raises(SpecError, match=r"175 parts .* smallest class(.|\n)*3 to 174"):
+        ask(parts=175)
 
 
 def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:

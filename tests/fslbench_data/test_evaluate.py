@@ -27,7 +27,9 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from fslbench_data.cli import main
+from fslbench_data.evaluation import inputs
 from fslbench_data.evaluation.loader import load_callable
+from fslbench_data.pictures import MARK, mark_of, picture_name
 from fslbench_data.release import Release
 
 Array = np.ndarray[Any, Any]
@@ -329,8 +331,50 @@ def test_images_that_are_not_there(
 ) -> None:
     with pytest.raises(SourceError, match="20 of 20 images of words are missing"):
         fb.evaluate(ncc, pictures[0], images=tmp_path)
-    with pytest.raises(SourceError, match="1797 images of digits are not files"):
+    with pytest.raises(SourceError, match=r"1797 images of digits are not files(.|\n)*--pictures"):
         fb.evaluate(ncc, embedded, images=tmp_path, datasets="digits")
+
+
+@pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        ("cat/1.png", True),
+        ("cat/img#12.png", True),
+        ("train#12", False),
+        ("a.jpg#xywh=1,2,3,4", False),
+        ("openmoji/1F600.svg", False),
+        (None, False),
+    ],
+)
+def test_which_paths_are_files_of_pictures(path: str | None, file: bool) -> None:
+    assert inputs._is_picture_file(path) == file
+
+
+def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: Path) -> None:
+    """One file an image id, whatever the release's paths are; all, and of these images."""
+    release, _ = pictures
+    for i in range(20):
+        (tmp_path / picture_name(i)).write_text(str(i))
+
+    def read(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        classes = [int(row[0].read_text()) // 4 for row in support]
+        return [classes.index(int(path.read_text()) // 4) for path in query]
+
+    for mark in (None, mark_of(release.images("words"))):
+        if mark is not None:
+            (tmp_path / MARK).write_text(mark)
+        found = fb.evaluate(read, release, name="read", images=tmp_path)
+        assert set(found.table.column("n_correct").to_pylist()) == {2}
+    (tmp_path / "00000007.png").unlink()
+    said = r"1 of 20 images of words are missing(.|\n)*00000007\.png(.|\n)*--pictures"
+    with pytest.raises(SourceError, match=said):
+        fb.evaluate(read, release, images=tmp_path)
+    (tmp_path / "00000000.png").unlink()  # still a folder of pictures, by its mark
+    with pytest.raises(SourceError, match=r"2 of 20 images of words are missing"):
+        fb.evaluate(read, release, images=tmp_path)
+    (tmp_path / MARK).write_text(mark_of(release.images("words").slice(1)))
+    with pytest.raises(SourceError, match="are not those of words"):
+        fb.evaluate(read, release, images=tmp_path)
 
 
 # ---- settings and the command --------------------------------------------------------------------

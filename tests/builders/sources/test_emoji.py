@@ -13,7 +13,7 @@ from builders.sources.image_set import ImageSet
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'
-    '<rect x="4" width="4" height="8" fill="#f00"/></svg>'
+    '<rect x="4" width="4" height="8" fill="#f00"/><!-- {} --></svg>'
 )
 
 
@@ -43,7 +43,9 @@ def raw(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Monkey
     (roots[0] / "package/data").mkdir()
     (roots[0] / "package/data/openmoji.json").write_text(json.dumps(ENTRIES))
     for entry in ENTRIES:
-        (tmp_path / "raw" / emoji.OPENMOJI / f"{entry['hexcode']}.svg").write_text(SVG)
+        (tmp_path / "raw" / emoji.OPENMOJI / f"{entry['hexcode']}.svg").write_text(
+            SVG.format(entry["hexcode"])
+        )
     for root, style, place in (
         (roots[1], "google", emoji.GOOGLE),
         (roots[2], "twitter", emoji.TWITTER),
@@ -54,11 +56,11 @@ def raw(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Monkey
             image = f"{code.lower()}.png"
             listed.append({"unified": code, "image": image, f"has_img_{style}": drawn})
             if drawn:
-                picture = pil.new("RGBA", (64, 64), (0, 0, 255, 255))
+                picture = pil.new("RGBA", (64, 64), (0, len(listed), 255, 255))
                 picture.save(tmp_path / "raw" / place / image)
         (root / "package/emoji.json").write_text(json.dumps(listed))
     for word in ("cook-default", "cook-dark", "man-cook", "umbrella-wet", "orcas"):
-        (tmp_path / "raw" / emoji.FLUENT / f"{word}.svg").write_text(SVG)
+        (tmp_path / "raw" / emoji.FLUENT / f"{word}.svg").write_text(SVG.format(word))
     monkeypatch.setattr(emoji, "MIN_EMOJI", 1)
     monkeypatch.setattr(emoji, "EXPECTED", {"role": 9, "sky": 3})
     return tmp_path / "raw"
@@ -135,6 +137,35 @@ def test_a_drawing_that_is_missing_or_a_list_that_is(raw: Path) -> None:
         emoji.read(raw)
 
 
+def test_no_file_is_in_two_groups(raw: Path) -> None:
+    """The orca flies the cook's flag; all drawings of both are one group."""
+    same = (raw / emoji.OPENMOJI / "1F468-200D-1F373.svg").read_bytes()
+    (raw / emoji.OPENMOJI / "1FACD.svg").write_bytes(same)
+    found = emoji.read(raw)
+    assert len(found.images) == 12
+    assert found.images["group"].to_pylist() == [0] * 9 + [1] * 3
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><rect", "no XML"),
+        (b"", "no XML"),
+        (b"<html/>", "no SVG drawing, but 'html'"),
+        (b'<!DOCTYPE svg [<!ENTITY e SYSTEM "/etc/hostname">]>\n'
+         b'<svg xmlns="http://www.w3.org/2000/svg">&e;</svg>', "no XML: undefined entity"),
+        (b"<?xml version='1.0' encoding='klingon'?><svg/>", "no XML"),
+    ],
+)  # fmt: skip
+def test_a_damaged_svg(raw: Path, content: bytes, problem: str) -> None:
+    path = f"{emoji.OPENMOJI}/1FACD.svg"
+    (raw / path).write_bytes(content)
+    with pytest.raises(SourceError, match=rf"1FACD\.svg is damaged: {problem}"):
+        emoji.read(raw)
+    found = emoji.read(raw, allow_missing=True)
+    assert found.provenance["left_out"]["images"] == [path]
+
+
 def test_drawings_of_both_kinds_have_one_size(raw: Path) -> None:
     pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
     found = emoji.read(raw)
@@ -142,4 +173,4 @@ def test_drawings_of_both_kinds_have_one_size(raw: Path) -> None:
     assert svg.size == png.size == (64, 64)
     assert svg.getpixel((10, 32)) == (255, 255, 255)
     assert svg.getpixel((50, 32)) == (255, 0, 0)
-    assert png.getpixel((10, 32)) == (0, 0, 255)
+    assert png.getpixel((10, 32))[::2] == (0, 255)

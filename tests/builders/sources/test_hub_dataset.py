@@ -100,11 +100,14 @@ def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
 
 
 def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
-    digests = [draw(tmp_path / f"repo/train/{name}.png", mark=5) for name in ("cat/a", "dog/a")]
+    digests = [
+        draw(tmp_path / f"repo/train/{name}.png", mark=mark)
+        for mark, name in enumerate(("cat/a", "dog/a"))
+    ]
     found = hub_dataset.read(tmp_path / "repo", **PETS)
     assert found.class_names == ("cat", "dog")
     assert found.images.column("sha256").to_pylist() == digests
-    assert np.asarray(found.open(0))[1, 2].tolist() == [20, 10, 5]
+    assert np.asarray(found.open(0))[1, 2].tolist() == [20, 10, 0]
 
 
 def test_unknown_names_list_the_known(tmp_path: Path, write: Write) -> None:
@@ -194,3 +197,14 @@ def test_a_repository_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
     with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error\n  to mend"):
         hub_dataset.read("someone/none", **PETS)
+
+
+def test_rows_that_repeat(tmp_path: Path, write: Write) -> None:
+    """Row 3 is row 1 of the same class, and is left out; 0 and 4 disagree on theirs: both are."""
+    encoded = write([0, 1, 0, 1, 1], _classes("zebra", "ant"))
+    write([0, 1, 0, 1, 1], _classes("zebra", "ant"), damage={3: encoded[1], 4: encoded[0]})
+    with pytest.raises(SourceError, match=r"2 images .* train#0 = train#4, train#1 = train#3"):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    assert found.images.column("path").to_pylist() == ["train#2", "train#1"]
+    assert found.provenance["left_out"] == {"doubles": ["train#0", "train#3", "train#4"]}

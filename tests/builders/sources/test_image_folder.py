@@ -1,5 +1,8 @@
 """Any folder of images with one folder a class."""
 
+import hashlib
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import SourceError
-from builders.sources import image_folder
+from builders.sources import image_folder, read_source
 from builders.sources.image_set import About
 
 Draw = Callable[..., str]
@@ -21,6 +24,9 @@ def test_table(tmp_path: Path, draw: Draw) -> None:
     draw(tmp_path / "cat/img#12.png", mark=4)  # no fragment, but a part of the name
     draw(tmp_path / ".hidden/a.png")
     draw(tmp_path / "cat/.thumbnail.png")
+    draw(tmp_path / "cat/.old/b.png")
+    draw(tmp_path / "cat/__MACOSX/b.png")
+    draw(tmp_path / "__MACOSX/cat/b.png")
     (tmp_path / "cat/notes.txt").write_text("none")
     found = image_folder.read(tmp_path, name="pets", about=ABOUT)
     assert (found.name, found.about) == ("pets", ABOUT)
@@ -46,3 +52,86 @@ def test_folders_that_will_not_do(tmp_path: Path, draw: Draw) -> None:
     (tmp_path / "bird").rmdir()
     with pytest.raises(SourceError, match=r"1 file .* dog/a.jpg is damaged"):
         image_folder.read(tmp_path, name="pets", about=ABOUT)
+
+
+def test_images_that_repeat(tmp_path: Path, draw: Draw) -> None:
+    """The dog's second picture is left out; the one that is of both classes, in both."""
+    for path, mark in {
+        "cat/a.png": 1, "cat/b.png": 2, "dog/c.png": 2, "dog/d.png": 3, "dog/e.png": 3,
+        "dog/f.png": 3,
+    }.items():  # fmt: skip
+        draw(tmp_path / path, mark=mark)
+    said = r"3 images .* cat/b.png = dog/c.png, dog/d.png = dog/e.png, dog/d.png = dog/f.png"
+    with pytest.raises(SourceError, match=said):
+        image_folder.read(tmp_path, name="pets", about=ABOUT)
+    found = image_folder.read(tmp_path, name="pets", about=ABOUT, allow_missing=True)
+    assert found.images.column("path").to_pylist() == ["cat/a.png", "dog/d.png"]
+    out = ["cat/b.png", "dog/c.png", "dog/e.png", "dog/f.png"]
+    assert found.provenance["left_out"] == {"doubles": out}
+    (tmp_path / "cat/a.png").unlink()
+    found = image_folder.read(tmp_path, name="pets", about=ABOUT, allow_missing=True)
+    assert found.provenance["left_out"] == {"doubles": out, "classes": ["cat"]}
+
+
+def test_links(tmp_path: Path, draw: Draw) -> None:
+    """Links are followed; those that lead nowhere are missing, those that lead back refused."""
+    raw = tmp_path / "raw"
+    draw(raw / "dog/a.png", mark=1)
+    draw(tmp_path / "elsewhere/b.png", mark=2)
+    (raw / "dog/more").symlink_to(tmp_path / "elsewhere")
+    found = image_folder.read(raw, name="pets", about=ABOUT)
+    assert found.images.column("path").to_pylist() == ["dog/a.png", "dog/more/b.png"]
+    (raw / "dog/z.png").symlink_to(raw / "nothing.png")
+    with pytest.raises(SourceError, match=r"dog/z.png is missing"):
+        image_folder.read(raw, name="pets", about=ABOUT)
+    found = image_folder.read(raw, name="pets", about=ABOUT, allow_missing=True)
+    assert found.provenance["left_out"] == {"images": ["dog/z.png"]}
+    (raw / "dog/z.png").unlink()
+    (raw / "bird").symlink_to(tmp_path / "nothing")
+    with pytest.raises(SourceError, match="no images of bird"):
+        image_folder.read(raw, name="pets", about=ABOUT)
+    (raw / "bird").unlink()
+    (tmp_path / "elsewhere/back").symlink_to(raw / "dog")
+    with pytest.raises(SourceError, match="back is a link to a folder that holds it"):
+        image_folder.read(raw, name="pets", about=ABOUT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux only")
+@pytest.mark.parametrize("path", [b"dog/caf\xe9.png", b"caf\xe9/a.png"])
+def test_names_that_are_no_text(tmp_path: Path, draw: Draw, path: bytes) -> None:
+    draw(tmp_path / "dog/a.png")
+    (tmp_path / os.fsdecode(path)).parent.mkdir(exist_ok=True)
+    (tmp_path / os.fsdecode(path)).write_bytes(b"")
+    with pytest.raises(SourceError, match=r"no valid UTF-8: .*caf\\xe9(.|\n)*rename it"):
+        image_folder.read(tmp_path, name="pets", about=ABOUT)
+
+
+def test_groups_of_a_list(tmp_path: Path, draw: Draw) -> None:
+    for mark, path in enumerate(("cat/a.png", "cat/b.png", "dog/c.png", "dog/x, y.png")):
+        draw(tmp_path / path, mark=mark)
+    options = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+    options["groups"] = "groups.csv"
+    listed = tmp_path / "groups.csv"
+    lines = 'path,group\n"dog/x, y.png",7\n\ncat/b.png,burst\ncat/a.png,7\n'
+    listed.write_text(lines, "utf-8-sig")
+    found = read_source("image_folder", tmp_path, name="pets", options=options)
+    assert found.images.column("group").to_pylist() == [0, 1, None, 0]
+    digest = hashlib.sha256(listed.read_bytes()).hexdigest()
+    assert found.provenance["groups"] == {"groups.csv": digest}
+    for text, said in (
+        ("", "the header is ''"),
+        ("path;group\n", "the header is 'path;group'"),
+        ("path,group\n", "lists no image"),
+        ("path,group\ncat/a.png\n", "line 2 has 1 fields, not 2"),
+        ("path,group\ncat/a.png,\n", "line 2 gives cat/a.png no group"),
+        ("path,group\ncat/a.png,1\ncat/a.png,2\n", "line 3 names cat/a.png again"),
+        ("path,group\ncat/a.png,1\ncat/z.png,2\n", "1 of 2 paths are no images .* cat/z.png"),
+        ('path,group\ncat/a.png,"1\n', "cannot be read: unexpected end of data"),
+        ("path,group\ncat/\xe9.png,1\n", "cannot be read: 'utf-8' codec"),
+    ):
+        listed.write_bytes(text.encode("latin-1"))
+        with pytest.raises(SourceError, match=said):
+            read_source("image_folder", tmp_path, name="pets", options=options)
+    listed.unlink()
+    with pytest.raises(SourceError, match="cannot be read: No such file"):
+        read_source("image_folder", tmp_path, name="pets", options=options)

@@ -1,0 +1,92 @@
+"""Writing the images of a source as picture files, as the source shows them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from benchmark_spec.errors import OutputError, SourceError, listing
+from builders.sources.image_set import ImageSet, Progress, silent
+from fslbench_data.files import whole_file, write_whole
+from fslbench_data.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
+
+BATCH = 256
+"""Images that are handed to the threads at a time."""
+
+
+def check_folder(folder: Path, raw: Path | None) -> None:
+    """Refuse a folder that is neither new, empty nor one of pictures, before any work.
+
+    Raises
+    ------
+    OutputError
+        If it holds something else, is no folder, or is inside the raw folder.
+    """
+    if raw is not None and raw.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise OutputError(
+            f"{folder} is in the raw folder, where the pictures would be taken for images",
+            where=str(raw),
+            fix="name a folder elsewhere",
+        )
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise OutputError(f"{folder} is no folder", fix="name a new or an empty folder")
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if names and not is_numbered(folder):
+        raise OutputError(
+            f"{folder} holds other files: {listing(names, 4)}",
+            expected="a new or empty folder, or one that this command has begun to fill",
+            fix="name another folder",
+        )
+
+
+def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) -> int:
+    """Write every image as ``<image_id>.png`` (8 digits, RGB, its own size); gives how many.
+
+    Those that the folder holds already are kept, so that an interrupted export goes on.  Each
+    file appears whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be written, or holds pictures of other images.
+    SourceError
+        If an image cannot be shown.
+    """
+    if (folder / picture_name(0)).exists() and not (folder / MARK).exists():
+        raise OutputError(
+            f"{folder} holds numbered pictures, but does not say of which images",
+            expected=f"the file {MARK}, which this command writes first",
+            fix="name another folder",
+        )
+    if has_other_mark(folder, images.images):
+        raise OutputError(
+            f"{folder} holds pictures of other images than those of {images.name}",
+            where=str(folder / MARK),
+            fix="name another folder, or remove this one",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {folder}: {error.strerror}") from None
+    write_whole(folder / MARK, mark_of(images.images))
+    wanted = [i for i in range(len(images.images)) if not (folder / picture_name(i)).exists()]
+
+    def write(image_id: int) -> None:
+        try:
+            picture = images.open(image_id)
+        except (OSError, ValueError) as error:
+            path = images.images.column("path")[image_id].as_py()
+            raise SourceError(
+                f"{images.name}: image {image_id} cannot be shown: {error}", where=str(path)
+            ) from error
+        with whole_file(folder / picture_name(image_id)) as temporary:
+            picture.save(temporary, format="PNG")
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for first in range(0, len(wanted), BATCH):
+            progress(f"{first} of {len(wanted)} pictures written")
+            list(threads.map(write, wanted[first : first + BATCH]))
+    return len(wanted)
