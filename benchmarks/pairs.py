@@ -75,14 +75,18 @@ def ours(path: Path) -> dict[str, float]:
     from types import SimpleNamespace
 
     start = time.perf_counter()
+    import numpy as np
+
     from benchmark_spec.protocol import TaskSetName
     from fslbench_data.scoring import score
     from fslbench_data.submission.reading import read_submission
     from fslbench_data.tasks import TaskSetInfo
 
     infos = tuple(TaskSetInfo(d, TaskSetName.parse(s), TASKS, "0" * 64) for d, s in SETS)
+    classes = np.random.default_rng(2).permuted(np.tile(np.arange(40), (TASKS, 1)), axis=1)[:, :5]
     release = SimpleNamespace(
         task_sets=infos,
+        class_ids=lambda info: classes,
         methods=(),
         datasets=tuple(dict.fromkeys(d for d, _ in SETS)),
         manifest=SimpleNamespace(digest="0" * 64),

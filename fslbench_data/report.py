@@ -15,7 +15,7 @@ from analysis_sql.comparison import VERDICTS, Comparison, NewClasses, compare
 from analysis_sql.contest import Contest, contest
 from analysis_sql.evidence import Evidence, evidence
 from analysis_sql.intervals import Interval
-from analysis_sql.new_classes import compare_new_classes
+from analysis_sql.new_classes import compare_new_classes, own_intervals
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
 from analysis_sql.saturation import Saturation
 from analysis_sql.stopping import SequenceInterval
@@ -103,9 +103,6 @@ class Score:
 
     Attributes
     ----------
-    accuracy, new_classes
-        With the interval that the task set carries, and with the class-aware one; None where
-        tasks reuse images.
     runs, run_spread
         Number of runs (training seeds) whose counts were summed, and the sample standard
         deviation between their accuracies, percentage points; None below two.
@@ -122,7 +119,6 @@ class Score:
     method: str
     is_reference: bool
     accuracy: Interval
-    new_classes: Interval | None = None
     runs: int = 1
     run_spread: float | None = None
     faultless: Saturation | None = None
@@ -180,6 +176,13 @@ class SetReport:
     def pairs(self) -> PairArrays:
         """Intervals and verdicts of the pairs that were asked for, as arrays (F, M)."""
         return pair_arrays(self.counts, self.asked, self.kind, self.level)
+
+    @cached_property
+    def new_classes(self) -> tuple[Interval | None, ...]:
+        """Class-aware interval of each of `scores`; None where tasks reuse images."""
+        if self.design is None:
+            return (None,) * len(self.scores)
+        return tuple(own_intervals(self.design, self.counts, self.level))
 
     @cached_property
     def contest(self) -> Contest | None:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.evidence import zeros
-from analysis_sql.intervals import Interval, check_level, intervals
-from analysis_sql.new_classes import own_intervals
+from analysis_sql.intervals import check_level, intervals
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import IntervalKind
@@ -166,12 +165,11 @@ def _set_report(
     own = answers.on(*here)
     groups = [group for part in parts for group in part.on(*here)]
     counts = counts_on(groups)
-    new_classes = own_intervals(design, counts, level) if design is not None else ()
     return SetReport(
         scored=scored_set(info),
         kind=info.name.interval,
         level=level,
-        scores=tuple(_scores(counts, parts, here, info.name.interval, level, new_classes, design)),
+        scores=tuple(_scores(counts, parts, here, info.name.interval, level, design)),
         asked=_asked([group.method for group in groups], len(own), against),
         counts=counts,
         design=design,
@@ -196,14 +194,12 @@ def _scores(
     task_set: tuple[str, str],
     kind: IntervalKind,
     level: float,
-    new_classes: Sequence[Interval] = (),
     design: ClassDesign | None = None,
 ) -> Iterator[Score]:
     """Accuracies on a task set of everything that the parts answer of it, in order."""
     groups = [group for part in parts for group in part.on(*task_set)]
     position = {group.method: i for i, group in enumerate(groups)}
     found = iter(intervals(counts.moments(), kind, level))
-    aware = iter(new_classes)
     for part in parts:
         for group in part.on(*task_set):
             about = part.submission.methods.get(group.method)
@@ -214,7 +210,6 @@ def _scores(
                 group.method,
                 part.are_references,
                 accuracy,
-                next(aware, None),
                 faultless=zeros(design, accuracy.tasks, level) if faultless else None,
                 stopped=_stopped(part, group.method, task_set, counts, position),
                 runs=max(len(group.runs), 1),

@@ -50,10 +50,10 @@ def render_csv(report: Report) -> str:
         own = len(each.asked)
         alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
         for i in np.flatnonzero(alone).tolist():
-            found = each.scores[i]
+            found, new_classes = each.scores[i], each.new_classes[i]
             writer.writerow(_lone(found, found.accuracy))
-            if found.new_classes is not None:
-                writer.writerow(_lone(found, found.new_classes))
+            if new_classes is not None:
+                writer.writerow(_lone(found, new_classes))
     return out.getvalue()
 
 

@@ -127,10 +127,10 @@ def _scores(each: SetReport) -> Grid:
     rows = tuple(
         (
             label[s.method],
-            plus_minus(s.accuracy) + bracket(s.new_classes),
+            plus_minus(s.accuracy) + bracket(aware),
             str(s.accuracy.tasks),
         )
-        for s in each.scores
+        for s, aware in zip(each.scores, each.new_classes, strict=True)
     )
     columns = ("method", "accuracy", "T")
     return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows, _marks(each))

@@ -23,15 +23,19 @@ def render_json(report: Report) -> str:
     kinds = sorted(
         {
             interval.kind
-            for score in report.scores
-            for interval in (score.accuracy, score.new_classes)
+            for each in report.sets
+            for interval in (*(score.accuracy for score in each.scores), *each.new_classes)
             if interval is not None
         }
     )
     content = {
         "signature": signature,
         "estimands": {kind: ESTIMANDS[kind] for kind in kinds},
-        "scores": [asdict(score) for score in report.scores],
+        "scores": [
+            {**asdict(score), "new_classes": None if aware is None else asdict(aware)}
+            for each in report.sets
+            for score, aware in zip(each.scores, each.new_classes, strict=True)
+        ],
         "comparisons": [
             {**asdict(c), "evidence": asdict(beside), "sentence": sentence(c)}
             for each in report.sets

@@ -23,7 +23,7 @@ from fslbench_data.render.wording import (
     ties_text,
     zeros_text,
 )
-from fslbench_data.report import Report, Score, SetReport
+from fslbench_data.report import Report, SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _FIXED_LINES = 15
@@ -71,7 +71,7 @@ def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
         shown = each.comparisons[:limit]
         parts.append(_comparison_table(shown, each, narrow=narrow))
     else:
-        parts.append(_score_table(each.scores[:limit], each.scored.n_tasks))
+        parts.append(_score_table(each, limit))
     if (left := (total or len(each.scores)) - limit) > 0:
         what = "comparisons" if total else "methods"
         parts.append(
@@ -142,13 +142,14 @@ def _add_column(table: Table, name: str) -> None:
     table.add_column(name, justify="left" if text else "right", overflow="fold")
 
 
-def _score_table(scores: Sequence[Score], n_tasks: int) -> Table:
+def _score_table(each: SetReport, limit: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("method", "accuracy", "T"):
         _add_column(table, name)
-    label = labels(scores)
-    for score in scores:
-        tasks = f"{score.accuracy.tasks} of {n_tasks}"
-        accuracy = plus_minus(score.accuracy) + bracket(score.new_classes)
+    label = labels(each.scores)
+    both = list(zip(each.scores, each.new_classes, strict=True))
+    for score, aware in both[:limit]:
+        tasks = f"{score.accuracy.tasks} of {each.scored.n_tasks}"
+        accuracy = plus_minus(score.accuracy) + bracket(aware)
         table.add_row(Text(label[score.method]), accuracy, tasks)
     return table
