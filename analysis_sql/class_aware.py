@@ -12,7 +12,7 @@ For a known g, (mean - θ)/se_g is Student's with T - 1 degrees of freedom, wher
 
 (exactly if all tasks have equally used classes; then the mean is independent of the coordinates
 that q is made of).  Few classes say little of g: to plug in its likeliest value is to claim to
-know it, and at 7 classes such intervals of 95 % cover about 83 %.  So each g of a grid gets the
+know it, and at 7 classes such intervals of 95 % cover 80 to 84 %.  So each g of a grid gets the
 weight that the tasks leave it, its restricted likelihood times a prior of d ln(g)::
 
     sqrt(λ̄g / (1+λ̄g))    if k < T-1,      sqrt(λ̄g) / (1+λ̄g)    if k = T-1
