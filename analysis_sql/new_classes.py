@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from analysis_sql.class_aware import halfwidths, mixture
+from analysis_sql.class_aware import halfwidths, mixture, settled
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.class_likelihood import Shares
 from analysis_sql.comparison import VERDICTS, NewClasses, Verdict, direct_verdicts
@@ -138,7 +138,8 @@ def p_values(
                 shares = Shares.of(here, (u[i] - u[j])[part], norm2[part])
                 weights, errors = mixture(shares)
                 score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
-                found[rows[one]] = min(1.0, 2.0 * float(weights[0] @ stdtr(tasks - 1, score)))
+                p = 2.0 * weights[:1] @ stdtr(tasks - 1, score)
+                found[rows[one]] = min(1.0, float(settled(p)[0]))
     return found
 
 

@@ -97,7 +97,7 @@ def data_set(
 
     Each class gets `images` of its images, new ones for each data set.
     """
-    chosen = _distinct(rng, (classes.size, images), population.fine.shape[1])
+    chosen = rng.random((classes.size, population.fine.shape[1])).argsort(axis=1)[:, :images]
     ids = drawn.class_ids[..., None]
     return population.correct(
         classes[drawn.class_ids], chosen[ids, drawn.support], chosen[ids, drawn.query]
@@ -115,7 +115,7 @@ def run(
     rng = np.random.default_rng([seed, 5, cell.classes, cell.images, protocol.shot, sequence])
     answers = []
     for _ in range(sets // SEQUENCES):
-        classes = _distinct(rng, (1, cell.classes), len(population.fine))[0]
+        classes = rng.permutation(len(population.fine))[: cell.classes]
         answers.append(data_set(rng, population, drawn, cell.images, classes))
     fine, coarse = np.array(answers).transpose(1, 0, 2)
     design, unit = ClassDesign.of(drawn.class_ids), protocol.n_query
