@@ -24,6 +24,8 @@ class Contest:
 
     Attributes
     ----------
+    methods
+        Names, in the order they came in.
     adjustment, family
         Which, over how many pairs.
     best
@@ -32,10 +34,11 @@ class Contest:
         Methods that cannot be told from it, itself included, from the highest mean down; for new
         images of these classes, and for new classes (None where that is not computed).
     letters
-        Of each method, in the order they came in: two share one if and only if they are not told
+        Of each method: two share one if and only if they are not told
         apart (new images of these classes); None for very many methods.
     """
 
+    methods: tuple[str, ...]
     adjustment: Adjustment
     family: int
     best: str
@@ -64,6 +67,7 @@ def contest(
         aware = adjust(p_values(design, counts, first, second), adjustment).apart(level)
         tied_new_classes = _tied(names, means, _matrix(aware, first, second, len(names)))
     return Contest(
+        methods=names,
         adjustment=adjustment,
         family=adjusted.size,
         best=names[int(np.argsort(-means, kind="stable")[0])],

@@ -21,6 +21,9 @@ from benchmark_spec.protocol import IntervalKind
 FEW_TASKS = 50
 """Below so many tasks the sign-flip test and the bootstrap stand beside Student's interval."""
 
+POWER = 0.8
+"""How often the detectable difference is found; at levels of at most 20 % none is told."""
+
 SEED = 0
 """Of the bootstrap: the same results have the same interval."""
 
@@ -37,8 +40,9 @@ class Evidence:
         Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test and the BCa bootstrap
         interval, about new images of these classes, tasks taken as independent.
     detectable
-        The smallest true difference that these tasks would show four times in five (percentage
-        points); None where it cannot be told.
+        The smallest true difference that these tasks would show four times in five, for new images
+        of these classes, the tasks' standard deviation taken as true (percentage points); None
+        where it cannot be told.
     identical
         Where the two agree on every task: on how many others they may differ.
     """
@@ -63,7 +67,8 @@ def evidence(
     few = design is not None and 2 <= tasks < FEW_TASKS
     bootstraps = bca_intervals(differences, unit, level, seed=SEED) if few else []
     shares = np.asarray(paired_p(moments, kind), float)
-    detectable = np.asarray(detectable_difference(moments, level), float)
+    found = detectable_difference(moments, level) if 1.0 - level < POWER else np.nan
+    detectable = np.broadcast_to(np.asarray(found, float), shares.shape)
     identical = np.asarray(moments.all_zero)
     bound = zeros(design, tasks, level) if identical.any() else None
     return [
@@ -76,6 +81,10 @@ def evidence(
         )
         for i, d in enumerate(differences)
     ]
+
+
+NO_EVIDENCE = Evidence(None, None, None, None, None)
+"""Of results that were stopped by what they showed."""
 
 
 def _or_none(value: float) -> float | None:

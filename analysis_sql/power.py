@@ -37,7 +37,7 @@ def check_power(power: float, level: float = 0.95) -> float:
     if not 1.0 - check_level(level) < power <= 0.9999:
         raise SpecError(
             f"{power} is not a power",
-            expected=f"above {1.0 - level:.4g}, which equal methods have, to 0.9999, such as 0.8",
+            expected=f"above {1.0 - level:.4g}, which equal methods reach at this level, to 0.9999",
         )
     return power
 

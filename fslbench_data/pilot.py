@@ -142,6 +142,13 @@ class Results:
                 raise SubmissionError(f"{name} has no results on {info}")
             part, group = found
             _check_usable(part, group)
+            bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
+            if bound_to is not None and bound_to.stopping is not None:
+                raise SubmissionError(
+                    f"{name} on {info} was run until it was conclusive, which makes its tasks no "
+                    "fair sample to plan from",
+                    fix="plan from a run of a fixed number of tasks",
+                )
             rows.append(rows_of(part.submission, name, info))
             bound = bound and group.bound
         query = info.protocol.query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis_sql.class_sequences import PLANNED_SUITES
@@ -18,7 +18,7 @@ from benchmark_spec.version import __version__
 from fslbench_data.naming import names_of
 from fslbench_data.pilot import Pilot, Results
 from fslbench_data.release import Release, load_release
-from fslbench_data.report import Signature, scored_set
+from fslbench_data.scores import Signature, scored_set
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
@@ -143,6 +143,8 @@ def plan(
             power=power,
             ends=found.ends,
         )
+        if not versus:  # an accuracy is no difference
+            rows = [replace(r, detectable_open=None, detectable_class_aware=None) for r in rows]
         choice = choose(found.estimate, shot, {row.query: row.tasks for row in rows}, level)
         sets.append(DatasetPlan(info.dataset, len(sizes), sum(sizes), found, tuple(rows), choice))
     return Plan(_signature(release, sets, level), suite, way, shot, power, tuple(sets))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
 
@@ -11,119 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_effects import ClassDesign
-from analysis_sql.comparison import VERDICTS, Comparison, NewClasses, compare
+from analysis_sql.comparison import VERDICTS, Comparison, NewClasses, Verdict, compare
 from analysis_sql.contest import Contest, contest
-from analysis_sql.evidence import Evidence, evidence
+from analysis_sql.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.intervals import Interval
 from analysis_sql.new_classes import compare_new_classes, own_intervals
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
-from analysis_sql.saturation import Saturation
-from analysis_sql.stopping import SequenceInterval
 from analysis_sql.ties import VerdictCounts, count_verdicts
 from benchmark_spec.protocol import IntervalKind, TaskSetName
-from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.scores import Score, ScoredSet, Signature
 
 _FEWEST = 3
 """Methods from which on ties are spoken of."""
 
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted."""
-
-
-@dataclass(frozen=True)
-class ScoredSet:
-    """A task set that was scored."""
-
-    dataset: str
-    task_set: str
-    n_tasks: int
-    fingerprint: str
-
-    def __str__(self) -> str:
-        return f"{self.dataset}/{self.task_set}"
-
-
-def scored_set(info: TaskSetInfo) -> ScoredSet:
-    """A task set of a release as a report names it."""
-    return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What a result rests on; ``str`` gives the line that every output starts with.
-
-    Attributes
-    ----------
-    package_version, release, release_digest, level
-        Of this package; name@version and digest of the release; the confidence level.
-    sets
-        The scored task sets and the closed ones beside them, with their fingerprints.
-    unbound
-        Methods (on task sets) that did not say which tasks they were made on.
-    """
-
-    package_version: str
-    release: str
-    release_digest: str
-    level: float
-    sets: tuple[ScoredSet, ...]
-    unbound: tuple[str, ...]
-
-    def __str__(self) -> str:
-        parts = [
-            f"fslbench:{self.package_version}",
-            f"release:{self.release}#{self.release_digest[:12]}",
-            f"level:{self.level!r}",
-            "unbound" if self.unbound else "bound",
-            "sets:" + ",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets),
-        ]
-        return "|".join(parts)
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """A run that was stopped when it was conclusive, and what holds in spite of that.
-
-    Attributes
-    ----------
-    versus
-        The method it was compared with while it ran.
-    sequence
-        The confidence sequence's interval of the difference after the answered tasks: valid at
-        its level however often one looked.  None where the report has no results of `versus`.
-    """
-
-    versus: str
-    sequence: SequenceInterval | None
-
-
-@dataclass(frozen=True)
-class Score:
-    """A method's mean accuracy over the tasks of a set that it answered.
-
-    Attributes
-    ----------
-    runs, run_spread
-        Number of runs (training seeds) whose counts were summed, and the sample standard
-        deviation between their accuracies, percentage points; None below two.
-    faultless
-        Where all tasks are answered without an error: on how many others it may make one.
-    stopped
-        Where the run stopped when it was conclusive: its ordinary intervals do not hold then.
-    transductive
-        Whether the method says that it uses a task's queries together.
-    """
-
-    dataset: str
-    task_set: str
-    method: str
-    is_reference: bool
-    accuracy: Interval
-    runs: int = 1
-    run_spread: float | None = None
-    faultless: Saturation | None = None
-    stopped: Stopped | None = None
-    transductive: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,14 +84,25 @@ class SetReport:
         """Class-aware interval of each of `scores`; None where tasks reuse images."""
         if self.design is None:
             return (None,) * len(self.scores)
-        return tuple(own_intervals(self.design, self.counts, self.level))
+        found = own_intervals(self.design, self.counts, self.level)
+        return tuple(
+            replace(interval, halfwidth=None) if score.stopped else interval
+            for interval, score in zip(found, self.scores, strict=True)
+        )
 
     @cached_property
     def contest(self) -> Contest | None:
-        """Ties among all methods of the set, Holm-adjusted; None for fewer than three."""
-        if len(self.scores) < _FEWEST:
+        """Ties among the methods that answered all tasks, Holm-adjusted; None below three."""
+        whole = [
+            i
+            for i, score in enumerate(self.scores)
+            if score.stopped is None and score.accuracy.tasks == self.scored.n_tasks
+        ]
+        if len(whole) < _FEWEST:
             return None
-        return contest(self.methods, self.counts, self.kind, self.level, self.design)
+        names = tuple(self.methods[i] for i in whole)
+        counts = Counts(self.counts.correct[whole], self.counts.tasks[whole], self.counts.unit)
+        return contest(names, counts, self.kind, self.level, self.design)
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """What stands beside each comparison of :meth:`comparisons_of`."""
@@ -203,7 +116,14 @@ class SetReport:
                 x[row] - x[here], self.counts.unit, self.kind, self.level, self.design
             )
             found |= dict(zip(here.tolist(), beside, strict=True))
-        return [found[column] for column in columns.tolist()]
+        return [
+            NO_EVIDENCE if self._stopped(row, column) else found[column]
+            for column in columns.tolist()
+        ]
+
+    def _stopped(self, row: int, column: int) -> bool:
+        """Whether one of the two had a rule to stop."""
+        return any(self.scores[i].stopped is not None for i in (row, column))
 
     @property
     def comparisons(self) -> Comparisons:
@@ -230,6 +150,8 @@ class SetReport:
 
     def _comparison(self, row: int, column: int, new_classes: NewClasses | None) -> Comparison:
         names = (self.scores[row].method, self.scores[column].method)
+        if self._stopped(row, column):
+            return self._of_sequence(row, column)
         closed = [self.closed[name] for name in names if name in self.closed]
         return compare(
             self.scored.dataset,
@@ -240,6 +162,36 @@ class SetReport:
             level=self.level,
             closed=(closed[0], closed[1]) if len(closed) == 2 else None,
             new_classes=new_classes,
+        )
+
+    def _of_sequence(self, row: int, column: int) -> Comparison:
+        """A comparison with a run that had a rule to stop: no ordinary interval holds.
+
+        The verdict is the confidence sequence's where the two were compared while it ran, and not
+        estimable elsewhere.
+        """
+        names = (self.scores[row].method, self.scores[column].method)
+        found = compare(
+            self.scored.dataset,
+            self.scored.task_set,
+            names,
+            pair_at(self.counts, row, column),
+            kind=self.kind,
+            level=self.level,
+        )
+        sign = None
+        for one, other, turn in ((row, names[1], 1), (column, names[0], -1)):
+            stopped = self.scores[one].stopped
+            if stopped is not None and stopped.versus == other and stopped.sequence is not None:
+                sign = turn * stopped.sequence.sign
+        verdicts = {1: Verdict.BETTER, -1: Verdict.WORSE, 0: Verdict.INCONCLUSIVE}
+        return replace(
+            found,
+            mean=replace(found.mean, halfwidth=None),
+            versus_mean=replace(found.versus_mean, halfwidth=None),
+            difference=replace(found.difference, halfwidth=None),
+            verdict=Verdict.NOT_ESTIMABLE if sign is None else verdicts[sign],
+            verdict_direct=Verdict.NOT_ESTIMABLE,
         )
 
 
@@ -331,7 +283,7 @@ def verdict_counts(sets: Sequence[SetReport]) -> dict[str, VerdictCounts]:
 
     Of more than :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
-    codes = {
+    codes: dict[str, list[NDArray[np.int8]]] = {
         "paired": [each.pairs.verdict[each.asked] for each in sets],
         "new classes": [],
         "direct": [each.pairs.direct[each.asked] for each in sets],
@@ -341,7 +293,9 @@ def verdict_counts(sets: Sequence[SetReport]) -> dict[str, VerdictCounts]:
     if len(comparisons) <= MOST_COUNTED:
         number = {verdict: i for i, verdict in enumerate(VERDICTS)}
         for kind, verdicts in (
+            ("paired", [c.verdict for c in comparisons]),
             ("new classes", [c.new_classes.verdict for c in comparisons if c.new_classes]),
+            ("direct", [c.verdict_direct for c in comparisons]),
             ("closed", [c.verdict_closed for c in comparisons if c.verdict_closed is not None]),
         ):
             codes[kind] = [np.array([number[v] for v in verdicts], np.int8)]

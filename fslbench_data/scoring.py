@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.evidence import zeros
-from analysis_sql.intervals import check_level, intervals
+from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.evaluation.stopping import last_interval
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
-from fslbench_data.report import Report, Score, SetReport, Signature, Stopped, scored_set
+from fslbench_data.report import Report, SetReport
+from fslbench_data.scores import Score, Signature, Stopped, scored_set
 from fslbench_data.submission.checks import Validated, counts_on, validate
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.tasks import TaskSetInfo
@@ -182,6 +183,7 @@ def _set_report(
                 "closed",
                 level,
             )
+            if score.stopped is None
         }
         if any(part.on(*twin) for part in parts)
         else {},
@@ -204,14 +206,17 @@ def _scores(
         for group in part.on(*task_set):
             about = part.submission.methods.get(group.method)
             accuracy = next(found)
-            faultless = accuracy.constant and accuracy.mean == 100.0
+            stopped = _stopped(part, group.method, task_set, counts, position)
+            if stopped is not None:
+                accuracy = replace(accuracy, halfwidth=None)
+            faultless = accuracy.constant and accuracy.mean == 100.0 and stopped is None
             yield Score(
                 *task_set,
                 group.method,
                 part.are_references,
                 accuracy,
                 faultless=zeros(design, accuracy.tasks, level) if faultless else None,
-                stopped=_stopped(part, group.method, task_set, counts, position),
+                stopped=stopped,
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
                 transductive=about is not None and about.transductive,
@@ -230,13 +235,15 @@ def _stopped(
     if binding is None or binding.stopping is None:
         return None
     rule = binding.stopping
+    closed = TaskSetName.parse(task_set[1]).interval == "closed"
+    about = ESTIMANDS["closed"] if closed else INDEPENDENT_TASKS
     if rule.versus not in position:
-        return Stopped(rule.versus, None)
+        return Stopped(rule.versus, about, None)
     own, rival = (
         counts.correct[position[name], : counts.tasks[position[name]]]
         for name in (method, rule.versus)
     )
-    return Stopped(rule.versus, last_interval(own, rival, counts.unit, rule.level))
+    return Stopped(rule.versus, about, last_interval(own, rival, counts.unit, rule.level))
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

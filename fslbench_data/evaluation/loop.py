@@ -138,10 +138,11 @@ def evaluate(
         "batch": batch,
         **({} if rival is None else {"stopping": asdict(rival.rule)}),
     }
-    if rival is not None:
-        for info in infos:
-            rival.counts(info)  # refuse before anything is run
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
+    if rival is not None:  # no further than the rival's own answers go
+        counts = [
+            min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
+        ]
     with (
         Journal(None if journal is None else Path(journal), run) as kept,
         progress_bar(sum(counts), show=show_progress) as progress,

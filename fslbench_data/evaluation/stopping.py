@@ -69,9 +69,7 @@ class Watch:
         self._sequence = ConfidenceSequence(tasks.info.protocol.n_query, level)
 
     def conclusive(self, task_id: int, predictions: Sequence[int]) -> bool:
-        """Take a task's answer; whether there is a verdict, or the rival has no more tasks."""
-        if task_id >= len(self._rival):
-            return True
+        """Take the answer to a task that the rival answered too; whether there is a verdict."""
         right = int((np.asarray(predictions) == self._tasks.query_label[task_id]).sum())
         return self._sequence.update(right - int(self._rival[task_id])).conclusive_at is not None
 

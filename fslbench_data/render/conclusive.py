@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from analysis_sql.comparison import Verdict
 from fslbench_data.render.grid import Grid
+from fslbench_data.render.wording import STOPPED_NOTE
 from fslbench_data.report import Report, SetReport, verdict_counts
 
 KINDS = ("paired", "new classes", "direct", "closed")
 NOTE = (
-    "Conclusive comparisons. paired: 0 lies outside the interval of the difference, for new images "
+    "paired: 0 lies outside the interval of the difference, for new images "
     "of these classes. new classes: outside the class-aware one. direct: two separate intervals do "
     "not overlap. closed: these on tasks that reuse images. kept: paired and also for new classes."
 )
+
+
+NOTHING = "No comparisons on new images: closed sets, and methods alone, are not counted."
 
 
 def conclusive_grid(report: Report) -> Grid:
     """One row a task set that reuses no image, and one of all together."""
     sets = [each for each in report.sets if each.kind == "open" and each.asked.any()]
     kinds = [kind for kind in KINDS if kind != "closed" or any(each.has_closed for each in sets)]
-    rows = [(str(each.scored), str(each.scored.n_tasks), *_cells([each], kinds)) for each in sets]
+    rows = [(str(each.scored), _tasks(each), *_cells([each], kinds)) for each in sets]
     if len(sets) > 1:
         rows.append(("all", "", *_cells(sets, kinds)))
     columns = ("T", "comparisons", *kinds, "kept")
+    stopped = any(score.stopped for each in sets for score in each.scores)
     return Grid(
         title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
         columns=("task set", *columns),
         right=frozenset(columns),
         rows=tuple(rows),
-        notes=(NOTE,),
+        notes=(*((NOTE,) if rows else (NOTHING,)), *([STOPPED_NOTE] if stopped else [])),
     )
+
+
+def _tasks(each: SetReport) -> str:
+    """T of the comparisons, or the least and the most."""
+    tasks = np.asarray(each.pairs.tasks)[each.asked]
+    low, high = int(tasks.min()), int(tasks.max())
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def _cells(sets: list[SetReport], kinds: list[str]) -> list[str]:

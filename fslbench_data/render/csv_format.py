@@ -9,7 +9,8 @@ import numpy as np
 
 from analysis_sql.comparison import Comparison, NewClasses
 from analysis_sql.intervals import Interval
-from fslbench_data.report import Report, Score
+from fslbench_data.report import Report
+from fslbench_data.scores import Score
 
 COLUMNS = (
     "dataset",
@@ -87,6 +88,7 @@ def _for_new_classes(c: Comparison, found: NewClasses) -> dict[str, object]:
         "diff_halfwidth": _number(found.difference.halfwidth),
         "verdict": found.verdict.value,
         "verdict_direct": found.verdict_direct.value,
+        "verdict_closed": "",
         "interval": found.difference.kind,
     }
 

@@ -86,8 +86,14 @@ def csv_text(grid: Grid, signature: str) -> str:
 
 
 def json_text(grid: Grid, signature: str) -> str:
-    """A grid as JSON: its title, rows as objects of texts, and notes."""
-    rows = [dict(zip(grid.columns, row, strict=True)) for row in grid.rows]
+    """A grid of whole numbers as JSON: its title, rows as objects, and notes."""
+    rows = [
+        {
+            name: (int(cell) if cell.isdigit() else cell or None) if name in grid.right else cell
+            for name, cell in zip(grid.columns, row, strict=True)
+        }
+        for row in grid.rows
+    ]
     content = {"signature": signature, "title": grid.title, "rows": rows, "notes": grid.notes}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 

@@ -17,10 +17,12 @@ from fslbench_data.render.wording import (
     bracket,
     difference_text,
     labels,
+    new_class_verdict,
     plus_minus,
     stopped_text,
 )
-from fslbench_data.report import Report, Score, SetReport
+from fslbench_data.report import Report, SetReport
+from fslbench_data.scores import Score
 
 LEGEND = (
     "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
@@ -113,7 +115,7 @@ def _comparisons(each: SetReport) -> Grid:
                 difference_text(c),
                 *((str(c.difference.tasks),) if partial else ()),
                 c.verdict.value,
-                *((c.new_classes.verdict.value,) if c.new_classes is not None else ()),
+                *((new_class_verdict(c).value,) if aware else ()),
                 c.verdict_direct.value,
                 *((closed,) if each.has_closed else ()),
             )

@@ -13,7 +13,9 @@ from fslbench_data.report import Report, SetReport
 def _ties(each: SetReport) -> dict[str, object]:
     found = each.contest
     assert found is not None  # noqa: S101
-    letters = None if found.letters is None else dict(zip(each.methods, found.letters, strict=True))
+    letters = (
+        None if found.letters is None else dict(zip(found.methods, found.letters, strict=True))
+    )
     return {**asdict(found), "letters": letters}
 
 

@@ -85,7 +85,7 @@ def budget_text(each: DatasetPlan) -> str:
     likely = ""
     if row.class_share is not None:
         low, high = (f"{100 * share:.0f} %" for share in row.class_share)
-        likely = f" (the pilot leaves {low} to {high} for classes likely)"
+        likely = f" (point estimates; the pilot leaves {low} to {high} for classes likely)"
     return (
         f"Budget at Q = {row.query}: over new classes, of the mean's variance "
         f"{_shares(row.budget)}{likely}; of the open interval's squared width "
@@ -120,8 +120,8 @@ def notes(found: Plan) -> list[str]:
         *([UNBOUND_NOTE] if found.signature.unbound else []),
         f"Half-widths expected of {level} intervals, percentage points. {kinds}.{detectable} "
         "They take the pilot's estimates for the truth, however few its tasks are; a negative part "
-        f"of α counts as 0. At most {MAX_TASKS} tasks. Intervals of α, w and Q* are by a jackknife "
-        "over the pilot's tasks, about new images of its classes.",
+        f"of α counts as 0; α and w are squared fractions. At most {MAX_TASKS} tasks. Intervals of "
+        "α, w and Q* are by a jackknife over the pilot's tasks, about new images of its classes.",
     ]
 
 

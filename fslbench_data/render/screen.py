@@ -61,6 +61,8 @@ def print_grid(grid: Grid, console: Console) -> None:
     if grid.title:
         console.print(Text(grid.title, style="bold"))
     console.print(table)
+    for note in grid.notes:
+        console.print(Text(note, style="dim"))
     if len(grid.rows) > limit:
         left = len(grid.rows) - limit
         console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))

@@ -16,6 +16,7 @@ from fslbench_data.render.wording import (
     counts_text,
     difference_text,
     labels,
+    new_class_verdict,
     plus_minus,
     power_text,
     stopped_text,
@@ -124,7 +125,7 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
             difference_text(c),
             *((str(c.difference.tasks),) if partial else ()),
             _verdict(c.verdict),
-            *((_verdict(c.new_classes.verdict),) if c.new_classes is not None else ()),
+            *((_verdict(new_class_verdict(c)),) if each.design is not None else ()),
             c.verdict_direct.value,
             *((closed.value if closed is not None else "",) if each.has_closed else ()),
         )

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.contest import Contest
 from analysis_sql.evidence import Evidence
-from analysis_sql.intervals import INDEPENDENT_TASKS, Interval
+from analysis_sql.intervals import Interval
 from analysis_sql.saturation import Saturation
 from analysis_sql.ties import VerdictCounts
 from benchmark_spec.errors import listing
-from fslbench_data.report import Score
+from fslbench_data.scores import Score
 
 TRANSDUCTIVE = "†"
 TRANSDUCTIVE_NOTE = (
@@ -21,8 +21,8 @@ TRANSDUCTIVE_NOTE = (
 
 STOPPED = "‡"
 STOPPED_NOTE = (
-    "‡ stopped when conclusive: the intervals and verdicts of these tasks do not hold at their "
-    "level; the confidence sequence's does, however often one looked."
+    "‡ run under a rule to stop when conclusive: its ordinary intervals do not hold and are left "
+    "out; the confidence sequence holds however often one looks."
 )
 
 
@@ -46,10 +46,11 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
             said.append(f"{text}, which is not here.")
             continue
         verdict = {1: "better", -1: "worse", 0: "not told apart"}[found.sign]
+        when = f" from task {found.conclusive_at} on" if found.conclusive_at else ""
         said.append(
-            f"{text}, {found.tasks} tasks: {verdict}, difference {found.low:+.2f} to "
+            f"{text}, {found.tasks} tasks: {verdict}{when}, difference {found.low:+.2f} to "
             f"{found.high:+.2f} ({100 * found.level:.8g} % confidence sequence: "
-            f"{INDEPENDENT_TASKS})."
+            f"{s.stopped.estimand})."
         )
     return said
 
@@ -182,18 +183,32 @@ def power_text(comparisons: Sequence[Comparison], beside: Sequence[Evidence]) ->
     """What these tasks could have shown; of few tasks, the exact test's p-values too."""
     sizes = sorted(e.detectable for e in beside if e.detectable is not None)
     said = []
-    if sizes:
+    if sizes and sizes[0] > 100:
+        said.append("No possible difference would be found 4 times in 5.")
+    elif sizes:
         shown = f"{sizes[0]:.1f}"
         if f"{sizes[-1]:.1f}" != shown:
-            shown += f" to {sizes[-1]:.1f}"
-        said.append(f"A true difference of {shown} points would be found 4 times in 5.")
+            shown += f" to {sizes[-1]:.1f}" if sizes[-1] <= 100 else " or far more"
+        said.append(f"A true difference of {shown} points, on new images, is found 4 times in 5.")
     exact = [
-        f"{c.versus} {e.p_sign_flip:.2g}"
+        (c, e.p_sign_flip)
         for c, e in zip(comparisons, beside, strict=True)
         if e.p_sign_flip is not None and c.verdict is not Verdict.IDENTICAL
     ]
     if exact:
-        said.append(f"Few tasks; sign-flip test, p: {listing(exact, 6)}.")
+        shown = listing([f"{c.versus} {p:.2g}" for c, p in exact], 6)
+        said.append(f"Few tasks; sign-flip test, p: {shown}.")
+        level = exact[0][0].difference.level
+        lost = [
+            c.versus
+            for c, p in exact
+            if c.verdict in (Verdict.BETTER, Verdict.WORSE) and p > 1.0 - level + 1e-12
+        ]
+        if lost:
+            said.append(
+                f"It does not confirm the verdict on {listing(lost, 4)}, which rests on the "
+                "normal law."
+            )
     return " ".join(said)
 
 
@@ -223,9 +238,22 @@ def _bounds(found: Saturation) -> str:
 
 def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
     """How many comparisons each kind of interval calls conclusive, as one line."""
-    found = [f"{kind} {count.conclusive}" for kind, count in counts.items() if count.compared]
-    most = max((count.compared for count in counts.values()), default=0)
-    return f"Conclusive, of {most} comparisons on new images: {', '.join(found)}." if most else ""
+    paired = counts.get("paired")
+    if paired is None or not paired.compared:
+        return ""
+    said = []
+    for kind, count in counts.items():
+        of = f" of {count.compared}" if count.compared != paired.compared else ""
+        if count.compared:
+            said.append(f"{kind} {count.conclusive}{of}")
+    many = f"{paired.compared} comparison{'s' if paired.compared != 1 else ''}"
+    return f"Conclusive, of {many} on new images: {', '.join(said)}."
+
+
+def new_class_verdict(comparison: Comparison) -> Verdict:
+    """The verdict for new classes; not estimable of a run that stopped itself."""
+    found = comparison.new_classes
+    return Verdict.NOT_ESTIMABLE if found is None else found.verdict
 
 
 def new_classes_text(comparisons: Sequence[Comparison]) -> str:

@@ -170,7 +170,7 @@ def test_command(pair: Plan, root: Path, tmp_path: Path) -> None:
     named = _run("--pilot", f"{file}::pixels/Ridge", "--queries", "5", "--format", "json")
     content = json.loads(named)["datasets"][0]
     assert content["pilot"]["method"] == "pixels/Ridge"
-    assert content["rows"][0]["detectable_open"] > content["rows"][0]["open"]
+    assert content["rows"][0]["detectable_open"] is None  # an accuracy is no difference
     alone = _run("--queries", "5", "--shot", "10")
     assert "need a second method: --versus" in alone
 

@@ -110,9 +110,18 @@ def test_reports_say_what_holds(embedded: Release, tmp_path: Path) -> None:
     text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
     assert "guess ‡" in text
     assert "guess ‡ was run against pixels/LR" in text
-    assert "worse, difference -" in text
+    assert "tasks: worse from task" in text
+    assert "guess: worse than pixels/LR; nothing concluded" in text
+    assert "Not shown for new classes" not in text
+    assert " ± " not in text.split("guess ‡")[1].split("pixels/NCC")[0]
     assert "confidence sequence: new images of these classes, tasks taken as independent" in text
-    assert "‡ stopped when conclusive" in text
+    assert "‡ run under a rule to stop when conclusive" in text
+    lines = CliRunner().invoke(main, ["score", str(path)]).stdout.splitlines()
+    (row,) = [line for line in lines if line.split()[:1] == ["pixels/LR"]]
+    assert row.split()[-3:] == ["-", "?", "?"]  # paired, new classes, direct
+    summary = CliRunner().invoke(main, ["score", str(path), "--summary"]).stdout
+    assert "‡ run under a rule" in summary
+    assert summary.splitlines()[2].split()[1:4] == [str(found.table.num_rows), "3", "1"]
     stopped = score(path).sets[0].scores[0].stopped
     assert stopped is not None
     assert stopped.sequence is not None

@@ -1,0 +1,110 @@
+"""The scores of a report, one method and task set at a time, and what they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis_sql.intervals import Interval
+from analysis_sql.saturation import Saturation
+from analysis_sql.stopping import SequenceInterval
+from fslbench_data.tasks import TaskSetInfo
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """A task set that was scored."""
+
+    dataset: str
+    task_set: str
+    n_tasks: int
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/{self.task_set}"
+
+
+def scored_set(info: TaskSetInfo) -> ScoredSet:
+    """A task set of a release as a report names it."""
+    return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a result rests on; ``str`` gives the line that every output starts with.
+
+    Attributes
+    ----------
+    package_version, release, release_digest, level
+        Of this package; name@version and digest of the release; the confidence level.
+    sets
+        The scored task sets and the closed ones beside them, with their fingerprints.
+    unbound
+        Methods (on task sets) that did not say which tasks they were made on.
+    """
+
+    package_version: str
+    release: str
+    release_digest: str
+    level: float
+    sets: tuple[ScoredSet, ...]
+    unbound: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"fslbench:{self.package_version}",
+            f"release:{self.release}#{self.release_digest[:12]}",
+            f"level:{self.level!r}",
+            "unbound" if self.unbound else "bound",
+            "sets:" + ",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets),
+        ]
+        return "|".join(parts)
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A run that was stopped when it was conclusive, and what holds in spite of that.
+
+    Attributes
+    ----------
+    versus
+        The method it was compared with while it ran.
+    estimand
+        What the sequence is about.
+    sequence
+        The confidence sequence's interval of the difference after the answered tasks: valid at
+        its level however often one looked.  None where the report has no results of `versus`.
+    """
+
+    versus: str
+    estimand: str
+    sequence: SequenceInterval | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """A method's mean accuracy over the tasks of a set that it answered.
+
+    Attributes
+    ----------
+    runs, run_spread
+        Number of runs (training seeds) whose counts were summed, and the sample standard
+        deviation between their accuracies, percentage points; None below two.
+    faultless
+        Where all tasks are answered without an error: on how many others it may make one.
+    stopped
+        Where the run had a rule to stop when it was conclusive: its ordinary intervals do not
+        hold then, and are left out.
+    transductive
+        Whether the method says that it uses a task's queries together.
+    """
+
+    dataset: str
+    task_set: str
+    method: str
+    is_reference: bool
+    accuracy: Interval
+    runs: int = 1
+    run_spread: float | None = None
+    faultless: Saturation | None = None
+    stopped: Stopped | None = None
+    transductive: bool = False
