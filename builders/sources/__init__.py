@@ -69,7 +69,7 @@ def read_source(
     """
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
-    module = import_module(f"builders.sources.{source}")
+    module = import_module(f"builders.sources.{source}")  # a Source, or takes options
     given = check_options(source, name, options or {})
     if folder is None and source not in ("digits", "hub_dataset"):
         raise SourceError(

@@ -34,19 +34,7 @@ def read(
 ) -> ImageSet:
     """Read the test textures; a folder with these textures alone will do.
 
-    Parameters
-    ----------
-    folder
-        Laid out as :data:`LAYOUT` says.
-    allow_missing
-        Leave out what is missing or damaged, and record it in the provenance.
-    expected
-        Images of each class, in their order, unless they are the catalogue's.
-
-    Raises
-    ------
-    CatalogueError, SourceError
-        If the folder is not the raw layout, is not whole or has damaged images.
+    Parameters and errors are those of :class:`builders.sources.image_set.Source`.
     """
     require_entries(NAME, folder, "images")
     textures = folders(folder / "images")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -105,6 +105,45 @@ class ImageSet:
     def open(self, image_id: int) -> Picture:
         """The image of that id, as an RGB picture."""
         return self.picture(self.images.column("path")[image_id].as_py())
+
+
+class Source(Protocol):
+    """What the module of a data set offers.
+
+    Attributes
+    ----------
+    NAME, ABOUT
+        Of the data set.
+    LAYOUT
+        What its raw folder holds.
+    """
+
+    NAME: str
+    ABOUT: About
+    LAYOUT: str
+
+    def read(
+        self, folder: Path, *, allow_missing: bool = False, progress: Progress = silent
+    ) -> ImageSet:
+        """Read the data set from its raw folder.
+
+        Parameters
+        ----------
+        folder
+            Laid out as `LAYOUT` says.
+        allow_missing
+            Leave out what is missing or damaged, and record it in the provenance.
+
+        The readers of catalogued data sets also take `expected`: images of each class, in their
+        order, unless they are the catalogue's.
+
+        Raises
+        ------
+        CatalogueError
+            If classes or counts are not the expected ones.
+        SourceError
+            If the folder is not the raw layout, is not whole or has damaged images.
+        """
 
 
 def image_set(

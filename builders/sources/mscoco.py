@@ -31,19 +31,7 @@ def read(
 ) -> ImageSet:
     """Read one crop of each pair; the crops of a photograph are a group, across classes.
 
-    Parameters
-    ----------
-    folder
-        Laid out as :data:`LAYOUT` says.
-    allow_missing
-        Leave out what is missing or damaged, and record it in the provenance.
-    expected
-        Images of each class, in their order, unless they are the catalogue's.
-
-    Raises
-    ------
-    CatalogueError, SourceError
-        If the folder is not the raw layout, is not whole or has damaged images.
+    Parameters and errors are those of :class:`builders.sources.image_set.Source`.
     """
     boxes, provenance = coco_boxes.read_boxes(NAME, folder, progress)
     largest = {

@@ -54,19 +54,7 @@ def read(
 
     The `sha256` of an image is that of its 784 bytes.
 
-    Parameters
-    ----------
-    folder
-        Laid out as :data:`LAYOUT` says.
-    allow_missing
-        Leave out what is missing or damaged, and record it in the provenance.
-    expected
-        Images of each class, in their order, unless they are the catalogue's.
-
-    Raises
-    ------
-    CatalogueError, SourceError
-        If the folder is not the raw layout, is not whole or has damaged files.
+    Parameters and errors are those of :class:`builders.sources.image_set.Source`.
     """
     if not any(folder.glob("*.npy")):
         require_entries(NAME, folder, "<class>.npy")
