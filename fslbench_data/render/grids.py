@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analysis_sql.intervals import ESTIMANDS
+from analysis_sql.evidence import FEW_TASKS
+from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
     STOPPED_NOTE,
@@ -51,9 +52,11 @@ def report_grids(report: Report) -> list[Grid]:
 def report_notes(report: Report) -> list[str]:
     """What the columns mean, and the marks."""
     transductive = any(score.transductive for score in report.scores)
+    few = any(each.kind == "open" and each.scored.n_tasks < FEW_TASKS for each in report.sets)
     return [
         *([UNBOUND_NOTE] if report.signature.unbound else []),
         *legend(report),
+        *([f"sign-flip test: {INDEPENDENT_TASKS}."] if few else []),
         *([TRANSDUCTIVE_NOTE] if transductive else []),
         *([STOPPED_NOTE] if any(score.stopped for score in report.scores) else []),
     ]

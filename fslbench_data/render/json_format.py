@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from analysis_sql.intervals import ESTIMANDS
+from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS
 from fslbench_data.render.wording import sentence
 from fslbench_data.report import Report, SetReport
 
@@ -32,7 +32,11 @@ def render_json(report: Report) -> str:
     )
     content = {
         "signature": signature,
-        "estimands": {kind: ESTIMANDS[kind] for kind in kinds},
+        "estimands": {
+            **{str(kind): ESTIMANDS[kind] for kind in kinds},
+            "p_sign_flip": INDEPENDENT_TASKS,
+            "bootstrap": INDEPENDENT_TASKS,
+        },
         "scores": [
             {**asdict(score), "new_classes": None if aware is None else asdict(aware)}
             for each in report.sets

@@ -96,7 +96,13 @@ def test_json_is_the_same_every_time_and_whole(
     first = content["comparisons"][0]
     assert first["difference"]["mean"] == report.comparisons[0].difference.mean
     assert first["sentence"].endswith(".")
-    assert set(content["estimands"]) == {"open", "closed", "class-aware"}
+    assert set(content["estimands"]) == {
+        "open",
+        "closed",
+        "class-aware",
+        "p_sign_flip",
+        "bootstrap",
+    }
     assert content["comparisons"][0]["new_classes"]["difference"]["kind"] == "class-aware"
 
 
@@ -106,6 +112,7 @@ def test_the_table_shows_all_verdicts(report: Report) -> None:
     line = next(line for line in text.splitlines() if "+3.48 ± 2.48" in line)
     assert re.search(r"\(\d\.\d\d\)\s+\+\s+0\s+0\s+\+\s*$", line)
     assert "95 % open intervals: new images of these classes" in text
+    assert "sign-flip test: new images of these classes, tasks taken as independent." in text
     assert "class-aware in brackets: new classes" in " ".join(text.split())
     assert "Not shown for new classes: better than pixels/MatchingNet." in " ".join(text.split())
     assert (
@@ -122,7 +129,7 @@ def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
     text = _table(report, height=24)
     assert "… 57 more comparisons left out" in text
     assert "a sentence each on 8 more" in text
-    assert len(text.splitlines()) < 24 + 11  # and the legend
+    assert len(text.splitlines()) < 24 + 13  # and the legend
     assert "left out" not in _table(report, height=100)
 
 
