@@ -99,9 +99,8 @@ def _balanced(uses: Integers, way: int, stream: Stream, most: int) -> Integers:
     orders = stream.permutations(tasks, uses.size)
     offsets = stream.words(tasks).tolist()
     for at, order in enumerate(orders):
-        to_go = (
-            tasks - at
-        )  # no class has more uses left: marks this far apart fall on different ones
+        to_go = tasks - at
+        # no class has more uses left: marks this far apart fall on different ones
         marks = offsets[at] % to_go + to_go * np.arange(way)
         found[at] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
         left[found[at]] -= 1

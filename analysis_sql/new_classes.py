@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from analysis_sql.class_aware import halfwidths, mixture, settled
+from analysis_sql.class_aware import halfwidths, method_halfwidths, mixture, settled
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.class_likelihood import Shares
 from analysis_sql.comparison import VERDICTS, NewClasses, Verdict, direct_verdicts
@@ -70,16 +70,7 @@ def compare_new_classes(
 
 def own_intervals(design: ClassDesign, counts: Counts, level: float) -> list[Interval]:
     """Class-aware interval of each method, over the tasks that it answered."""
-    found: list[Interval | None] = [None] * len(counts)
-    for tasks in np.unique(counts.tasks).tolist():
-        rows = np.flatnonzero(counts.tasks == tasks)
-        here = design.prefix(tasks)
-        x = counts.correct[rows, :tasks].astype(np.int64)
-        moments = _moments(x, counts.unit)
-        widths = halfwidths(here, here.coordinates(x), moments, level)
-        for at, interval in zip(rows.tolist(), _intervals(moments, widths, level), strict=True):
-            found[at] = interval
-    return [each for each in found if each is not None]
+    return _intervals(counts.moments(), method_halfwidths(design, counts, level), level)
 
 
 def paired_verdicts(

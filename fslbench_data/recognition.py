@@ -70,7 +70,7 @@ def recognise_tasks(
     for index, group in enumerate(chosen):
         info = group.info
         if info.text not in class_ids:
-            class_ids[info.text] = release.task_set(info.dataset, str(info.name)).class_ids
+            class_ids[info.text] = release.class_ids(info)
         beside = _beside(group, references)
         answered.append(
             Answered(

@@ -25,7 +25,7 @@ _FEWEST = 3
 """Methods from which on ties are spoken of."""
 
 MOST_COUNTED = 5000
-"""Comparisons up to which every kind of verdict is counted."""
+"""Comparisons up to which every kind of verdict is counted, and those for new classes are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,18 @@ class SetReport:
     def _for_new_classes(self, row: int, columns: NDArray[np.int64]) -> Sequence[NewClasses | None]:
         if self.design is None:
             return [None] * len(columns)
-        return compare_new_classes(self.design, self.counts, row, columns, self.level)
+        asked = np.flatnonzero(self.asked[row])
+        if self.asked.sum() > MOST_COUNTED or not np.isin(columns, asked).all():
+            return compare_new_classes(self.design, self.counts, row, columns, self.level)
+        if row not in self._new_classes_of:
+            found = compare_new_classes(self.design, self.counts, row, asked, self.level)
+            self._new_classes_of[row] = dict(zip(asked.tolist(), found, strict=True))
+        return [self._new_classes_of[row][column] for column in columns.tolist()]
+
+    @cached_property
+    def _new_classes_of(self) -> dict[int, dict[int, NewClasses]]:
+        """What was compared already, by row and column: tables and counts ask for it again."""
+        return {}
 
     def _comparison(self, row: int, column: int, new_classes: NewClasses | None) -> Comparison:
         names = (self.scores[row].method, self.scores[column].method)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql import class_sequences
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.stream import Stream
@@ -68,15 +69,9 @@ def draw_balanced(
 
 def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) -> int:
     """The largest T with sum_c min(floor(n_c / (S+Q)), T) >= K T: no sampler can draw more."""
-    uses = np.asarray(class_sizes, np.int64) // protocol.per_class
-    low, high = 0, int(uses.sum()) // protocol.way
-    while low < high:
-        middle = (low + high + 1) // 2
-        if np.minimum(uses, middle).sum() >= protocol.way * middle:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return class_sequences.most_tasks(
+        class_sequences.class_uses(class_sizes, protocol.per_class), protocol.way
+    )
 
 
 def fair_uses(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
+from fslbench_data.files import sha256_of
 
 IMAGE_SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -92,11 +92,7 @@ def _check_name(folder: Path, name: str) -> None:
 
 def sha256_of_files(folder: Path, *names: str) -> dict[str, str]:
     """SHA-256 (hex) of files of a folder, by their name."""
-    digests = {}
-    for name in names:
-        with (folder / name).open("rb") as file:
-            digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return digests
+    return {name: sha256_of(folder / name) for name in names}
 
 
 def read_lines(path: Path) -> list[str]:
