@@ -23,8 +23,8 @@ Kind = Literal[
     "cut",  # the connection ends after `after` bytes of the body; by a reset if `abrupt`
     "truncated",  # like cut, the last `missing` bytes (half the body by default) never come
 ]
-_ON_BODY = ("tampered", "cut", "truncated")
-_ON_CONTENT = (*_ON_BODY, "wrong_length", "wrong_etag")
+_ON_HEAD = ("wrong_length", "wrong_etag")
+_ON_CONTENT = ("tampered", "cut", "truncated", *_ON_HEAD)
 _PAGE = "<!doctype html><title>Log in</title><p>Please log in to use this network.</p>"
 
 
@@ -32,9 +32,10 @@ _PAGE = "<!doctype html><title>Log in</title><p>Please log in to use this networ
 class Fault:
     """What goes wrong, and with which requests.
 
-    Faults on a body wait for the answer that carries it: they pass over redirects, errors and
-    HEAD. A download from `.../resolve/REV/PATH` that is redirected asks for
-    `/cdn/.../resolve/REV/PATH` next, so that one expression matches both.
+    Faults on contents pass over errors and, unless asked with HEAD, over redirects: they wait
+    for the answer that carries the contents; those on a body pass over HEAD too. A download from
+    `.../resolve/REV/PATH` that is redirected asks for `/cdn/.../resolve/REV/PATH` next, so that
+    one expression matches both. Faults on uploads match `/upload/NAMESPACE/NAME/SHA256`.
 
     Parameters
     ----------
@@ -105,11 +106,9 @@ class Faults:
 
     def after(self, method: str, path: str, answer: Answer) -> Answer:
         """The answer as the faults on contents leave it."""
-        kinds = ("wrong_etag", "wrong_length") if method == "HEAD" else _ON_CONTENT
-        if answer.status >= 400:
+        if answer.status >= 400 or (answer.status >= 300 and method != "HEAD"):
             return answer
-        if answer.status >= 300:
-            kinds = ("wrong_etag", "wrong_length")
+        kinds = _ON_HEAD if method == "HEAD" else _ON_CONTENT
         for fault in self._strike(method, path, kinds):
             answer = _spoil(fault, answer)
         return answer
