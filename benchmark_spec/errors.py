@@ -38,6 +38,7 @@ __all__ = [
     "SourceError",
     "SpecError",
     "SubmissionError",
+    "TooLargeError",
     "UnboundError",
     "UnknownNameError",
     "UnknownTaskError",
@@ -139,6 +140,10 @@ class SubmissionError(FSLBenchError):
 
 class UnreadableError(SubmissionError):
     """A submission file that cannot be read at all."""
+
+
+class TooLargeError(SubmissionError):
+    """A submission file beyond what may be read of a stranger's."""
 
 
 class MissingTaskError(SubmissionError):
