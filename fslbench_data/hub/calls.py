@@ -32,6 +32,10 @@ _SECRET = re.compile(
 )
 
 
+class BrokenOffError(HubUnreachableError):
+    """A download that broke off, where trying again at once is sensible."""
+
+
 def api() -> HfApi:
     """The Hub's client, with the token of its own login, which is never looked at here."""
     from huggingface_hub import HfApi
@@ -102,7 +106,8 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
             expected="ORG/NAME: letters, digits, dashes, dots and underscores",
         )
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
-        return _unreachable(f"{type(error).__name__}: {plain(error)}", where)
+        kind = BrokenOffError if "Read" in type(error).__name__ else HubUnreachableError
+        return _unreachable(f"{type(error).__name__}: {plain(error)}", where, kind)
     if isinstance(error, OSError) and error.errno in _DISK:
         return OutputError(
             f"cannot write what comes from the Hub: {os.strerror(error.errno or 0)}",
@@ -111,7 +116,7 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
             "stays and is not fetched again",
         )
     if isinstance(error, OSError) and "onsistency check" in str(error):
-        return _unreachable("the file came short", where)
+        return _unreachable("the file came short", where, BrokenOffError)
     if isinstance(error, ValueError) and "LFS batch" in str(error):
         return HubError(f"the Hub refused an upload: {plain(error)}", where=where)
     return None
@@ -156,8 +161,10 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
     return HubError(f"the Hub answered {status}{f': {said}' if said else ''}", where=where)
 
 
-def _unreachable(why: str, where: str) -> HubUnreachableError:
-    return HubUnreachableError(
+def _unreachable(
+    why: str, where: str, kind: type[HubUnreachableError] = HubUnreachableError
+) -> HubUnreachableError:
+    return kind(
         f"the Hub cannot be reached{f': {why}' if why else ''}",
         where=where,
         expected="an answer from the Hub, or from the endpoint that HF_ENDPOINT names",

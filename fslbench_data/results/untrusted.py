@@ -1,86 +1,64 @@
-"""Reading Parquet submissions that come from strangers: memory and time stay bounded."""
+"""Reading Parquet submissions that come from strangers: memory and time stay bounded.
+
+A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate
+to gigabytes and schemas nested so deep that the reader crashes; no look at its footer tells,
+since a footer can lie.  So a process of its own reads such files (:mod:`.worker`), under a limit
+on its memory and on its time, and counts what comes out as it comes (:mod:`.bounded`).
+"""
 
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import TooLargeError, UnreadableError
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import read_submission
+from benchmark_spec.errors import UnreadableError
+from fslbench_data.results import worker
+from fslbench_data.results.limits import LIMITS, Limits
+from fslbench_data.submission.model import METADATA_KEY, Submission, read_metadata
+from fslbench_data.submission.reading import printable
 
-_MIB = 1 << 20
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a stranger's submission may be at most.
-
-    Attributes
-    ----------
-    file_bytes
-        Size of the file.
-    metadata_bytes
-        Size of the Parquet footer, with the metadata of fslbench in it.
-    rows
-        Answers: tasks, summed over task sets, methods and runs.
-    list_length
-        Entries of one list: predictions of a task, or counts of its classes.
-    list_values
-        Entries of all lists of a column.
-    methods, names
-        Different methods; different data sets, task sets, runs or fingerprints.
-    name_length
-        Characters of such a name.
-    memory_bytes, seconds
-        What reading may take.
-    """
-
-    file_bytes: int = 64 * _MIB
-    metadata_bytes: int = 4 * _MIB
-    rows: int = 4_000_000
-    list_length: int = 32_767
-    list_values: int = 32_000_000
-    methods: int = 100
-    names: int = 1_000
-    name_length: int = 200
-    memory_bytes: int = 768 * _MIB
-    seconds: float = 30.0
-
-
-LIMITS = Limits()
-"""A method's answers to every task set of a large release fit several times."""
+__all__ = ["LIMITS", "Limits", "read_untrusted"]
 
 
 def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     """Read a Parquet submission without trusting a byte of it.
 
+    Takes some milliseconds a file.  The limit on memory holds on Linux; elsewhere the limits on
+    size and time, and that a crash ends only the process that reads, hold alone.
+
+    Parameters
+    ----------
+    path
+        Of a regular file ending in ``.parquet``.
+    limits
+        What it may be at most.
+
     Raises
     ------
     TooLargeError
-        If the file, or what it says it holds, passes a limit.
+        If the file passes a limit, or reading it takes more memory or time than it may.
+    UnreadableError
+        If it cannot be read, or ends the process that reads it.
     SubmissionError, SchemaError
-        If it cannot be read, or is not a submission.
+        If it is not a submission.
     """
     path = Path(path)
+    source = printable(str(path))
     try:
-        found = path.stat()
+        is_file = stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError) as error:
-        raise UnreadableError(f"{path} cannot be opened: {error}") from None
-    if not stat.S_ISREG(found.st_mode) or path.suffix.lower() != ".parquet":
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableError(f"{source} cannot be opened: {reason}") from None
+    if not is_file or path.suffix.lower() != ".parquet":
         raise UnreadableError(
-            f"{path} is not a Parquet file",
-            expected="a regular file ending in .parquet",
+            f"{source} is not a Parquet file",
+            expected="a file ending in .parquet",
             fix="write the submission with Submission.write",
         )
-    if found.st_size > limits.file_bytes:
-        raise TooLargeError(
-            f"{path} has {found.st_size} bytes", expected=f"at most {limits.file_bytes}"
-        )
-    submission = read_submission(path)
-    if submission.table.num_rows > limits.rows:
-        raise TooLargeError(
-            f"{path} has {submission.table.num_rows} rows", expected=f"at most {limits.rows}"
-        )
-    return submission
+    table = worker.read(path, source, limits)
+    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
+    table = table.replace_schema_metadata(None)
+    if metadata is None:
+        return Submission(table, source=source, package_version="unknown")
+    methods, bindings, version = read_metadata(metadata, source)
+    return Submission(table, methods, bindings, source, version)
