@@ -119,7 +119,7 @@ def admit(
     """
     try:
         path = files.path(name)
-    except ResultsError as error:
+    except (ResultsError, SubmissionError) as error:
         return refusal(name, error)
     return admit_file(name, path, releases, limits)
 
@@ -132,7 +132,7 @@ def admit_file(
         digest = _checked_digest(name, path, limits)
         submission = replace(read_untrusted(path, limits), source="the file")
         _check_groups(submission)
-        number = _answered(submission, releases)
+        number = answered(submission, releases)
         found = validate(submission, releases[number])
         results = tuple(_result(found, group) for group in found.groups)
     except HubError:
@@ -199,7 +199,7 @@ def _check_groups(submission: Submission) -> None:
         )
 
 
-def _answered(submission: Submission, releases: Sequence[Release]) -> int:
+def answered(submission: Submission, releases: Sequence[Release]) -> int:
     """The first release whose task sets and fingerprints the submission names; else the first.
 
     Validation by a release that it does not answer then says what is wrong.

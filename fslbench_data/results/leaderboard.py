@@ -251,6 +251,7 @@ def _board(
         package_version=__version__,
         release=str(release),
         release_digest=release.manifest.digest,
+        hub=release.hub,
         level=level,
         sets=tuple(each.scored for each in sets),
         unbound=(),

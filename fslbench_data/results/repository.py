@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmark_spec.errors import ResultsError, listing
+from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release import Release, load_release
 from fslbench_data.results.text import one_line
 
-SETTINGS_FILE = "leaderboard.toml"
+BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
 EMBEDDED = "embedded"
 
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}\.parquet")
-_HUB_RELEASE = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*@[\w./-]+", re.ASCII)
 _MOST_BYTES = 1 << 16
 _LONGEST_TITLE = 200
 
@@ -49,8 +49,10 @@ class ResultsFiles(Protocol):
 
         Raises
         ------
-        ResultsError
-            If it is no file that one may open.
+        ResultsError, TooLargeError
+            If it is no file that one may open, or larger than a submission can be.
+        HubError
+            If it cannot be fetched.
         """
 
 
@@ -98,8 +100,9 @@ class FolderFiles:
         if not self.folder.is_dir():
             raise ResultsError(
                 f"there is no folder {one_line(str(folder))}",
-                expected=f"a folder with {SETTINGS_FILE} and a folder {SUBMISSIONS}",
-                fix="name the checkout of a results repository",
+                expected=f"a folder with {BOARD_FILE} and a folder {SUBMISSIONS}, or ORG/NAME on "
+                "the Hub",
+                fix="name the checkout of a results repository, or its address",
             )
 
     @property
@@ -148,7 +151,19 @@ class FolderFiles:
 
 
 def open_results(where: str | Path) -> ResultsFiles:
-    """The results repository at a place."""
+    """The results repository in a folder, or on the Hub as ``ORG/NAME`` or ``ORG/NAME@REVISION``.
+
+    Raises
+    ------
+    ResultsError
+        If there is no such folder, and the text is no address.
+    HubError
+        If the Hub has no such repository, refuses it or does not answer.
+    """
+    if isinstance(where, str) and is_address(where) and not Path(where).exists():
+        from fslbench_data.hub.results_files import HubResults
+
+        return HubResults.open(HubAddress.parse(where))
     return FolderFiles(where)
 
 
@@ -172,7 +187,7 @@ def list_submissions(files: ResultsFiles) -> Listing:
     )
 
 
-def read_settings(files: ResultsFiles) -> Settings:
+def read_board(files: ResultsFiles) -> Settings:
     """Read and check `leaderboard.toml`.
 
     Raises
@@ -180,9 +195,9 @@ def read_settings(files: ResultsFiles) -> Settings:
     ResultsError
         If it is not there, or not what it should be.
     """
-    with files.path(SETTINGS_FILE).open("rb") as file:
+    with files.path(BOARD_FILE).open("rb") as file:
         raw = file.read(_MOST_BYTES + 1)
-    where = f"{files.where}: {SETTINGS_FILE}"
+    where = f"{files.where}: {BOARD_FILE}"
 
     def wrong(what: str) -> ResultsError:
         return ResultsError(
@@ -211,7 +226,7 @@ def read_settings(files: ResultsFiles) -> Settings:
     ):
         raise wrong("`releases` is no list of different releases")
     for name in releases:
-        if name != EMBEDDED and not _HUB_RELEASE.fullmatch(name):
+        if name != EMBEDDED and not (is_address(name) and "@" in name):
             raise wrong(f"{one_line(repr(name))} is no release that everybody can open")
     return Settings(title, tuple(releases))
 
