@@ -57,6 +57,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.info import info
     from fslbench_data.cli.leaderboard import leaderboard
     from fslbench_data.cli.plan import plan
+    from fslbench_data.cli.review import review
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
     from fslbench_data.cli.validate import validate
@@ -69,6 +70,7 @@ def _add_commands() -> None:
         plan,
         import_accuracies,
         leaderboard,
+        review,
         info,
         sql,
         cite,
