@@ -105,6 +105,8 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
             f"{repo_id!r} cannot be the name of a repository",
             expected="ORG/NAME: letters, digits, dashes, dots and underscores",
         )
+    if "HTTPStatusError" in type(error).__name__:
+        return None  # the Hub's own error is made of it, and says more
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
         kind = BrokenOffError if "Read" in type(error).__name__ else HubUnreachableError
         return _unreachable(f"{type(error).__name__}: {plain(error)}", where, kind)
