@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark_spec.errors import CorruptReleaseError
+from benchmark_spec.errors import CorruptReleaseError, HubUnreachableError
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.calls import BrokenOffError, hub_errors
 
@@ -40,9 +40,11 @@ def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset")
                         library_name="fslbench",
                     )
                 )
-        except BrokenOffError:
+        except BrokenOffError as error:
             if attempt == _ATTEMPTS - 1:
-                raise
+                raise HubUnreachableError(
+                    error.what, where=error.where, expected=error.expected, fix=error.fix
+                ) from None
     raise AssertionError  # the last attempt returned or raised
 
 
