@@ -127,7 +127,15 @@ class HubAccessError(HubError):
 
 
 class HubUnreachableError(HubError):
-    """The Hub does not answer, or not as it should."""
+    """The Hub does not answer, or not as it should.
+
+    Attributes
+    ----------
+    transient
+        Whether a transfer broke off, so that trying again at once is sensible.
+    """
+
+    transient = False
 
 
 class SchemaError(FSLBenchError):

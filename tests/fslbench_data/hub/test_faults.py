@@ -99,6 +99,18 @@ def _(w: World) -> None:
     w.load()
 
 
+@fault("the storage answers 503 twice", "loaded")
+def _(w: World) -> None:
+    w.fault("/cdn/.*cats", "status", method="GET", status=503, times=2)
+    w.load()
+
+
+@fault("the storage answers 503 to everything", "HubUnreachableError: .* answered 503 each time")
+def _(w: World) -> None:
+    w.fault("/cdn/", "status", status=503, times=None)
+    w.load()
+
+
 @fault("the Hub answers 500 to everything", "HubUnreachableError: .* answered 500 each time")
 def _(w: World) -> None:
     w.fault(".", "status", status=500, times=None)
@@ -372,8 +384,9 @@ def test_every_fault_ends_well(
     toy: Release,
     quick_retries: list[float],
     tmp_path: Path,
-    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("fslbench_data.hub.download._PAUSE", 0.01)
     hub.create_repo(REPO, files=Path(toy.files.where))
     hub.tag(REPO, TAG)
     world = World(hub, toy, quick_retries, tmp_path)
