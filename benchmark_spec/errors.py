@@ -33,6 +33,7 @@ __all__ = [
     "QueryError",
     "ReleaseError",
     "ReleaseNotFoundError",
+    "ResultsError",
     "SamplingError",
     "SchemaError",
     "SourceError",
@@ -220,6 +221,10 @@ class MethodFailedError(FSLBenchError):
 
 class QueryError(FSLBenchError):
     """An SQL query that fails, or does what it may not."""
+
+
+class ResultsError(FSLBenchError):
+    """A results repository that is not laid out as it should be."""
 
 
 class OutputError(FSLBenchError):
