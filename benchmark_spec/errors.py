@@ -18,10 +18,15 @@ __all__ = [
     "DoubledTaskError",
     "FSLBenchError",
     "FingerprintError",
+    "HubAccessError",
+    "HubError",
+    "HubNotFoundError",
+    "HubUnreachableError",
     "MethodFailedError",
     "MethodNameError",
     "MissingPackageError",
     "MissingTaskError",
+    "MovedTagError",
     "OutputError",
     "PredictionError",
     "QueryCountError",
@@ -102,6 +107,26 @@ class ReleaseNotFoundError(ReleaseError):
 
 class CorruptReleaseError(ReleaseError):
     """A release whose files differ from its manifest."""
+
+
+class MovedTagError(ReleaseError):
+    """A tag of a release that names another commit than it did."""
+
+
+class HubError(FSLBenchError):
+    """Something that the Hugging Face Hub refused, or that could not be done there."""
+
+
+class HubNotFoundError(HubError):
+    """No such repository, revision or file on the Hub, or none that this user may see."""
+
+
+class HubAccessError(HubError):
+    """Something on the Hub that this user may not do."""
+
+
+class HubUnreachableError(HubError):
+    """The Hub does not answer, or not as it should."""
 
 
 class SchemaError(FSLBenchError):

@@ -32,7 +32,7 @@ from builders.build_journal import BuildJournal
 from builders.card import dataset_card
 from builders.sampling.tasks import first_image_ids
 from fslbench_data.files import sha256_of, whole_file, write_whole
-from fslbench_data.release import Release
+from fslbench_data.release import Folder, Release
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
 
@@ -181,7 +181,7 @@ class ReleaseWriter:
 
     def so_far(self) -> Release:
         """The release as it stands, to run baselines on it."""
-        return Release(self.folder.resolve(), self._manifest())
+        return Release(self._manifest(), Folder(self.folder.resolve()))
 
     def finish(self) -> Manifest:
         """Write the dataset card and the manifest, and return the latter."""

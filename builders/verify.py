@@ -21,7 +21,7 @@ from benchmark_spec.protocol import TaskSetName
 from builders.card import dataset_card
 from builders.sampling import draw_again, groups_of
 from fslbench_data.files import sha256_of
-from fslbench_data.release import Release, read_manifest
+from fslbench_data.release import Folder, Release, read_manifest
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.reading import read_parquet
 
@@ -76,7 +76,7 @@ class _Verifier:
         self._folder, self._manifest = read_manifest(folder)
         # without its reference methods, against which their own results would be refused
         others = tuple(t for t in self._manifest.tables if t.kind != "results")
-        self._release = Release(self._folder, replace(self._manifest, tables=others))
+        self._release = Release(replace(self._manifest, tables=others), Folder(self._folder))
         self._progress = progress
         self._problems: list[Problem] = []
         self._drawn_again = 0

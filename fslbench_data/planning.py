@@ -187,6 +187,7 @@ def _signature(release: Release, sets: Sequence[DatasetPlan], level: float) -> S
         package_version=__version__,
         release=str(release),
         release_digest=release.manifest.digest,
+        hub=release.hub,
         level=level,
         sets=tuple(scored_set(each.pilot.info) for each in sets),
         unbound=tuple(

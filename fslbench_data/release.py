@@ -1,4 +1,4 @@
-"""Opening a release: a folder of Parquet tables with a manifest, or the one in the package."""
+"""Opening a release: on the Hub, in a folder, or the one in the package."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,23 +23,64 @@ from benchmark_spec.errors import (
 from benchmark_spec.manifest import MANIFEST_FILE, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.files import sha256_of
+from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+class ReleaseFiles(Protocol):
+    """Where the files of a release lie."""
+
+    @property
+    def where(self) -> str:
+        """The folder, or the address on the Hub."""
+
+    @property
+    def hub(self) -> str:
+        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
+
+    def path(self, table: Table) -> Path:
+        """The file of a table, compared with the manifest's SHA-256."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A release in a folder, whose files were compared with the manifest when it was opened."""
+
+    folder: Path
+    hub: str = ""
+
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    def path(self, table: Table) -> Path:
+        """The file of a table."""
+        return self.folder / table.path
+
 
 @dataclass(frozen=True)
 class Release:
-    """An opened release, whose every file has been compared with its manifest.
+    """An opened release; every file that is read was compared with the manifest.
 
-    Tables are read when they are asked for.
+    Tables are read, and from the Hub fetched, when they are asked for.
     """
 
-    folder: Path
     manifest: Manifest
+    files: ReleaseFiles
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
+
+    @property
+    def hub(self) -> str:
+        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
+        return self.files.hub
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -89,7 +131,7 @@ class Release:
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
         """Classes of each task of a set, int32 (T, K), without its images."""
         entry = self._find("tasks", info.dataset, str(info.name))
-        column = pq.ParquetFile(self.folder / entry.path).read(["class_ids"]).column("class_ids")
+        column = pq.ParquetFile(self.files.path(entry)).read(["class_ids"]).column("class_ids")
         found: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
         return found.reshape(-1, info.protocol.way)
 
@@ -114,9 +156,24 @@ class Release:
     def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
         """The reference methods' results, a submission each; perhaps without predictions."""
         return tuple(
-            read_parquet(self.folder / t.path, counts_only=counts_only)
+            read_parquet(self.files.path(t), counts_only=counts_only)
             for t in self._tables("results")
         )
+
+    def load_dataset(self, config: str, split: str) -> Dataset:
+        """A table as ``datasets.load_dataset`` gives it, from the same commit, digest compared.
+
+        Parameters
+        ----------
+        config, split
+            Such as ``tasks-open-5w5s5q`` and the name of a data set; `fslbench info --format json`
+            lists them all.
+        """
+        from fslbench_data.hub.as_dataset import as_dataset
+
+        repo_id, _, commit = self.hub.partition("@")
+        where = repo_id or self.files.where
+        return as_dataset(self.manifest, where, commit or None, config, split)
 
     def _tables(self, kind: Kind) -> list[Table]:
         return [table for table in self.manifest.tables if table.kind == kind]
@@ -141,7 +198,7 @@ class Release:
         )
 
     def _read(self, entry: Table) -> pa.Table:
-        return pq.ParquetFile(self.folder / entry.path).read()
+        return pq.ParquetFile(self.files.path(entry)).read()
 
 
 def embedded_folder() -> Path:
@@ -150,12 +207,16 @@ def embedded_folder() -> Path:
 
 
 def load_release(where: str | Path | None = None) -> Release:
-    """Open a release and compare every file with the manifest's SHA-256.
+    """Open a release.
 
     Parameters
     ----------
     where
-        A folder; None opens the release that comes with the package.
+        A folder; or on the Hub ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or
+        ``ORG/NAME`` for its newest version; None opens the release that comes with the package.
+
+        A folder's every file is compared with the manifest's SHA-256 at once. Of a release on the
+        Hub only the tables that are asked for are fetched, and each is compared once.
 
     Raises
     ------
@@ -163,11 +224,19 @@ def load_release(where: str | Path | None = None) -> Release:
         If there is no release in that folder.
     CorruptReleaseError
         If a file is missing or differs from the manifest by as little as a bit.
+    MovedTagError
+        If the tag named another commit when it was first loaded.
+    HubError
+        If the Hub has no such release, refuses it or does not answer, and the cache has it not.
     """
+    if isinstance(where, str) and is_address(where) and not Path(where).exists():
+        from fslbench_data.hub.release_files import open_on_hub
+
+        return Release(*open_on_hub(HubAddress.parse(where)))
     folder, manifest = read_manifest(where)
     for table in manifest.tables:
         _check_file(folder / table.path, table)
-    return Release(folder, manifest)
+    return Release(manifest, Folder(folder))
 
 
 def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:

@@ -34,8 +34,9 @@ class Signature:
 
     Attributes
     ----------
-    package_version, release, release_digest, level
-        Of this package; name@version and digest of the release; the confidence level.
+    package_version, release, release_digest, hub, level
+        Of this package; name@version and digest of the release; where it comes from the Hub, its
+        repository and commit as ``ORG/NAME@COMMIT``; the confidence level.
     sets
         The scored task sets and the closed ones beside them, with their fingerprints.
     unbound
@@ -48,11 +49,14 @@ class Signature:
     level: float
     sets: tuple[ScoredSet, ...]
     unbound: tuple[str, ...]
+    hub: str = ""
 
     def __str__(self) -> str:
+        repo_id, _, commit = self.hub.partition("@")
         parts = [
             f"fslbench:{self.package_version}",
             f"release:{self.release}#{self.release_digest[:12]}",
+            *([f"hub:{repo_id}@{commit[:12]}"] if self.hub else []),
             f"level:{self.level!r}",
             "unbound" if self.unbound else "bound",
             "sets:" + ",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets),

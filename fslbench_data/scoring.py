@@ -269,6 +269,7 @@ def _signature(
         package_version=__version__,
         release=str(release),
         release_digest=release.manifest.digest,
+        hub=release.hub,
         level=level,
         sets=tuple(scored_set(info) for info in release.task_sets if info.text in used),
         unbound=tuple(

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def info(release: str | None, form: str) -> None:
     """Say what a release holds: data sets, task sets with T and fingerprint, methods.
 
-    R is the folder of a release; by default the one inside the package.
+    R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
+    package.
     """
     from fslbench_data.release import load_release
 
@@ -46,7 +47,8 @@ def info(release: str | None, form: str) -> None:
 def _content(release: Release) -> dict[str, object]:
     manifest, held = release.manifest, _held(release)
     return {
-        "folder": str(release.folder),
+        "where": release.files.where,
+        "hub": release.hub,
         "name": manifest.name,
         "version": manifest.version,
         "digest": manifest.digest,
@@ -114,6 +116,12 @@ def _held(release: Release) -> dict[str, _Held]:
     }
 
 
+def _origin(release: Release) -> str:
+    """Where a release comes from, for people."""
+    commit = release.hub.partition("@")[2]
+    return f"{release.files.where}{f', commit {commit}' if commit else ''}"
+
+
 def _grid(release: Release) -> Grid:
     """One row a task set."""
     from fslbench_data.render.grid import Grid
@@ -152,7 +160,7 @@ def _print_on(screen: Console, release: Release) -> None:
     manifest = release.manifest
     screen.print(Text(f"release {release}#{manifest.digest[:12]}", style="bold"))
     screen.print(Text(manifest.description))
-    screen.print(Text(f"folder: {release.folder}", overflow="fold"))
+    screen.print(Text(f"from {_origin(release)}", overflow="fold"))
     by_content: dict[str, list[str]] = {}
     for dataset, held in _held(release).items():
         by_content.setdefault(str(held), []).append(dataset)

@@ -21,7 +21,7 @@ submission_argument: Callable[[Command], Command] = click.argument("file", type=
 release_option: Callable[[Command], Command] = click.option(
     "--release",
     metavar="R",
-    help="Folder of a release; by default the one inside the package.",
+    help="A release: a folder, or ORG/NAME@v1.0.0 on the Hub; by default the one in the package.",
 )
 
 unbound_option: Callable[[Command], Command] = click.option(

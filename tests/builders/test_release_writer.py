@@ -78,26 +78,28 @@ def test_every_configuration_loads_with_datasets(
     embedded: Release, tmp_path: Path, golden: dict[str, str]
 ) -> None:
     datasets = pytest.importorskip("datasets")
-    configs = datasets.get_dataset_config_names(str(embedded.folder))
+    configs = datasets.get_dataset_config_names(str(embedded.files.folder))
     assert configs == [config.name for config in embedded.manifest.configs()]
     assert len(configs) == 21
     for config in embedded.manifest.configs():
         for split, paths in config.splits.items():
             loaded = datasets.load_dataset(
-                str(embedded.folder), config.name, split=split, cache_dir=str(tmp_path)
+                str(embedded.files.folder), config.name, split=split, cache_dir=str(tmp_path)
             )
             table = loaded.data.table
             if len(paths) == 1:
                 assert content_digest(table) == golden[paths[0]]
             else:
-                rows = [pq.ParquetFile(embedded.folder / path).metadata.num_rows for path in paths]
+                rows = [
+                    pq.ParquetFile(embedded.files.folder / path).metadata.num_rows for path in paths
+                ]
                 assert table.num_rows == sum(rows)
 
 
 def test_duckdb_reads_every_table(embedded: Release) -> None:
     with duckdb.connect() as connection:
         for entry in embedded.manifest.tables:
-            path = embedded.folder / entry.path
+            path = embedded.files.folder / entry.path
             found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
             expected = pq.ParquetFile(path).read().to_pylist()
             assert len(found) == entry.rows == len(expected)
@@ -107,7 +109,7 @@ def test_duckdb_reads_every_table(embedded: Release) -> None:
 
 def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:
     def encodings(path: str) -> dict[str, tuple[str, ...]]:
-        row_group = pq.ParquetFile(embedded.folder / path).metadata.row_group(0)
+        row_group = pq.ParquetFile(embedded.files.folder / path).metadata.row_group(0)
         columns = [row_group.column(i) for i in range(row_group.num_columns)]
         assert {c.compression for c in columns} == {"ZSTD"}
         assert not any(c.has_dictionary_page for c in columns)

@@ -38,8 +38,8 @@ def test_help_lists_the_commands() -> None:
 
 def test_info_for_machines(embedded: Release) -> None:
     content = json.loads(_run("info", "--format", "json"))
-    assert content["folder"] == str(embedded.folder)
-    assert Path(content["folder"]).is_absolute()
+    assert content["where"] == str(embedded.files.folder)
+    assert Path(content["where"]).is_absolute()
     assert content["methods"] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
     assert len(content["task_sets"]) == 54
     held = {d["name"]: (d["images"], d["features"], len(d["methods"])) for d in content["datasets"]}
@@ -53,7 +53,7 @@ def test_info_for_machines(embedded: Release) -> None:
 
 
 def test_info_for_people(embedded: Release) -> None:
-    text = _run("info", str(embedded.folder))
+    text = _run("info", str(embedded.files.folder))
     assert "embedded@1.1.0" in text
     assert "groceries, openclipart: images; no features yet; no results yet" in text
     assert "vgg_flower: classes and counts only" in text

@@ -1,0 +1,62 @@
+"""A table of a release as a data set of Hugging Face datasets, which reads the card's YAML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import CorruptReleaseError, UnknownNameError
+from benchmark_spec.manifest import Manifest, Table, config_and_split
+from fslbench_data.hub.calls import hub_errors
+
+if TYPE_CHECKING:
+    import datasets
+
+
+def as_dataset(
+    manifest: Manifest, where: str, revision: str | None, config: str, split: str
+) -> datasets.Dataset:
+    """Load one split of a configuration with ``datasets.load_dataset``, and compare its digest.
+
+    Parameters
+    ----------
+    where, revision
+        A folder and None, or a repository of the Hub and its commit.
+
+    Raises
+    ------
+    UnknownNameError
+        If the release has no such configuration or split; it lists those that it has.
+    CorruptReleaseError
+        If the rows are not those that were released.
+    HubError
+        If it cannot be fetched.
+    """
+    splits: dict[str, dict[str, list[Table]]] = {}
+    for table in manifest.tables:
+        name, part = config_and_split(table)
+        splits.setdefault(name, {}).setdefault(part, []).append(table)
+    release = f"release {manifest.name}@{manifest.version}"
+    if config not in splits:
+        raise UnknownNameError("configuration", config, splits, where=release)
+    if split not in splits[config]:
+        raise UnknownNameError("split", split, splits[config], where=f"{config} of {release}")
+
+    from datasets import load_dataset
+
+    with hub_errors(f"loading {config}, split {split}", where):
+        found = load_dataset(where, config, split=split, revision=revision)
+    tables, first = splits[config][split], 0
+    for table in tables:  # the reference methods' results share a split
+        rows = found.data.table.slice(first, table.rows)
+        first += table.rows
+        if content_digest(rows) == table.digest:
+            continue
+        raise CorruptReleaseError(
+            f"the rows of {config}, split {split}, are not those of {table.path}",
+            where=where,
+            expected=f"content digest {table.digest}",
+            fix="load it again with download_mode='force_redownload' of datasets.load_dataset, "
+            "which keeps what it read in a cache of its own",
+        )
+    return found

@@ -1,0 +1,187 @@
+"""Calls to the Hub, and what can go wrong with them as this package's own errors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from benchmark_spec.errors import (
+    FSLBenchError,
+    HubAccessError,
+    HubError,
+    HubNotFoundError,
+    HubUnreachableError,
+    OutputError,
+)
+from benchmark_spec.version import __version__
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+_NETWORK = ("httpx", "httpcore", "requests", "urllib3", "aiohttp")
+"""Packages whose exceptions speak of the network, in the versions that the client uses."""
+
+_SECRET = re.compile(
+    r"hf_\w+|(?i:bearer|token|authorization)[\s:=]+\S+|[?&](?:X-Amz-\w+|sig\w*)=\S+"
+)
+
+
+class BrokenOffError(HubUnreachableError):
+    """A download that broke off, where trying again at once is sensible."""
+
+
+def api() -> HfApi:
+    """The Hub's client, with the token of its own login, which is never looked at here."""
+    from huggingface_hub import HfApi
+
+    return HfApi(library_name="fslbench", library_version=__version__)
+
+
+@contextmanager
+def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
+    """Turn what the Hub's client raises into this package's errors.
+
+    Parameters
+    ----------
+    doing
+        What is being done, as in "downloading tasks/open-5w5s5q/cub.parquet".
+    repo_id
+        The repository, for messages.
+
+    Raises
+    ------
+    HubAccessError, HubNotFoundError, HubUnreachableError, HubError
+        If the Hub refuses, has not what is asked for, does not answer, or anything else.
+    OutputError
+        If the disk is full or may not be written.
+    """
+    try:
+        yield
+    except FSLBenchError:
+        raise
+    except Exception as error:
+        found = _translated(error, doing, repo_id)
+        if found is None:
+            raise
+        raise found from None
+
+
+def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | None:
+    """The first cause of an exception that this package has an error for."""
+    cause: BaseException | None = error
+    causes: list[BaseException] = []
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__
+    for each in reversed(causes):  # what happened first says most
+        found = _of_one(each, doing, repo_id)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | None:
+    from huggingface_hub import errors
+
+    where = f"{repo_id}, {doing}"
+    if isinstance(error, errors.HfHubHTTPError):
+        return _answered(error, where)
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return _not_cached(where)
+    if isinstance(error, errors.LocalEntryNotFoundError):
+        from huggingface_hub import constants
+
+        return _not_cached(where) if constants.HF_HUB_OFFLINE else _unreachable("", where)
+    if isinstance(error, errors.FileMetadataError):
+        return _unreachable("what answers is not the Hub, or a broken one", where)
+    if isinstance(error, errors.HFValidationError):
+        return HubError(
+            f"{repo_id!r} cannot be the name of a repository",
+            expected="ORG/NAME: letters, digits, dashes, dots and underscores",
+        )
+    if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
+        kind = BrokenOffError if "Read" in type(error).__name__ else HubUnreachableError
+        return _unreachable(f"{type(error).__name__}: {plain(error)}", where, kind)
+    if isinstance(error, OSError) and error.errno in _DISK:
+        return OutputError(
+            f"cannot write what comes from the Hub: {os.strerror(error.errno or 0)}",
+            where=f"{where}: {error.filename or 'the cache'}",
+            fix="make room there, or set HF_HOME to a folder on another disk; what is complete "
+            "stays and is not fetched again",
+        )
+    if isinstance(error, OSError) and "onsistency check" in str(error):
+        return _unreachable("the file came short", where, BrokenOffError)
+    if isinstance(error, ValueError) and "LFS batch" in str(error):
+        return HubError(f"the Hub refused an upload: {plain(error)}", where=where)
+    return None
+
+
+def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
+    """What an answer with an error status means."""
+    from huggingface_hub import errors
+
+    status = error.response.status_code
+    login = "log in with an account that may (hf auth login, or HF_TOKEN)"
+    if isinstance(error, errors.GatedRepoError):
+        return HubAccessError(
+            "the repository is gated, and this account has no access to it",
+            where=where,
+            fix=f"ask for access on the repository's page, and {login}",
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return HubNotFoundError(
+            "there is no such repository, or it is private",
+            where=where,
+            expected="the name of a repository as ORG/NAME",
+            fix=f"check the name; if it is private, {login}",
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return HubNotFoundError("the repository has no such tag, branch or commit", where=where)
+    if isinstance(error, errors.EntryNotFoundError):
+        return HubNotFoundError("the repository has no such file at that revision", where=where)
+    said = plain(error.server_message or "")
+    if status in (401, 403):
+        return HubAccessError(
+            f"the Hub does not allow it{f': {said}' if said else ''}", where=where, fix=login
+        )
+    if status in (409, 412):
+        return HubError(
+            f"the repository changed meanwhile{f': {said}' if said else ''}",
+            where=where,
+            fix="run the same command again",
+        )
+    if status == 429 or status >= 500:
+        return _unreachable(f"it answered {status} each time", where)
+    return HubError(f"the Hub answered {status}{f': {said}' if said else ''}", where=where)
+
+
+def _unreachable(
+    why: str, where: str, kind: type[HubUnreachableError] = HubUnreachableError
+) -> HubUnreachableError:
+    return kind(
+        f"the Hub cannot be reached{f': {why}' if why else ''}",
+        where=where,
+        expected="an answer from the Hub, or from the endpoint that HF_ENDPOINT names",
+        fix="check the connection and run the same command again: what is complete is kept",
+    )
+
+
+def _not_cached(where: str) -> HubUnreachableError:
+    return HubUnreachableError(
+        "this is not in the cache, and HF_HUB_OFFLINE forbids to ask the Hub",
+        where=where,
+        fix="load it once with a connection, or unset HF_HUB_OFFLINE",
+    )
+
+
+def plain(error: object) -> str:
+    """First line of a foreign message, printable, without anything that looks like a secret."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = "".join(c if c.isprintable() else "?" for c in (lines[0] if lines else "")[:300])
+    return _SECRET.sub("…", text)

@@ -1,0 +1,119 @@
+"""Files of a repository, fetched into the Hub's own cache and never trusted unread."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmark_spec.errors import CorruptReleaseError
+from fslbench_data.files import sha256_of
+from fslbench_data.hub.calls import BrokenOffError, hub_errors
+
+_ATTEMPTS = 3
+"""Times that a file is begun while the connection breaks; most breaks the Hub's client mends by
+asking for the rest."""
+
+
+def fetch(repo_id: str, path: str, revision: str) -> Path:
+    """A file of a data set repository at a revision, from the cache or the Hub.
+
+    A download that breaks off is resumed; a file appears in the cache whole or not at all.
+
+    Raises
+    ------
+    HubError, OutputError
+        As :func:`fslbench_data.hub.calls.hub_errors` says.
+    """
+    from huggingface_hub import hf_hub_download
+
+    for attempt in range(_ATTEMPTS):
+        try:
+            with hub_errors(f"fetching {path} at {revision[:12]}", repo_id):
+                return Path(
+                    hf_hub_download(
+                        repo_id,
+                        path,
+                        repo_type="dataset",
+                        revision=revision,
+                        library_name="fslbench",
+                    )
+                )
+        except BrokenOffError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError  # the last attempt returned or raised
+
+
+def fetch_checked(
+    repo_id: str, path: str, revision: str, whole: Callable[[Path], bool], expected: str
+) -> Path:
+    """A file that is what it should be: a bad copy in the cache is dropped and fetched once more.
+
+    Parameters
+    ----------
+    whole
+        Whether a file is the right one.
+    expected
+        What the right one is, for the message.
+
+    Raises
+    ------
+    CorruptReleaseError
+        If what the Hub gives is wrong twice; nothing of it stays in the cache.
+    HubError, OutputError
+        As :func:`fetch`.
+    """
+    for _ in range(2):
+        found = fetch(repo_id, path, revision)
+        if whole(found):
+            return found
+        if _offline():
+            raise CorruptReleaseError(
+                f"the cached copy of {path} is damaged; HF_HUB_OFFLINE forbids to fetch another",
+                where=str(found),
+                expected=expected,
+                fix="load the release once with a connection",
+            )
+        forget(found)
+    raise CorruptReleaseError(
+        f"{path} is not the file that was released, however often it is fetched",
+        where=f"{repo_id} at {revision}",
+        expected=expected,
+        fix="try again later or through another network; if it stays so, tell the maintainers: "
+        "the repository, or what stands between, changes files",
+    )
+
+
+def forget(path: Path) -> None:
+    """Take a file out of the cache, with the content behind a symbolic link."""
+    path.resolve().unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def has_digest(path: Path, sha256: str) -> bool:
+    """Whether a file has that SHA-256."""
+    return sha256_of(path) == sha256
+
+
+def fits_its_name(path: Path) -> bool:
+    """Whether a file of the cache has the digest after which the Hub's client named it.
+
+    Small files are named by Git's SHA-1 of a blob, large ones by their SHA-256. Where the cache
+    cannot have symbolic links, names are lost, and nothing can be said.
+    """
+    blob = path.resolve()
+    content = blob.read_bytes()
+    if re.fullmatch(r"[0-9a-f]{40}", blob.name):
+        header = f"blob {len(content)}\0".encode()
+        return hashlib.sha1(header + content, usedforsecurity=False).hexdigest() == blob.name
+    if re.fullmatch(r"[0-9a-f]{64}", blob.name):
+        return hashlib.sha256(content).hexdigest() == blob.name
+    return blob.name == path.name
+
+
+def _offline() -> bool:
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
