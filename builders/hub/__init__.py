@@ -1,0 +1,1 @@
+"""The maintainers' side of the Hugging Face Hub: publishing releases."""
