@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hub_server import HubServer
+from hub_server.client import ENVIRONMENT, point_at, quicken
+from hub_server.server import bound_socket
 
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.release import Release, load_release
 from fslbench_data.submission.model import Submission
+
+# No test reaches the real Hub: whatever imports huggingface_hub from here on talks to this port,
+# where nobody answers until a test asks for `hub`.
+HUB_SOCKET = bound_socket()
+os.environ |= ENVIRONMENT
+os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{HUB_SOCKET.getsockname()[1]}"
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -109,3 +119,28 @@ def long_form() -> Rows:
 def example(root: Path) -> Submission:
     """The submission that the README scores."""
     return Submission.read(root / "examples/my_results.parquet")
+
+
+@pytest.fixture(scope="session")
+def _hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
+    server = HubServer(tmp_path_factory.mktemp("hub") / "objects", HUB_SOCKET).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def hub(
+    _hub_server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[HubServer]:
+    """A Hub on this machine, empty; clients here use it with empty caches and a token for `org`."""
+    _hub_server.reset()
+    token = _hub_server.token("alice", write=("org",))
+    point_at(_hub_server, tmp_path / "hf", token, monkeypatch)
+    yield _hub_server
+    assert not _hub_server.crashes, _hub_server.crashes[0]
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The clients' waits between tries are cut short; the list holds those they asked for."""
+    return quicken(monkeypatch)

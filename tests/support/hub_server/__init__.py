@@ -1,0 +1,14 @@
+"""A local server that speaks the Hugging Face Hub's HTTP API: a test fixture, not a product.
+
+>>> hub = HubServer(folder).start()
+>>> token = hub.token("alice", write=("org",))
+>>> hub.create_repo("org/name", files={"README.md": b"# Hello"})
+>>> hub.faults.add(Fault(r"resolve/.*README.md", kind="status", status=503, times=2))
+"""
+
+from hub_server.answers import HubError
+from hub_server.faults import Fault
+from hub_server.handler import Request
+from hub_server.server import HubServer
+
+__all__ = ["Fault", "HubError", "HubServer", "Request"]

@@ -1,0 +1,188 @@
+"""The API of uploads: how each file is sent, LFS objects, commits and pull requests."""
+
+from __future__ import annotations
+
+import base64
+import json
+from math import ceil
+from typing import Any
+
+from hub_server.access import User, check_discuss, check_write
+from hub_server.answers import Answer, HubError, as_json
+from hub_server.api_files import sign, signed
+from hub_server.community import find, open_discussion
+from hub_server.objects import BadObjectError
+from hub_server.repos import LFS_ENDINGS, Commit, Repo, Tree
+from hub_server.routing import Call, route
+
+REGULAR_LIMIT = 10 * 2**20
+
+
+def is_lfs(path: str, size: int, sample: bytes) -> bool:
+    """What the `.gitattributes` of this server say; also what is large or not text."""
+    return path.endswith(LFS_ENDINGS) or size > REGULAR_LIMIT or b"\0" in sample
+
+
+def _may_commit(call: Call, repo: Repo, rev: str, create_pr: bool) -> User:
+    """Writers may commit; others to pull requests that they open or have opened."""
+    if create_pr:
+        return check_discuss(call.user)
+    if rev.startswith("refs/pr/"):
+        pull = find(repo, int(rev.removeprefix("refs/pr/")))
+        if call.user and pull.author == call.user.name:
+            return check_discuss(call.user)
+    if call.user and not call.user.may_write(repo.namespace):
+        text = "Forbidden: pass `create_pr=1` as a query parameter to create a Pull Request"
+        raise HubError(403, text)
+    return check_write(repo.namespace, call.user, "commit")
+
+
+@route("POST", "/api/{kind}/{repo}/preupload/{rev}")
+def preupload(call: Call, repo: Repo, rev: str) -> Answer:
+    _may_commit(call, repo, rev, call.flag("create_pr"))
+    commit, files = repo.at(rev), []
+    for asked in call.json()["files"]:
+        path = asked["path"]
+        lfs = is_lfs(path, asked["size"], base64.b64decode(asked["sample"]))
+        mode = "lfs" if lfs else "regular"
+        file: dict[str, Any] = {"path": path, "uploadMode": mode, "shouldIgnore": False}
+        if path in commit.tree:
+            file["oid"] = commit.tree[path].etag
+        files.append(file)
+    return as_json({"files": files, "commitOid": commit.oid})
+
+
+@route("POST", r"/{prefix}{repo}\.git/info/lfs/objects/batch")
+def lfs_batch(call: Call, repo: Repo) -> Answer:
+    """Where to send each object; nothing to do for those that the repository has."""
+    check_discuss(call.user)
+    objects = []
+    for asked in call.json()["objects"]:
+        oid, size = asked["oid"], asked["size"]
+        found: dict[str, Any] = {"oid": oid, "size": size, "authenticated": True}
+        if oid not in repo.lfs:
+            href = f"{call.hub.cdn}/upload/{repo.url_path}/{oid}?{sign(call, oid)}"
+            verify = f"{call.hub.endpoint}/{repo.url_path}.git/info/lfs/objects/verify"
+            upload: dict[str, Any] = {"href": href}
+            if size > call.hub.part_size:
+                parts = range(1, ceil(size / call.hub.part_size) + 1)
+                upload["header"] = {str(n): f"{href}&partNumber={n}" for n in parts}
+                upload["header"]["chunk_size"] = str(call.hub.part_size)
+            found["actions"] = {"upload": upload, "verify": {"href": verify}}
+        objects.append(found)
+    return as_json({"transfer": "basic", "objects": objects})
+
+
+@route("PUT", "/upload/{prefix}{owner}/{name}/{oid}")
+def upload(call: Call, owner: str, name: str, oid: str, kind: str | None) -> Answer:
+    """An LFS object, or one part of it."""
+    sha256, store = signed(call), call.hub.store
+    if number := call.query.get("partNumber", [""])[-1]:
+        part = store.folder / f"{sha256}.{number}.part"
+        part.write_bytes(call.body())
+        return Answer(200, {"ETag": f'"{sha256[:16]}-{number}"'})
+    _keep(call, ((kind or "models").removesuffix("s"), f"{owner}/{name}"), sha256, call.chunks())
+    return Answer(200, {"ETag": f'"{sha256}"'})
+
+
+@route("POST", "/upload/{prefix}{owner}/{name}/{oid}")
+def complete(call: Call, owner: str, name: str, oid: str, kind: str | None) -> Answer:
+    """The end of an upload in parts."""
+    sha256 = signed(call)
+    numbers = sorted(part["partNumber"] for part in call.json()["parts"])
+    files = [call.hub.store.folder / f"{sha256}.{number}.part" for number in numbers]
+    key = ((kind or "models").removesuffix("s"), f"{owner}/{name}")
+    _keep(call, key, sha256, (file.read_bytes() for file in files))
+    for file in files:
+        file.unlink()
+    return as_json({"success": True})
+
+
+def _keep(call: Call, key: tuple[str, str], sha256: str, chunks: Any) -> None:
+    try:
+        call.hub.store.receive(sha256, chunks)
+    except BadObjectError as error:
+        raise HubError(400, f"BadDigest: {error}") from error
+    call.hub.repos[key].lfs.add(sha256)
+
+
+@route("POST", r"/{prefix}{repo}\.git/info/lfs/objects/verify")
+def verify(call: Call, repo: Repo) -> Answer:
+    asked = call.json()
+    if asked["oid"] not in repo.lfs:
+        raise HubError(404, "Object not found")
+    if call.hub.store.lfs_blob(asked["oid"]).size != asked["size"]:
+        raise HubError(422, "The object has another size")
+    return as_json({})
+
+
+@route("POST", "/api/{kind}/{repo}/commit/{rev}")
+def commit(call: Call, repo: Repo, rev: str) -> Answer:
+    create_pr = call.flag("create_pr")
+    user = _may_commit(call, repo, rev, create_pr)
+    lines = [json.loads(line) for line in call.body().splitlines() if line.strip()]
+    header = next(line["value"] for line in lines if line["key"] == "header")
+    parent = _parent(repo, rev, header.get("parentCommit"), create_pr)
+    tree = dict(parent.tree)
+    for line in lines:
+        _change(call, repo, tree, line["key"], line["value"])
+    title, text = header.get("summary", ""), header.get("description", "")
+    new = repo.commit(tree, (parent.oid,), title, text, user.name)
+    answer = {
+        "success": True,
+        "commitOid": new.oid,
+        "commitUrl": f"{call.hub.endpoint}/{repo.url_path}/commit/{new.oid}",
+        "hookOutput": "",
+    }
+    if create_pr:
+        pull = open_discussion(repo, user.name, title, text, pull=True)
+        repo.pulls[pull.num] = new.oid
+        where = f"{call.hub.endpoint}/{repo.url_path}/discussions/{pull.num}"
+        answer["pullRequestUrl"] = where
+    elif rev.startswith("refs/pr/"):
+        repo.move(rev, new.oid)
+        pull = find(repo, int(rev.removeprefix("refs/pr/")))
+    else:
+        repo.move(rev, new.oid)
+        return as_json(answer)
+    pull.add(repo, "commit", user.name, {"subject": title, "oid": new.oid})
+    return as_json(answer)
+
+
+def _parent(repo: Repo, rev: str, asked: str | None, create_pr: bool) -> Commit:
+    """The commit to build on; 412 when somebody else has committed since."""
+    names = (rev, rev.removeprefix("refs/heads/"))
+    if not rev.startswith("refs/pr/") and not any(name in repo.branches for name in names):
+        raise HubError(404, f"Invalid rev id: {rev}", "RevisionNotFound")
+    head = repo.at(rev)
+    if asked is None:
+        return head
+    parent = repo.at(asked)
+    if parent.oid != head.oid and not create_pr:
+        text = "A commit has happened since. Please refresh and try again."
+        raise HubError(412, text)
+    return parent
+
+
+def _change(call: Call, repo: Repo, tree: Tree, key: str, value: dict[str, Any]) -> None:
+    """Do one line of a commit to a tree."""
+    path = value.get("path", "").strip("/")
+    if key == "file":
+        base64_coded = value.get("encoding") == "base64"
+        text = value["content"]
+        data = base64.b64decode(text) if base64_coded else text.encode()
+        tree[path] = call.hub.store.add_regular(data)
+    elif key == "lfsFile":
+        if value["oid"] not in repo.lfs:
+            text = "LFS pointer pointed to a file that does not exist"
+            raise HubError(400, f"Your push was rejected because an {text}: {path}")
+        tree[path] = call.hub.store.lfs_blob(value["oid"])
+    elif key == "deletedFile":
+        if tree.pop(path, None) is None:
+            raise HubError(404, f"A file with this name doesn't exist: {path}", "EntryNotFound")
+    elif key == "deletedFolder":
+        inside = [p for p in tree if p.startswith(f"{path}/")]
+        if not inside:
+            raise HubError(404, f"A folder with this name doesn't exist: {path}", "EntryNotFound")
+        for found in inside:
+            del tree[found]

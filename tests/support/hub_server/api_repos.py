@@ -1,0 +1,187 @@
+"""The API of repositories as a whole: who am I, create, describe, refs, tags, branches."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from hub_server.access import check_write, logged_in
+from hub_server.answers import Answer, HubError, as_json
+from hub_server.objects import Blob
+from hub_server.repos import Commit, Repo
+from hub_server.routing import Call, route
+
+
+@route("GET", "/api/whoami-v2")
+def whoami(call: Call) -> Answer:
+    user = logged_in(call.user)
+    role = "read" if user.read_only else "write"
+    orgs = [{"name": name, "type": "org", "roleInOrg": "write"} for name in sorted(user.write)]
+    auth = {"type": "access_token", "accessToken": {"displayName": "test", "role": role}}
+    return as_json({"type": "user", "name": user.name, "orgs": orgs, "auth": auth})
+
+
+@route("POST", "/api/repos/create")
+def create(call: Call) -> Answer:
+    asked = call.json()
+    kind = asked.get("type") or "model"
+    namespace = asked.get("organization") or logged_in(call.user).name
+    check_write(namespace, call.user, f"create a {kind}")
+    repo_id = f"{namespace}/{asked['name']}"
+    if found := call.hub.repos.get((kind, repo_id)):
+        text = f"You already created this {kind} repo: {repo_id}"
+        raise HubError(409, text, url=f"{call.hub.endpoint}/{found.url_path}")
+    private = bool(asked.get("private")) or asked.get("visibility") == "private"
+    repo = call.hub.create_repo(repo_id, kind, private=private)
+    return as_json({"url": f"{call.hub.endpoint}/{repo.url_path}", "name": repo_id, "id": repo_id})
+
+
+@route("PUT", "/api/{kind}/{repo}/settings")
+def settings(call: Call, repo: Repo) -> Answer:
+    check_write(repo.namespace, call.user, "change settings")
+    asked = call.json()
+    if "visibility" in asked or "private" in asked:
+        repo.private = asked.get("private") is True or asked.get("visibility") == "private"
+    if "gated" in asked:
+        repo.gated = bool(asked["gated"])
+    return as_json({"private": repo.private, "gated": repo.gated})
+
+
+@route("POST", "/api/validate-yaml")
+def validate_yaml(call: Call) -> Answer:
+    """The metadata at the top of a README.md: an error when it is no YAML mapping."""
+    block = front_matter(call.json()["content"])
+    if block is None:
+        warning = "empty or missing yaml metadata in repo card"
+        return as_json({"errors": [], "warnings": [{"message": warning}]})
+    try:
+        wrong = None if isinstance(yaml.safe_load(block), dict) else "metadata must be a mapping"
+    except yaml.YAMLError as error:
+        wrong = f"YAML metadata error: {error}"
+    if wrong:
+        return as_json({"error": wrong, "errors": [{"message": wrong}], "warnings": []}, 400)
+    return as_json({"errors": [], "warnings": []})
+
+
+def front_matter(text: str) -> str | None:
+    match = re.match(r"^---\r?\n(.*?)\r?\n---\s*(\n|$)", text, re.DOTALL)
+    return match[1] if match else None
+
+
+@route("GET", "/api/{kind}/{repo}")
+@route("GET", "/api/{kind}/{repo}/revision/{rev}")
+def info(call: Call, repo: Repo, rev: str = "main") -> Answer:
+    commit = repo.at(rev)
+    card = _card(call, commit)
+    licences = card.get("license") or []
+    licences = licences if isinstance(licences, list) else [licences]
+    data: dict[str, Any] = {
+        "_id": f"{len(repo.id):024x}",
+        "id": repo.id,
+        "author": repo.namespace,
+        "sha": commit.oid,
+        "lastModified": commit.date,
+        "createdAt": repo.created,
+        "private": repo.private,
+        "gated": "auto" if repo.gated else False,
+        "disabled": False,
+        "downloads": 0,
+        "likes": 0,
+        "tags": [*(card.get("tags") or []), *(f"license:{x}" for x in licences)],
+        "cardData": card,
+        "usedStorage": sum(blob.size for blob in commit.tree.values()),
+        "siblings": [sibling(p, b, call.flag("blobs")) for p, b in commit.tree.items()],
+    }
+    if repo.kind == "model":
+        data["modelId"] = repo.id
+    wanted = {*call.query.get("expand", []), *call.query.get("expand[]", [])}
+    if wanted:
+        data = {key: data[key] for key in data if key in {"_id", "id", *wanted}}
+    elif repo.kind != "space":
+        del data["usedStorage"]
+    return as_json(data)
+
+
+def sibling(path: str, blob: Blob, with_blobs: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"rfilename": path}
+    if with_blobs:
+        found |= {"size": blob.size, "blobId": blob.oid}
+        if blob.sha256:
+            lfs = {"sha256": blob.sha256, "size": blob.size, "pointerSize": blob.pointer_size}
+            found["lfs"] = lfs
+    return found
+
+
+def _card(call: Call, commit: Commit) -> dict[str, Any]:
+    if "README.md" not in commit.tree:
+        return {}
+    text = call.hub.store.read(commit.tree["README.md"]).decode(errors="replace")
+    try:
+        card = yaml.safe_load(front_matter(text) or "")
+    except yaml.YAMLError:
+        return {}
+    return card if isinstance(card, dict) else {}
+
+
+@route("GET", "/api/{kind}/{repo}/auth-check")
+def auth_check(call: Call, repo: Repo) -> Answer:
+    return as_json({})
+
+
+@route("GET", "/api/{kind}/{repo}/auth-check/write")
+def auth_check_write(call: Call, repo: Repo) -> Answer:
+    check_write(repo.namespace, call.user, "write")
+    return as_json({})
+
+
+@route("GET", "/api/{kind}/{repo}/refs")
+def refs(call: Call, repo: Repo) -> Answer:
+    found: dict[str, list[dict[str, str]]] = {"branches": [], "tags": [], "converts": []}
+    groups = {"heads": "branches", "tags": "tags"}
+    if call.flag("include_prs"):
+        groups["pr"] = "pullRequests"
+        found["pullRequests"] = []
+    for ref, oid in repo.refs().items():
+        group, name = ref.removeprefix("refs/").split("/", 1)
+        if group in groups:
+            found[groups[group]].append({"name": name, "ref": ref, "targetCommit": oid})
+    return as_json(found)
+
+
+@route("POST", "/api/{kind}/{repo}/tag/{rev}")
+def create_tag(call: Call, repo: Repo, rev: str) -> Answer:
+    check_write(repo.namespace, call.user, "create a tag")
+    tag = call.json()["tag"]
+    commit = repo.at(rev)
+    if tag in repo.tags:
+        raise HubError(409, f"Tag reference exists already: refs/tags/{tag}")
+    repo.tags[tag] = commit.oid
+    return as_json({})
+
+
+@route("DELETE", "/api/{kind}/{repo}/tag/{tag}")
+def delete_tag(call: Call, repo: Repo, tag: str) -> Answer:
+    check_write(repo.namespace, call.user, "delete a tag")
+    if repo.tags.pop(tag, None) is None:
+        raise HubError(404, f"Invalid rev id: {tag}", "RevisionNotFound")
+    return as_json({})
+
+
+@route("POST", "/api/{kind}/{repo}/branch/{name}")
+def create_branch(call: Call, repo: Repo, name: str) -> Answer:
+    check_write(repo.namespace, call.user, "create a branch")
+    commit = repo.at(call.json().get("startingPoint") or "main")
+    if name in repo.branches:
+        raise HubError(409, f"Reference already exists: refs/heads/{name}")
+    repo.branches[name] = commit.oid
+    return as_json({})
+
+
+@route("DELETE", "/api/{kind}/{repo}/branch/{name}")
+def delete_branch(call: Call, repo: Repo, name: str) -> Answer:
+    check_write(repo.namespace, call.user, "delete a branch")
+    if name == "main" or repo.branches.pop(name, None) is None:
+        raise HubError(404, f"Invalid rev id: {name}", "RevisionNotFound")
+    return as_json({})

@@ -1,0 +1,167 @@
+"""Faults that tests put between the server and its clients."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hub_server.answers import Answer, HubError, as_page
+from hub_server.objects import FilePart
+
+Kind = Literal[
+    "status",  # an error status instead of an answer, with Retry-After when given
+    "reset",  # the connection is reset before any answer
+    "html",  # 200 and a page of HTML, as captive portals answer
+    "delay",  # the answer comes `seconds` late
+    "wrong_etag",  # `etag`, or a made-up one, in ETag and X-Linked-Etag
+    "wrong_length",  # a body `missing` bytes short, with headers that agree with it
+    "tampered",  # byte `at` of the body (the middle one by default) is another
+    "cut",  # the connection ends after `after` bytes of the body; by a reset if `abrupt`
+    "truncated",  # like cut, the last `missing` bytes (half the body by default) never come
+]
+_ON_BODY = ("tampered", "cut", "truncated")
+_ON_CONTENT = (*_ON_BODY, "wrong_length", "wrong_etag")
+_PAGE = "<!doctype html><title>Log in</title><p>Please log in to use this network.</p>"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, and with which requests.
+
+    Faults on a body wait for the answer that carries it: they pass over redirects, errors and
+    HEAD. A download from `.../resolve/REV/PATH` that is redirected asks for
+    `/cdn/.../resolve/REV/PATH` next, so that one expression matches both.
+
+    Parameters
+    ----------
+    match
+        A regular expression searched in the unquoted path and query.
+    kind
+        What goes wrong.
+    method
+        Only requests with this method.
+    times
+        How many requests are hit; None for all.
+    skip
+        How many matching requests go well before.
+    """
+
+    match: str
+    kind: Kind = "status"
+    method: str | None = None
+    times: int | None = 1
+    skip: int = 0
+    status: int = 500
+    retry_after: int | None = None
+    seconds: float = 0.5
+    after: int = 0
+    missing: int | None = None
+    at: int | None = None
+    etag: str | None = None
+    abrupt: bool = False
+
+
+class Reset(Exception):
+    """The connection is to be reset without an answer."""
+
+
+class Faults:
+    """The faults now in force; `hits` counts how often each one struck."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        self.active: list[Fault] = []
+        self.hits: list[int] = []
+        self._seen: list[int] = []
+
+    def add(self, *faults: Fault) -> None:
+        with self._lock:
+            for fault in faults:
+                self.active.append(fault)
+                self.hits.append(0)
+                self._seen.append(0)
+
+    def before(self, method: str, path: str) -> Answer | None:
+        """Faults that need no answer: a delay, a reset, an error status, a page."""
+        for fault in self._strike(method, path, ("delay",)):
+            time.sleep(fault.seconds)
+        for fault in self._strike(method, path, ("reset", "status", "html")):
+            if fault.kind == "reset":
+                raise Reset
+            if fault.kind == "html":
+                return as_page(_PAGE)
+            answer = HubError(fault.status, "Something went wrong, by design").answer()
+            if fault.retry_after is not None:
+                answer.headers["Retry-After"] = str(fault.retry_after)
+            return answer
+        return None
+
+    def after(self, method: str, path: str, answer: Answer) -> Answer:
+        """The answer as the faults on contents leave it."""
+        kinds = ("wrong_etag", "wrong_length") if method == "HEAD" else _ON_CONTENT
+        if answer.status >= 400:
+            return answer
+        if answer.status >= 300:
+            kinds = ("wrong_etag", "wrong_length")
+        for fault in self._strike(method, path, kinds):
+            answer = _spoil(fault, answer)
+        return answer
+
+    def _strike(self, method: str, path: str, kinds: tuple[str, ...]) -> list[Fault]:
+        """Faults of these kinds that hit this request; each is counted."""
+        struck = []
+        with self._lock:
+            for i, fault in enumerate(self.active):
+                if fault.kind not in kinds or fault.method not in (None, method):
+                    continue
+                if not re.search(fault.match, path):
+                    continue
+                self._seen[i] += 1
+                if self._seen[i] <= fault.skip:
+                    continue
+                if fault.times is None or self.hits[i] < fault.times:
+                    self.hits[i] += 1
+                    struck.append(fault)
+        return struck
+
+
+def _spoil(fault: Fault, answer: Answer) -> Answer:
+    size = len(answer.body)
+    if fault.kind == "wrong_etag":
+        headers = dict(answer.headers)
+        for name in {"ETag", "X-Linked-Etag"} & headers.keys():
+            old = headers[name].strip('"')
+            made_up = hashlib.sha256(old.encode()).hexdigest()[: len(old)]
+            headers[name] = f'"{fault.etag or made_up}"'
+        return replace(answer, headers=headers)
+    if fault.kind == "wrong_length":
+        return _shorter(answer, 1 if fault.missing is None else fault.missing)
+    if fault.kind == "tampered":
+        return replace(answer, flip=size // 2 if fault.at is None else fault.at)
+    if fault.kind == "cut":
+        return replace(answer, stop_after=min(fault.after, size), abrupt=fault.abrupt)
+    missing = size - size // 2 if fault.missing is None else fault.missing
+    return replace(answer, stop_after=max(0, size - missing), abrupt=fault.abrupt)
+
+
+def _shorter(answer: Answer, missing: int) -> Answer:
+    """The same answer for a file that is `missing` bytes shorter."""
+    headers = dict(answer.headers)
+    if "X-Linked-Size" in headers:
+        headers["X-Linked-Size"] = str(int(headers["X-Linked-Size"]) - missing)
+    if answer.status >= 300:
+        return replace(answer, headers=headers)
+    length = max(0, len(answer.body) - missing)
+    if found := re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", "")):
+        start, total = int(found[1]), int(found[2])
+        headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{total - missing}"
+    if isinstance(answer.body, FilePart):
+        return replace(answer, headers=headers, body=replace(answer.body, length=length))
+    return replace(answer, headers=headers, body=answer.body[:length])
