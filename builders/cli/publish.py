@@ -44,6 +44,7 @@ def publish(
     The token is that of the Hub's own login: hf auth login, or the variable HF_TOKEN.
     """
     from benchmark_spec.errors import listing
+    from builders.hub.benchmark_file import BENCHMARK_FILE
     from builders.hub.publish import publish as run
     from fslbench_data.render.screen import steps
 
@@ -63,6 +64,8 @@ def publish(
         click.echo(f"{release}: already published as {address}, commit {done.commit}")
     else:
         click.echo(f"{release}: {done.changes}; {done.compared} downloaded again and equal")
+    if done.registered and done.changes is not None:
+        click.echo(f"{BENCHMARK_FILE} registers it as a benchmark of the Hub")
     if done.left_out:
         click.echo(f"not of the release, and left out: {listing(done.left_out)}")
     if done.proposal is not None:

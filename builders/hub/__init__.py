@@ -1,1 +1,1 @@
-"""The maintainers' side of the Hugging Face Hub: publishing releases."""
+"""The maintainers' side of the Hub: publishing releases, and keeping a results repository."""

@@ -163,7 +163,11 @@ class _Run:
         before = self._before(refs, set(there))
         what = changes(files, there, before)
         done = Published(
-            self.manifest, self.repo.id, self.tag, refs.main, registered=len(files) > len(self.files)
+            self.manifest,
+            self.repo.id,
+            self.tag,
+            refs.main,
+            registered=len(files) > len(self.files),
         )
         if self.tag in refs.tags:
             self._check_tagged(refs.tags[self.tag])

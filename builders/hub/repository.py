@@ -221,7 +221,7 @@ class Repository:
 @contextmanager
 def _without_bars() -> Iterator[None]:
     """Without the progress bars of the Hub's client: the command shows what it is at itself."""
-    from huggingface_hub.utils import (
+    from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,
         enable_progress_bars,

@@ -16,8 +16,8 @@ _ATTEMPTS = 3
 asking for the rest."""
 
 
-def fetch(repo_id: str, path: str, revision: str) -> Path:
-    """A file of a data set repository at a revision, from the cache or the Hub.
+def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset") -> Path:
+    """A file of a repository at a revision, from the cache or the Hub.
 
     A download that breaks off is resumed; a file appears in the cache whole or not at all.
 
@@ -35,7 +35,7 @@ def fetch(repo_id: str, path: str, revision: str) -> Path:
                     hf_hub_download(
                         repo_id,
                         path,
-                        repo_type="dataset",
+                        repo_type=repo_type,
                         revision=revision,
                         library_name="fslbench",
                     )

@@ -1,0 +1,26 @@
+"""``fslbench-build webhook``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--results", required=True, metavar="ORG/RESULTS", help="The results repository.")
+@click.option("--host", default="0.0.0.0", show_default=True, help="Address to listen on.")  # noqa: S104
+@click.option("--port", type=int, default=7860, show_default=True, help="Port to listen on.")
+def webhook(results: str, host: str, port: int) -> None:
+    """Run the app that checks every pull request on a results repository.
+
+    It comments what the proposed submissions would show, or why they are refused. Its address for
+    the Hub's webhook settings is /webhooks/fslbench, its secret the variable WEBHOOK_SECRET, its
+    account that of `hf auth login` or HF_TOKEN. Needs the extra `app`.
+    """
+    import logging
+
+    from builders.hub.webhook import make_app
+    from fslbench_data.hub.address import HubAddress
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    repo_id = HubAddress.parse(results).repo_id
+    make_app(repo_id).launch(server_name=host, server_port=port, share=False)

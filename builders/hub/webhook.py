@@ -1,0 +1,142 @@
+"""An app that checks every pull request on a results repository and comments the verdicts.
+
+It runs on huggingface_hub's WebhooksServer, as a Space or anywhere else that the Hub can reach.
+The Hub is told its address, and the secret that it shares in the variable WEBHOOK_SECRET.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from fslbench_data.results.review import review
+
+from benchmark_spec.errors import FSLBenchError, HubError
+from builders.extras import require
+from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub.proposals import changes_of
+
+if TYPE_CHECKING:
+    from huggingface_hub import WebhookPayload, WebhooksServer
+
+PATH = "fslbench"
+"""The webhook's address is ``/webhooks/fslbench``."""
+
+_REF = re.compile(r"refs/pr/([1-9][0-9]{0,8})")
+_LOG = logging.getLogger(__name__)
+
+
+def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
+    """The pull requests whose content an event changed; empty for every other event."""
+    if payload.repo.type != "dataset" or payload.repo.name != repo_id:
+        return []
+    if payload.event.scope == "repo.content":
+        refs = [_REF.fullmatch(each.ref) for each in payload.updatedRefs or [] if each.newSha]
+        return [int(match[1]) for match in refs if match]
+    discussion = payload.discussion
+    if (
+        payload.event.scope == "discussion"
+        and payload.event.action in ("create", "update")
+        and discussion is not None
+        and discussion.isPullRequest
+        and discussion.status in ("open", "draft")
+    ):
+        return [discussion.num]
+    return []
+
+
+def comment_on(repo_id: str, number: int) -> bool:
+    """Review a pull request as it is now, and comment; once for each commit.
+
+    Returns
+    -------
+    bool
+        Whether there was something to say.
+
+    Raises
+    ------
+    HubError
+        If the Hub refuses or does not answer.
+    """
+    changes = changes_of(repo_id, number)
+    checked = f"Checked commit {changes.proposed.commit[:12]}"
+    with hub_errors("reading its comments", repo_id):
+        client = api()
+        own_name = client.whoami()["name"]
+        details = client.get_discussion_details(repo_id, number, repo_type="dataset")
+    for event in details.events:
+        if event.author == own_name and checked in str(getattr(event, "content", "")):
+            return False
+    text = review(changes.proposed, changes.submissions, changes.base).markdown
+    others = [
+        *(f"removes `{path}`" for path in map(_quoted, changes.removed)),
+        *(f"changes `{path}`" for path in map(_quoted, changes.other)),
+    ]
+    if others:
+        more = f" and {len(others) - 20} more" if len(others) > 20 else ""
+        text += f"\nBesides, the pull request {', '.join(others[:20])}{more}.\n"
+    with hub_errors("commenting", repo_id):
+        client.comment_discussion(repo_id, number, f"{text}\n{checked}.", repo_type="dataset")
+    return True
+
+
+def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
+    """The app of one results repository.
+
+    Events are answered at once and worked off one after another, so that neither the Hub waits
+    nor many pull requests at a time take more memory than one.
+
+    Parameters
+    ----------
+    secret
+        What the Hub must send along; by default that of WEBHOOK_SECRET.
+
+    Raises
+    ------
+    MissingPackageError
+        If gradio is not installed, on which the server runs.
+    HubError
+        If there is no secret: anybody could then make the app work.
+    """
+    require("gradio", "app")
+    from huggingface_hub import WebhooksServer
+
+    app = WebhooksServer(webhook_secret=secret)
+    if not app.webhook_secret:
+        raise HubError(
+            "the app has no secret, so that it could not tell the Hub's events from others",
+            expected="the variable WEBHOOK_SECRET",
+            fix="set it to a long random text, here and in the webhook's settings on the Hub",
+        )
+    queue = ThreadPoolExecutor(max_workers=1)
+
+    @app.add_webhook(PATH)
+    async def on_event(payload: WebhookPayload) -> dict[str, Any]:
+        return _queued(payload, repo_id, queue)
+
+    return app
+
+
+def _queued(payload: WebhookPayload, repo_id: str, queue: Executor) -> dict[str, Any]:
+    numbers = pull_requests(payload, repo_id)
+    for number in numbers:
+        queue.submit(_work, repo_id, number)
+    return {"pull_requests": numbers}
+
+
+def _work(repo_id: str, number: int) -> None:
+    """Comment on a pull request; what goes wrong is logged, and the app goes on."""
+    try:
+        said = comment_on(repo_id, number)
+        _LOG.info("pull request %d: %s", number, "commented" if said else "nothing new")
+    except FSLBenchError as error:
+        _LOG.error("pull request %d: %s", number, error)
+    except Exception:
+        _LOG.exception("pull request %d", number)
+
+
+def _quoted(path: str) -> str:
+    """A path as it may stand between backticks."""
+    return "".join(c if c.isprintable() and c != "`" else "?" for c in path[:200])

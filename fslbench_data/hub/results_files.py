@@ -1,0 +1,122 @@
+"""The files of a results repository on the Hub, at one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from glob import escape
+from pathlib import Path
+
+from benchmark_spec.errors import HubError, TooLargeError
+from fslbench_data.hub.address import HubAddress
+from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub.download import fetch
+from fslbench_data.results.limits import LIMITS
+from fslbench_data.results.repository import BOARD_FILE, SUBMISSIONS
+
+_ONE_BY_ONE = 20
+"""Files up to which each is fetched by itself, when it is asked for."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a repository: its bytes, and the digest that Git knows it by."""
+
+    size: int
+    oid: str
+
+
+@dataclass(frozen=True)
+class HubResults:
+    """A results repository at a commit; sizes are known before anything is fetched.
+
+    Attributes
+    ----------
+    address
+        Repository and revision, as they were asked for.
+    commit
+        What that was when the repository was opened.
+    tree
+        Size and digest of every file, by path.
+    """
+
+    address: HubAddress
+    commit: str
+    tree: dict[str, Entry] = field(repr=False)
+
+    @classmethod
+    def open(cls, address: HubAddress) -> HubResults:
+        """Look at a data set repository, at its branch ``main`` if no revision is named.
+
+        Raises
+        ------
+        HubError
+            If it does not exist, may not be read, or cannot be reached.
+        """
+        from huggingface_hub.hf_api import RepoFile
+
+        revision = address.revision or "main"
+        with hub_errors("listing its files", address.repo_id):
+            client = api()
+            info = client.dataset_info(address.repo_id, revision=revision)
+            if info.sha is None:
+                raise HubError(f"the Hub does not say what commit {address} is")
+            tree = client.list_repo_tree(
+                address.repo_id, recursive=True, revision=info.sha, repo_type="dataset"
+            )
+            entries = {
+                file.path: Entry(file.size, file.blob_id)
+                for file in tree
+                if isinstance(file, RepoFile)
+            }
+        return cls(address, info.sha, dict(sorted(entries.items())))
+
+    @property
+    def where(self) -> str:
+        """The address."""
+        return str(self.address)
+
+    def names(self) -> Sequence[str]:
+        """Paths of all files, sorted."""
+        return list(self.tree)
+
+    def path(self, name: str) -> Path:
+        """Fetch a file into the cache.
+
+        Raises
+        ------
+        TooLargeError
+            If it is larger than any submission may be; it is then not fetched.
+        HubError
+            If it cannot be fetched.
+        """
+        if self._is_large(name):
+            raise TooLargeError(
+                f"{name} has {self.tree[name].size:,} bytes",
+                where=self.where,
+                expected=f"at most {LIMITS.file_bytes:,}",
+            )
+        if len(self.tree) > _ONE_BY_ONE:
+            return self._all / name
+        return fetch(self.address.repo_id, name, self.commit)
+
+    @cached_property
+    def _all(self) -> Path:
+        """A folder of all files of admissible size, several fetched at a time."""
+        from huggingface_hub import snapshot_download
+
+        with hub_errors("fetching its files", self.address.repo_id):
+            return Path(
+                snapshot_download(
+                    self.address.repo_id,
+                    repo_type="dataset",
+                    revision=self.commit,
+                    allow_patterns=[f"{SUBMISSIONS}/*", BOARD_FILE],
+                    ignore_patterns=[escape(name) for name in self.tree if self._is_large(name)],
+                    library_name="fslbench",
+                )
+            )
+
+    def _is_large(self, name: str) -> bool:
+        return self.tree[name].size > LIMITS.file_bytes

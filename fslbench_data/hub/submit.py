@@ -1,0 +1,169 @@
+"""Proposing results: pull requests on a results repository, and on a model's own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark_spec.errors import FSLBenchError, SubmissionError, UnknownNameError, listing
+from fslbench_data.files import sha256_of
+from fslbench_data.hub.address import HubAddress
+from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub.results_files import HubResults
+from fslbench_data.release import Release, load_release
+from fslbench_data.results.repository import SUBMISSIONS, read_board
+from fslbench_data.results.untrusted import read_untrusted
+from fslbench_data.submission.checks import Validated, validate
+from fslbench_data.submission.model import Submission
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A submission as it goes into a results repository.
+
+    Attributes
+    ----------
+    repo_id
+        The results repository.
+    path
+        In it: named by the SHA-256 of the content.
+    content
+        The Parquet file.
+    release
+        Whose tasks it answers: the first of the repository's releases that accepts it.
+    answers
+        The submission, found valid.
+    accepted
+        Whether the repository holds it already.
+    """
+
+    repo_id: str
+    path: str
+    content: bytes
+    release: Release
+    answers: Validated
+    accepted: bool
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the content."""
+        return Path(self.path).stem
+
+    @property
+    def url(self) -> str:
+        """Where the file is once it is accepted."""
+        from huggingface_hub import hf_hub_url
+
+        return hf_hub_url(self.repo_id, self.path, repo_type="dataset")
+
+    @property
+    def title(self) -> str:
+        """Title of the pull request, by which it is found again."""
+        return f"Results of {listing(self.answers.methods, 3)} ({self.digest[:12]})"
+
+
+def prepare(submission: Submission, to: str) -> Proposal:
+    """Check a submission as the results repository will, and give it its name there.
+
+    Parameters
+    ----------
+    to
+        The results repository, ``ORG/RESULTS``.
+
+    Raises
+    ------
+    SubmissionError
+        If no release of the repository accepts it: why the newest does not.
+    HubError
+        If the repository cannot be read, or is none of results.
+    """
+    address = HubAddress.parse(to)
+    files = HubResults.open(address)
+    release, answers = _accepted(submission, [load_release(r) for r in read_board(files).releases])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "submission.parquet"
+        submission.write(file)
+        read_untrusted(file)  # as the repository's own checks do
+        path, content = f"{SUBMISSIONS}/{sha256_of(file)}.parquet", file.read_bytes()
+    return Proposal(address.repo_id, path, content, release, answers, path in files.names())
+
+
+def propose(proposal: Proposal) -> str:
+    """Open the pull request, or find the one that is open, and return its address.
+
+    Raises
+    ------
+    HubError
+        If the Hub refuses or does not answer.
+    """
+    methods = listing(proposal.answers.methods)
+    sets = {str(group.info) for group in proposal.answers.groups}
+    return pull_request(
+        proposal.repo_id,
+        "dataset",
+        {proposal.path: proposal.content},
+        proposal.title,
+        f"`{methods}` on {len(sets)} task sets of {proposal.release}"
+        f"#{proposal.release.manifest.digest[:12]}. Checked by `fslbench submit`.",
+    )
+
+
+def pull_request(
+    repo_id: str, repo_type: str, files: dict[str, bytes], title: str, description: str
+) -> str:
+    """Propose files in one commit; an open pull request of the same title is not doubled."""
+    from huggingface_hub import CommitOperationAdd
+
+    with hub_errors("opening a pull request", repo_id):
+        client = api()
+        for each in client.get_repo_discussions(
+            repo_id,
+            repo_type=repo_type,
+            discussion_type="pull_request",
+            discussion_status="open",
+        ):
+            if each.title == title:
+                return each.url
+        commit = client.create_commit(
+            repo_id,
+            [CommitOperationAdd(path, content) for path, content in files.items()],
+            commit_message=title,
+            commit_description=description,
+            repo_type=repo_type,
+            create_pr=True,
+        )
+        return str(commit.pr_url)
+
+
+def only_method(answers: Validated, method: str | None) -> str:
+    """The method of a submission that is meant, where a model has one.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is not there.
+    SubmissionError
+        If none is named and there are several.
+    """
+    if method is not None and method not in answers.methods:
+        raise UnknownNameError("method", method, answers.methods, where=answers.submission.source)
+    if method is None and len(answers.methods) > 1:
+        raise SubmissionError(
+            f"the submission has results of {len(answers.methods)} methods",
+            expected="one, which is the model's",
+            fix=f"name it with --method: {listing(answers.methods)}",
+        )
+    return method or answers.methods[0]
+
+
+def _accepted(submission: Submission, releases: Sequence[Release]) -> tuple[Release, Validated]:
+    """The first release that a submission fits, or the first one's reason why not."""
+    reasons: list[FSLBenchError] = []
+    for release in releases:
+        try:
+            return release, validate(submission, release)
+        except (SubmissionError, UnknownNameError) as error:  # or of a set that only another has
+            reasons.append(error)
+    raise reasons[0]
