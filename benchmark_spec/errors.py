@@ -22,6 +22,7 @@ __all__ = [
     "HubError",
     "HubNotFoundError",
     "HubUnreachableError",
+    "LicenceError",
     "MethodFailedError",
     "MethodNameError",
     "MissingPackageError",
@@ -109,6 +110,10 @@ class ReleaseNotFoundError(ReleaseError):
 
 class CorruptReleaseError(ReleaseError):
     """A release whose files differ from its manifest."""
+
+
+class LicenceError(ReleaseError):
+    """A release with tables that may not be redistributed."""
 
 
 class MovedTagError(ReleaseError):
