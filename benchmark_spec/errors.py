@@ -22,6 +22,7 @@ __all__ = [
     "HubError",
     "HubNotFoundError",
     "HubUnreachableError",
+    "LicenceError",
     "MethodFailedError",
     "MethodNameError",
     "MissingPackageError",
@@ -111,6 +112,10 @@ class CorruptReleaseError(ReleaseError):
     """A release whose files differ from its manifest."""
 
 
+class LicenceError(ReleaseError):
+    """A release with tables that may not be redistributed."""
+
+
 class MovedTagError(ReleaseError):
     """A tag of a release that names another commit than it did."""
 
@@ -128,7 +133,15 @@ class HubAccessError(HubError):
 
 
 class HubUnreachableError(HubError):
-    """The Hub does not answer, or not as it should."""
+    """The Hub does not answer, or not as it should.
+
+    Attributes
+    ----------
+    transient
+        Whether a transfer broke off, so that trying again at once is sensible.
+    """
+
+    transient = False
 
 
 class SchemaError(FSLBenchError):

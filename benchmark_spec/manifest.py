@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import PurePosixPath
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
-from benchmark_spec.errors import CorruptReleaseError, FSLBenchError
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SpecError
 from benchmark_spec.naming import check_dataset_name, check_method_name, slug
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import SPEC_VERSION
@@ -22,13 +22,22 @@ Kind = Literal["classes", "images", "tasks", "features", "attributes", "results"
 RESULTS_SPLIT = "test"
 """The split of the configuration ``results``, whose rows name their data set themselves."""
 
+Redistribution = Literal["features", "tables"]
+"""What a data set's licence lets others pass on.
+
+``features``: features and attributes computed from its images, and all tables.  ``tables``: only
+classes, lists of images, task sets and results.  Images are in no release.
+"""
 
 _VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of a release: where its images come from and on what terms."""
+    """A data set of a release: where its images come from and on what terms.
+
+    A manifest that does not say what may be redistributed means ``tables``.
+    """
 
     name: str
     title: str
@@ -38,6 +47,7 @@ class Dataset:
     n_classes: int
     n_images: int
     note: str = ""
+    redistribution: Redistribution = "tables"
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,10 @@ class Config:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A release's name, version, data sets and tables."""
+    """A release's name, version, data sets and tables.
+
+    `made_with` is the package that wrote it, such as ``fslbench 0.1.0``; older ones do not say.
+    """
 
     name: str
     version: str
@@ -89,6 +102,7 @@ class Manifest:
     datasets: tuple[Dataset, ...]
     tables: tuple[Table, ...]
     spec_version: str = SPEC_VERSION
+    made_with: str = ""
 
     @property
     def digest(self) -> str:
@@ -121,6 +135,7 @@ class Manifest:
             "name": self.name,
             "version": self.version,
             "spec_version": self.spec_version,
+            **({"made_with": self.made_with} if self.made_with else {}),
             "digest": self.digest,
             "description": self.description,
             "datasets": [asdict(d) for d in self.datasets],
@@ -161,10 +176,12 @@ class Manifest:
             version=_get(raw, "version", str, where),
             description=_get(raw, "description", str, where),
             datasets=tuple(
-                _read(Dataset, item, where) for item in _get(raw, "datasets", list, where)
+                _read(Dataset, item, where, redistribution="tables")
+                for item in _get(raw, "datasets", list, where)
             ),
             tables=tuple(_read(Table, item, where) for item in _get(raw, "tables", list, where)),
             spec_version=spec,
+            made_with=_get({"made_with": "", **raw}, "made_with", str, where),
         )
         try:
             check_manifest(manifest)
@@ -209,6 +226,8 @@ def check_manifest(manifest: Manifest) -> None:
     if not _VERSION.fullmatch(manifest.version):
         raise FSLBenchError(f"{manifest.version!r} is not a version such as 1.0.0")
     known = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
+    for dataset in manifest.datasets:
+        check_redistribution(dataset.redistribution, dataset.name)
     seen: dict[str, Table] = {}
     for table in manifest.tables:
         if table.kind not in get_args(Kind):
@@ -229,6 +248,25 @@ def check_manifest(manifest: Manifest) -> None:
             raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")
 
 
+def check_redistribution(value: str, where: str) -> Redistribution:
+    """Return `value` if it says what may be redistributed.
+
+    Raises
+    ------
+    SpecError
+        If it is neither ``features`` nor ``tables``.
+    """
+    for known in get_args(Redistribution):
+        if value == known:
+            return cast("Redistribution", value)
+    raise SpecError(
+        f"redistribution is {value!r}",
+        where=where,
+        expected='"features" where the licence of the images lets features computed from them be '
+        'passed on, else "tables"',
+    )
+
+
 def _corrupt(what: str, where: str) -> CorruptReleaseError:
     return CorruptReleaseError(
         f"the release's manifest cannot be trusted: {what}",
@@ -247,8 +285,10 @@ def _get(raw: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
 _FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}
 
 
-def _read(cls: type, raw: Any, where: str) -> Any:
+def _read(cls: type, raw: Any, where: str, **absent: str) -> Any:
+    """A dataclass from JSON; `absent` has what fields are that may be missing."""
     if not isinstance(raw, dict):
         raise _corrupt(f"{raw!r:.60} does not describe a {cls.__name__.lower()}", where)
     names = {f.name: _FIELD_TYPES.get(str(f.type), str) for f in fields(cls)}
-    return cls(**{name: _get(raw, name, kind, where) for name, kind in names.items()})
+    given = {**absent, **raw}
+    return cls(**{name: _get(given, name, kind, where) for name, kind in names.items()})

@@ -36,6 +36,14 @@ def check_dataset_name(name: str) -> str:
     return name
 
 
+def benchmark_task_id(dataset: str, task_set: str) -> str:
+    """Name of a task set as a task of a Hub benchmark: ``cub-open-5w5s5q``.
+
+    No two are the same, since the name of a data set has no dash.
+    """
+    return f"{check_dataset_name(dataset)}-{task_set}"
+
+
 def check_method_name(name: str, where: str = "") -> str:
     """Return `name` if it can name a method: printable, not blank at either end, not long."""
     if not name or name != name.strip() or not name.isprintable() or len(name) > MAX_METHOD_NAME:

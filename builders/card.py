@@ -1,59 +1,162 @@
-"""The dataset card: what a person, and ``datasets.load_dataset``, reads of a release."""
+"""The dataset card: what a person, the Hub and ``datasets.load_dataset`` read of a release.
+
+It says nothing that the manifest does not, so that it can be made again from that.
+"""
 
 from __future__ import annotations
 
-from benchmark_spec.manifest import Manifest
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from benchmark_spec.manifest import Dataset, Manifest, config_and_split
 from benchmark_spec.protocol import SUITES, TaskSetName
+from builders.card_making import how_it_was_made
+from builders.card_text import markdown, paragraph, table, yaml_scalar
 
 
 def dataset_card(manifest: Manifest) -> str:
-    """README.md of a release: configurations in its YAML header, then the data sets and tasks."""
-    return "\n".join([*_header(manifest), *_body(manifest)]) + "\n"
+    """README.md of a release: metadata of the Hub as YAML, then a page for people.
+
+    Licences differ by data set, so the Hub's licence is `other`; its size category counts the
+    rows of all tables.
+    """
+    return "\n".join([*_metadata(manifest), *_page(manifest)]) + "\n"
 
 
-def _header(manifest: Manifest) -> list[str]:
-    lines = ["---", f"pretty_name: {manifest.name}", "license: other", "tags:", "- few-shot"]
-    lines += ["- fslbench", "configs:"]
+def _metadata(manifest: Manifest) -> Iterator[str]:
+    yield from (
+        "---",
+        f"pretty_name: {yaml_scalar(manifest.name)}",
+        "license: other",
+        "license_name: terms-of-each-data-set",
+        'license_details: "Each data set has its own licence: see the table of data sets."',
+        "task_categories:",
+        "- image-classification",
+        "size_categories:",
+        f"- {size_category(sum(entry.rows for entry in manifest.tables))}",
+        "tags:",
+        "- few-shot",
+        "- benchmark",
+        "- fslbench",
+        "configs:" if manifest.tables else "configs: []",
+    )
     for config in manifest.configs():
-        lines += [f"- config_name: {config.name}", "  data_files:"]
+        yield f"- config_name: {yaml_scalar(config.name)}"
+        yield "  data_files:"
         for split, paths in config.splits.items():
-            lines += [f"  - split: {split}", "    path:"]
-            lines += [f"    - {path}" for path in paths]
-    return [*lines, "---", ""]
+            yield f"  - split: {yaml_scalar(split)}"
+            yield "    path:"
+            yield from (f"    - {yaml_scalar(path)}" for path in paths)
+    yield from ("---", "")
 
 
-def _body(manifest: Manifest) -> list[str]:
-    lines = [
-        f"# {manifest.name} {manifest.version}",
+def size_category(rows: int) -> str:
+    """The Hub's size category of a number of rows, such as ``1K<n<10K``."""
+    bounds = ["1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T"]
+    for power, (low, high) in enumerate(zip(["", *bounds], bounds, strict=False), start=3):
+        if rows < 10**power:
+            return f"{low}<n<{high}" if low else f"n<{high}"
+    return "n>1T"
+
+
+def _page(manifest: Manifest) -> Iterator[str]:
+    yield from (
+        f"# {markdown(manifest.name)} {manifest.version}",
         "",
-        manifest.description,
-        "",
-        "Made by FSLBench. The tables, their digests and how each was made are listed in "
-        "`release.json`. Load any configuration with `datasets.load_dataset`, or all of it with "
-        "`fslbench_data.load_release`.",
+        paragraph(manifest.description),
         "",
         "## Data sets",
         "",
-        "| name | data set | classes | images | licence |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {d.name} | [{d.title}]({d.homepage}) | {d.n_classes} | {d.n_images:,} | {d.licence} |"
-        for d in manifest.datasets
-    ]
-    notes = [f"- {d.name}: {d.note}" for d in manifest.datasets if d.note]
-    lines += ["", *notes, "", "## Task sets", "", "Number of tasks of each:", ""]
+    )
+    yield from table(
+        ["name", "data set", "classes", "images", "licence of the images", "passed on"],
+        (
+            [
+                markdown(d.name),
+                _link(d),
+                str(d.n_classes),
+                f"{d.n_images:,}",
+                markdown(d.licence),
+                d.redistribution,
+            ]
+            for d in manifest.datasets
+        ),
+    )
+    yield from (
+        "",
+        "No images are in this release. Of a data set that says `tables` it holds, and may hold, "
+        "only classes, the list of images, task sets and results; one that says `features` lets "
+        "features computed from its images be passed on too, on the terms of its licence.",
+        "",
+    )
+    yield from (f"- {markdown(d.name)}: {markdown(d.note)}" for d in manifest.datasets if d.note)
+    yield from _task_sets(manifest)
+    yield from _loading(manifest)
+    yield from how_it_was_made(manifest)
+    yield from ("", "## Citations", "", "Cite the data sets that you use.", "")
+    for dataset in manifest.datasets:
+        yield from _fenced("bibtex", dataset.citation)
+
+
+def _link(dataset: Dataset) -> str:
+    if not re.match(r"https?://", dataset.homepage):
+        return markdown(dataset.title)
+    address = quote(dataset.homepage, safe="%/:=&?~#+!$,;'@*")
+    return f"[{markdown(dataset.title)}]({address})"
+
+
+def _task_sets(manifest: Manifest) -> Iterator[str]:
     tasks = [t for t in manifest.tables if t.kind == "tasks"]
+    if not tasks:
+        return
     names = sorted({TaskSetName.parse(t.name) for t in tasks})
-    lines += [f"| | {' | '.join(map(str, names))} |", "|---" * (len(names) + 1) + "|"]
+    yield from ("", "## Task sets", "", "Number of tasks T of each:", "")
     counts = {(t.dataset, t.name): t.rows for t in tasks}
-    for dataset in dict.fromkeys(t.dataset for t in tasks):
-        cells = [str(counts.get((dataset, str(name)), "")) for name in names]
-        lines.append(f"| {dataset} | {' | '.join(cells)} |")
-    used = sorted({name.suite for name in names})
-    lines += ["", *(f"- `{suite}`: {SUITES[suite].description}." for suite in used)]
-    methods = [t.name for t in manifest.tables if t.kind == "results"]
-    if methods:
-        lines += ["", f"Reference methods: {', '.join(methods)}."]
-    citations = [f"```bibtex\n{d.citation}\n```" for d in manifest.datasets]
-    return [*lines, "", "## Citations", "", *citations]
+    yield from table(
+        ["", *map(str, names)],
+        (
+            [markdown(dataset), *(str(counts.get((dataset, str(name)), "")) for name in names)]
+            for dataset in dict.fromkeys(t.dataset for t in tasks)
+        ),
+    )
+    yield ""
+    for suite in sorted({name.suite for name in names}):
+        yield f"- `{suite}`: {SUITES[suite].description}."
+
+
+def _loading(manifest: Manifest) -> Iterator[str]:
+    if not manifest.tables:
+        return
+    shown = next((t for t in manifest.tables if t.kind == "tasks"), manifest.tables[0])
+    config, split = config_and_split(shown)
+    version = f"v{manifest.version}"
+    yield from (
+        "",
+        "## Loading",
+        "",
+        "Put this repository for `ORG/NAME`. Each table is a split of a configuration:",
+        "",
+    )
+    yield from _fenced(
+        "python",
+        "from datasets import load_dataset\n\n"
+        f'load_dataset("ORG/NAME", "{config}", split="{split}", revision="{version}")',
+    )
+    yield from (
+        "",
+        "`fslbench` compares every file with the digest in `release.json`, runs methods on the "
+        "task sets, and says what their results show:",
+        "",
+    )
+    yield from _fenced(
+        "python",
+        f'from fslbench_data import load_release\n\nrelease = load_release("ORG/NAME@{version}")',
+    )
+
+
+def _fenced(language: str, text: str) -> Iterable[str]:
+    """A block of code that nothing in its text can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return (f"{fence}{language}", text, fence)

@@ -19,8 +19,10 @@ from benchmark_spec.manifest import (
     Dataset,
     Kind,
     Manifest,
+    Redistribution,
     Table,
     check_manifest,
+    check_redistribution,
     table_path,
 )
 from benchmark_spec.naming import check_dataset_name
@@ -98,6 +100,7 @@ class ReleaseWriter:
         class_names: Sequence[str],
         class_sizes: Sequence[int],
         note: str = "",
+        redistribution: Redistribution = "tables",
         images: pa.Table | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
@@ -107,6 +110,8 @@ class ReleaseWriter:
         ----------
         class_names, class_sizes
             In the frozen order of classes.
+        redistribution
+            What the licence lets others pass on.
         images
             Of the schema :data:`benchmark_spec.schemas.IMAGES`.
         provenance
@@ -119,7 +124,15 @@ class ReleaseWriter:
         sizes = np.asarray(class_sizes, np.int64)
         total = int(sizes.sum())
         self._datasets[check_dataset_name(name)] = Dataset(
-            name, title, homepage, licence, citation, len(class_names), total, note
+            name,
+            title,
+            homepage,
+            licence,
+            citation,
+            len(class_names),
+            total,
+            note,
+            check_redistribution(redistribution, name),
         )
         classes = pa.table(
             {
@@ -180,7 +193,15 @@ class ReleaseWriter:
         return manifest
 
     def _manifest(self) -> Manifest:
-        return Manifest(*self._about, tuple(self._datasets.values()), tuple(self._tables))
+        name, version, description = self._about
+        return Manifest(
+            name,
+            version,
+            description,
+            tuple(self._datasets.values()),
+            tuple(self._tables),
+            made_with=f"fslbench {__version__}",
+        )
 
     def _dataset(self, name: str) -> Dataset:
         if name not in self._datasets:

@@ -12,16 +12,22 @@ from functools import cache
 from importlib.resources import files
 
 from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.manifest import Redistribution
 
 
 @dataclass(frozen=True)
 class CataloguedDataset:
-    """A data set's classes and image counts, with its source, licence and citation (BibTeX)."""
+    """A data set's classes and image counts, with its source, licence and citation (BibTeX).
+
+    `redistribution` is what the licence lets others pass on: see
+    :data:`benchmark_spec.manifest.Redistribution`.
+    """
 
     name: str
     title: str
     homepage: str
     licence: str
+    redistribution: Redistribution
     citation: str
     note: str
     counts_from: str

@@ -8,6 +8,7 @@ from benchmark_spec.version import __version__
 from builders.cli.diff import diff
 from builders.cli.fetch import fetch
 from builders.cli.import_published import import_published
+from builders.cli.publish import publish
 from builders.cli.query_size import query_size
 from builders.cli.release import release
 from builders.cli.source import source
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for command in (fetch, source, release, verify, diff, query_size, import_published):
+for command in (fetch, source, release, verify, diff, publish, query_size, import_published):
     main.add_command(command)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError, UnknownNameError
+from benchmark_spec.manifest import check_redistribution
 from builders.sources.image_set import About, ImageSet, Progress, silent
 
 __all__ = ["SOURCES", "About", "ImageSet", "check_options", "read_source"]
@@ -56,9 +57,10 @@ def read_source(
     folder
         The raw folder; not needed by `digits` and `hub_dataset`.
     name, options
-        For the general sources: the data set's name; its title, homepage, licence, citation
-        and note; and what :func:`builders.sources.image_folder.read` and
-        :func:`builders.sources.hub_dataset.read` take besides.
+        For the general sources: the data set's name; its title, homepage, licence, citation,
+        note and redistribution (``tables`` unless given); and what
+        :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
+        take besides.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def read_source(
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
     module = import_module(f"builders.sources.{source}")  # a Source, or takes options
-    given = check_options(source, name, options or {})
+    given: dict[str, Any] = {**check_options(source, name, options or {})}
     if folder is None and source not in ("digits", "hub_dataset"):
         raise SourceError(
             f"{name or source} is read from a raw folder, and none is given",
@@ -79,16 +81,20 @@ def read_source(
         )
     common: dict[str, Any] = {"allow_missing": allow_missing, "progress": progress}
     if source in GENERAL:
-        about = About(**{key: given.pop(key) for key in (*_ABOUT, "note") if key in given})
+        about = About(**{key: given.pop(key) for key in (*_ABOUT, *_PERHAPS) if key in given})
         common |= {"name": name, "about": about}
     result: ImageSet = module.read(given.pop("repo", folder), **given, **common)
     return result
 
 
 _ABOUT = ("title", "homepage", "licence", "citation")
+_PERHAPS = ("note", "redistribution")
 _OPTIONS = {
-    "image_folder": (_ABOUT, ("note", "groups")),
-    "hub_dataset": ((*_ABOUT, "repo", "split"), ("note", "image", "label", "config", "revision")),
+    "image_folder": (_ABOUT, (*_PERHAPS, "groups")),
+    "hub_dataset": (
+        (*_ABOUT, "repo", "split"),
+        (*_PERHAPS, "image", "label", "config", "revision"),
+    ),
 }
 """What the general sources must and may be given."""
 
@@ -102,6 +108,8 @@ def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[st
             raise UnknownNameError("option", key, (*needed, *optional), where=where)
         if not isinstance(value, str) or not value:
             raise SourceError(f"option {key} is {value!r}", where=where, expected="a text")
+    if "redistribution" in options:
+        check_redistribution(options["redistribution"], where)
     missing = [key for key in needed if key not in options]
     if missing:
         raise SourceError(

@@ -25,6 +25,7 @@ ABOUT = About(
   doi = {10.24432/C50P49}
 }""",
     note="8 x 8 pixels with 17 grey levels; the test part of the UCI set.",
+    redistribution="features",
 )
 LAYOUT = "Nothing to fetch: the images come with scikit-learn."
 PACKAGES: tuple[Package, ...] = ()

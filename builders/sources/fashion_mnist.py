@@ -25,6 +25,7 @@ ABOUT = About(
   year = {2017}
 }""",
     note="28 x 28 pixels with 256 grey levels; training part, then test part.",
+    redistribution="features",
 )
 PACKAGES = (
     Package(

@@ -54,6 +54,7 @@ ABOUT = About(
   year = {2019}
 }""",
     note="Photos from shops, many of the same shelf: see the column `group` of its images.",
+    redistribution="features",
 )
 PACKAGES = (
     Package(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError, listing
+from benchmark_spec.manifest import Redistribution
 from builders.sources.counts import check_classes
 from builders.sources.doubles import check_doubles
 from builders.sources.pictures import Picture, check_file, file_of, fragment_of, open_picture
@@ -35,19 +36,31 @@ def silent(step: str) -> None:
 
 @dataclass(frozen=True)
 class About:
-    """What the card of a release says of a data set; `citation` is BibTeX."""
+    """What the card of a release says of a data set; `citation` is BibTeX.
+
+    `redistribution` is ``features`` only where the licence of every image lets features computed
+    from it be passed on.
+    """
 
     title: str
     homepage: str
     licence: str
     citation: str
     note: str = ""
+    redistribution: Redistribution = "tables"
 
     @classmethod
     def of_catalogue(cls, name: str) -> About:
         """Of a data set that the catalogue knows."""
         known = lookup(name)
-        return cls(known.title, known.homepage, known.licence, known.citation, known.note)
+        return cls(
+            known.title,
+            known.homepage,
+            known.licence,
+            known.citation,
+            known.note,
+            known.redistribution,
+        )
 
 
 @dataclass(frozen=True)

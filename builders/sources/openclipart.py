@@ -46,6 +46,7 @@ ABOUT = About(
   howpublished = {Debian packages openclipart-png and openclipart-svg}
 }""",
     note="Drawings by many hands; a class is a theme of the library. Cropped to the drawing.",
+    redistribution="features",
 )
 PACKAGES = (
     Package(

@@ -60,6 +60,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.review import review
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
+    from fslbench_data.cli.submit import submit
     from fslbench_data.cli.validate import validate
 
     for command in (
@@ -68,9 +69,10 @@ def _add_commands() -> None:
         validate,
         evaluate,
         plan,
-        import_accuracies,
+        submit,
         leaderboard,
         review,
+        import_accuracies,
         info,
         sql,
         cite,

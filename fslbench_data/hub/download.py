@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark_spec.errors import CorruptReleaseError
+from benchmark_spec.errors import CorruptReleaseError, HubUnreachableError
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.calls import BrokenOffError, hub_errors
+from fslbench_data.hub.calls import hub_errors
 
 _ATTEMPTS = 3
 """Times that a file is begun while the connection breaks; most breaks the Hub's client mends by
 asking for the rest."""
 
+_PAUSE = 2.0
+"""Seconds before the second attempt; twice as many before the third."""
 
-def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset") -> Path:
-    """A file of a repository at a revision, from the cache or the Hub.
+
+def fetch(
+    repo_id: str,
+    path: str,
+    revision: str,
+    *,
+    repo_type: str = "dataset",
+    cache: Path | None = None,
+) -> Path:
+    """A file of a repository at a revision, from the Hub's cache, or another, or the Hub.
 
     A download that breaks off is resumed; a file appears in the cache whole or not at all.
 
@@ -37,12 +48,14 @@ def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset")
                         path,
                         repo_type=repo_type,
                         revision=revision,
+                        cache_dir=cache,
                         library_name="fslbench",
                     )
                 )
-        except BrokenOffError:
-            if attempt == _ATTEMPTS - 1:
+        except HubUnreachableError as error:
+            if not error.transient or attempt == _ATTEMPTS - 1:
                 raise
+            time.sleep(_PAUSE * (attempt + 1))
     raise AssertionError  # the last attempt returned or raised
 
 

@@ -46,6 +46,12 @@ def test_every_entry_is_whole() -> None:
         assert dataset.homepage.startswith("http")
 
 
+def test_whose_features_may_be_redistributed() -> None:
+    may = [name for name, d in catalogue().items() if d.redistribution == "features"]
+    assert may == ["omniglot", "quickdraw"]
+    assert {d.redistribution for d in catalogue().values()} == {"features", "tables"}
+
+
 def test_classes_are_those_of_the_design(shared: Path) -> None:
     design = json.loads((shared / "design/class_sizes.json").read_text())
     assert {

@@ -67,6 +67,25 @@ def test_what_is_wrong_is_named(change: dict[str, object], what: str) -> None:
         Manifest.from_json(json.dumps(raw), "x")
 
 
+def test_what_may_be_redistributed() -> None:
+    said = replace(MANIFEST, datasets=(replace(DATASET, redistribution="features"),))
+    assert Manifest.from_json(said.to_json(), "x") == said
+    raw = json.loads(said.to_json())
+    del raw["datasets"][0]["redistribution"]
+    assert Manifest.from_json(json.dumps(raw), "x").datasets == (DATASET,)
+    assert DATASET.redistribution == "tables"
+    raw["datasets"][0]["redistribution"] = "everything"
+    with pytest.raises(CorruptReleaseError, match="redistribution is 'everything'"):
+        Manifest.from_json(json.dumps(raw), "x")
+
+
+def test_what_it_was_made_with() -> None:
+    said = replace(MANIFEST, made_with="fslbench 9")
+    assert Manifest.from_json(said.to_json(), "x") == said
+    assert said.digest == MANIFEST.digest
+    assert Manifest.from_json(MANIFEST.to_json(), "x").made_with == ""
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])
 def test_texts_that_are_no_manifests(text: str) -> None:
     with pytest.raises(CorruptReleaseError):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, SpecError
 from builders.sources import image_folder, read_source
 from builders.sources.image_set import About
 
@@ -134,4 +134,17 @@ def test_groups_of_a_list(tmp_path: Path, draw: Draw) -> None:
             read_source("image_folder", tmp_path, name="pets", options=options)
     listed.unlink()
     with pytest.raises(SourceError, match="cannot be read: No such file"):
+        read_source("image_folder", tmp_path, name="pets", options=options)
+
+
+def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
+    draw(tmp_path / "cat/a.png")
+    options = {"title": "t", "homepage": "h", "licence": "CC0", "citation": "@misc{x}"}
+    found = read_source("image_folder", tmp_path, name="pets", options=options)
+    assert found.about.redistribution == "tables"
+    options["redistribution"] = "features"
+    found = read_source("image_folder", tmp_path, name="pets", options=options)
+    assert found.about.redistribution == "features"
+    options["redistribution"] = "all"
+    with pytest.raises(SpecError, match=r"redistribution is 'all'(.|\n)*pets"):
         read_source("image_folder", tmp_path, name="pets", options=options)

@@ -1,0 +1,41 @@
+"""Text of a dataset card: free text as Markdown that says it literally, names as YAML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+_CODE = re.compile(r"(`[A-Za-z0-9_./-]+`)")
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_BLOCK = re.compile(r"^([#+=-]|\d+(?=[.)] ))")
+_YAML_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_YAML_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+
+def markdown(text: str) -> str:
+    """Free text as one line of Markdown that shows it as it is; only `` `names` `` stay code."""
+    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
+    parts = _CODE.split(line)
+    parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def paragraph(text: str) -> str:
+    """Free text as a paragraph of Markdown, which is no heading, list or rule."""
+    return _BLOCK.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of a Markdown table, of cells that are Markdown."""
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def yaml_scalar(text: str) -> str:
+    """ASCII text as a YAML scalar that is read as text: ``no``, ``null`` and ``1.0`` are quoted."""
+    if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
+        return text
+    return json.dumps(text)

@@ -1,0 +1,49 @@
+"""``eval.yaml``: what registers a release as a benchmark of the Hub.
+
+The Hub's documentation of evaluation results gives its form; its tasks are what the files
+``.eval_results/*.yaml`` of model repositories refer to.
+"""
+
+from __future__ import annotations
+
+from benchmark_spec.errors import ReleaseError
+from benchmark_spec.manifest import Manifest, config_and_split
+from benchmark_spec.naming import benchmark_task_id
+from benchmark_spec.protocol import TaskSetName
+
+BENCHMARK_FILE = "eval.yaml"
+FRAMEWORK = "fslbench"
+
+
+def benchmark_file(manifest: Manifest) -> str:
+    """The text of eval.yaml: one task for each task set that has a headline metric.
+
+    These are the sets whose tasks share no image, so that the accuracy on them has an open
+    interval: all suites but ``closed``.
+
+    Raises
+    ------
+    ReleaseError
+        If the release has no such task set.
+    """
+    import yaml
+
+    tasks = []
+    for table in manifest.tables:
+        if table.kind == "tasks" and TaskSetName.parse(table.name).interval == "open":
+            config, split = config_and_split(table)
+            name = benchmark_task_id(table.dataset, table.name)
+            tasks.append({"id": name, "config": config, "split": split})
+    if not tasks:
+        raise ReleaseError(
+            f"{manifest.name} has no task set that a benchmark of the Hub could rank by",
+            expected="a task set whose tasks share no image, such as of the suite `open`",
+            fix="publish it without --register-benchmark",
+        )
+    content = {
+        "name": manifest.name,
+        "description": manifest.description,
+        "evaluation_framework": FRAMEWORK,
+        "tasks": tasks,
+    }
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

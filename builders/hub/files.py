@@ -1,0 +1,136 @@
+"""The files of a release as they are published, and what of them a repository lacks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark_spec.errors import OutputError
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
+from builders.hub.benchmark_file import BENCHMARK_FILE, benchmark_file
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """A file to publish.
+
+    Attributes
+    ----------
+    content
+        Its path on the disk, or its bytes.
+    digest
+        Its content digest, if it is a table.
+    """
+
+    content: Path | bytes
+    size: int
+    sha256: str
+    digest: str = ""
+
+    def is_as(self, remote: RepoFile | None) -> bool:
+        """Whether a file of a repository has the same content."""
+        if remote is None or remote.size != self.size:
+            return False
+        if remote.lfs is not None:
+            return remote.lfs.sha256 == self.sha256
+        return remote.blob_id == self._blob_id()
+
+    def _blob_id(self) -> str:
+        """Git's digest of the file, for those that a repository does not keep as large ones."""
+        found = hashlib.sha1(f"blob {self.size}\0".encode(), usedforsecurity=False)
+        if isinstance(self.content, bytes):
+            found.update(self.content)
+        else:
+            with self.content.open("rb") as file:
+                while chunk := file.read(2**20):
+                    found.update(chunk)
+        return found.hexdigest()
+
+
+def release_files(folder: Path, manifest: Manifest) -> dict[str, ReleaseFile]:
+    """The files of a release by their paths: its tables, its card and last its manifest.
+
+    Raises
+    ------
+    OutputError
+        If the manifest in the folder is not `manifest` any more.
+    """
+    found = {
+        t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest) for t in manifest.tables
+    }
+    for name in (CARD_FILE, MANIFEST_FILE):
+        found[name] = small_file((folder / name).read_bytes())
+    text = found[MANIFEST_FILE].content
+    if not isinstance(text, bytes) or Manifest.from_json(text, MANIFEST_FILE) != manifest:
+        raise changed_meanwhile(folder)
+    return found
+
+
+def changed_meanwhile(folder: Path) -> OutputError:
+    """The error of a release whose files change while it is published."""
+    return OutputError(
+        f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
+    )
+
+
+def registration(manifest: Manifest) -> dict[str, ReleaseFile]:
+    """The file that registers the release as a benchmark of the Hub."""
+    return {BENCHMARK_FILE: small_file(benchmark_file(manifest).encode())}
+
+
+def small_file(content: bytes) -> ReleaseFile:
+    """A file of these bytes."""
+    return ReleaseFile(content, len(content), hashlib.sha256(content).hexdigest())
+
+
+def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
+    """What else lies in a release's folder, such as images: it is not published."""
+    there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
+    return tuple(sorted(path for path in there if path not in files))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a commit would do to a repository; `unchanged` files are not in it."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.deleted)
+
+    def __str__(self) -> str:
+        counts = ((len(getattr(self, kind)), kind) for kind in self.__dataclass_fields__)
+        return ", ".join(f"{count} {kind}" for count, kind in counts)
+
+
+def changes(
+    files: Mapping[str, ReleaseFile], there: Mapping[str, RepoFile], before: Manifest | None
+) -> Changes:
+    """What differs between a release and a repository's files.
+
+    Parameters
+    ----------
+    there
+        The repository's files.
+    before
+        The release that it holds: tables of it that are no longer listed are deleted, and nothing
+        else is.
+    """
+    same = [path for path, file in files.items() if file.is_as(there.get(path))]
+    other = [path for path in files if path not in same]
+    old = [t.path for t in before.tables] if before else []
+    return Changes(
+        new=tuple(path for path in other if path not in there),
+        changed=tuple(path for path in other if path in there),
+        unchanged=tuple(same),
+        deleted=tuple(path for path in old if path in there and path not in files),
+    )

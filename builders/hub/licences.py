@@ -1,0 +1,51 @@
+"""What a release may not hold when it is published."""
+
+from __future__ import annotations
+
+from benchmark_spec.catalogue import catalogue
+from benchmark_spec.errors import LicenceError
+from benchmark_spec.manifest import Dataset, Kind, Manifest, Redistribution
+
+FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
+"""Tables computed from what the images show: numbers of a backbone, words of a tagger.
+
+A data set of ``tables`` has none of them published.  Results are no such tables: they say which
+queries a method answered rightly.
+"""
+
+
+def check_licences(manifest: Manifest) -> None:
+    """Refuse a release with tables that may not be redistributed.
+
+    Raises
+    ------
+    LicenceError
+        If it holds features or attributes of a data set whose licence does not let them be passed
+        on; it names each table.
+    """
+    kept = {d.name: d for d in manifest.datasets if redistribution_of(d) == "tables"}
+    found = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
+    if not found:
+        return
+    names = list(dict.fromkeys(t.dataset for t in found))
+    one = len(found) == 1
+    raise LicenceError(
+        f"{len(found)} table{'' if one else 's'} may not be published: "
+        f"{'it is' if one else 'they are'} computed from images, and the licence of these does "
+        "not let that be passed on",
+        where="; ".join(f"{t.path} ({t.dataset}: {kept[t.dataset].licence})" for t in found),
+        expected=f"of {', '.join(names)} no {' or '.join(FROM_IMAGES)}: only classes, the list of "
+        "images, task sets and results",
+        fix=f"take {' and '.join(dict.fromkeys(t.kind for t in found))} of {', '.join(names)} out "
+        "of the specification and build the release again. A private repository changes nothing: "
+        "it is a copy for others, too. If the licence of images of your own does allow it, say "
+        'redistribution = "features" in the options of that data set',
+    )
+
+
+def redistribution_of(dataset: Dataset) -> Redistribution:
+    """What may be redistributed of a data set: no more than the catalogue says, if it knows it."""
+    known = catalogue().get(dataset.name)
+    if known is not None and known.redistribution == "tables":
+        return "tables"
+    return dataset.redistribution

@@ -1,0 +1,226 @@
+"""A data set repository of the Hub, as publishing needs it; every failure is an own error."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+from huggingface_hub.hf_api import RepoFile
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import CorruptReleaseError, HubError, HubNotFoundError
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from builders.hub.files import Changes, ReleaseFile
+from fslbench_data.files import sha256_of
+from fslbench_data.hub.calls import api, hub_errors, plain
+from fslbench_data.hub.download import fetch
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A pull request: its number, its page and its last commit."""
+
+    number: int
+    url: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class Refs:
+    """Where a repository's main branch and its tags are."""
+
+    main: str
+    tags: Mapping[str, str]
+
+
+class Repository:
+    """A data set repository of the Hub, with the token of the Hub's own login."""
+
+    def __init__(self, repo_id: str) -> None:
+        self.id = repo_id
+        self._api = api()
+
+    def refs(self) -> Refs | None:
+        """Its main branch and tags; None if there is no such repository."""
+        try:
+            with hub_errors("looking at its tags", self.id):
+                found = self._api.list_repo_refs(self.id, repo_type="dataset")
+        except HubNotFoundError:
+            return None
+        branches = {ref.name: ref.target_commit for ref in found.branches}
+        return Refs(branches.get("main", ""), {ref.name: ref.target_commit for ref in found.tags})
+
+    def is_private(self) -> bool:
+        """Whether only its owners see it."""
+        with hub_errors("asking whether it is private", self.id):
+            return bool(self._api.dataset_info(self.id).private)
+
+    def create(self, *, private: bool) -> Refs:
+        """Make it, if nobody did meanwhile."""
+        with hub_errors("making the repository", self.id):
+            self._api.create_repo(self.id, repo_type="dataset", private=private, exist_ok=True)
+        return self.refs() or Refs("", {})
+
+    def files(self, revision: str) -> dict[str, RepoFile]:
+        """All files of a revision by path."""
+        if not revision:
+            return {}
+        with hub_errors(f"listing the files at {revision}", self.id):
+            tree = self._api.list_repo_tree(
+                self.id, recursive=True, revision=revision, repo_type="dataset"
+            )
+            return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
+
+    def manifest(self, revision: str) -> Manifest:
+        """The manifest of the release that a revision holds."""
+        with self.downloaded(MANIFEST_FILE, revision) as path:
+            return Manifest.from_json(path.read_bytes(), f"{MANIFEST_FILE} of {self.id}@{revision}")
+
+    def commit(
+        self,
+        files: Mapping[str, ReleaseFile],
+        what: Changes,
+        *,
+        message: str,
+        parent: str,
+        create_pr: bool,
+    ) -> tuple[str, Proposal | None]:
+        """Upload what differs in one commit on `parent`; gives it, and the pull request if asked.
+
+        Raises
+        ------
+        HubError
+            If it cannot be done, or the main branch is no longer at `parent`.
+        """
+        operations: list[CommitOperationAdd | CommitOperationDelete] = []
+        for path in (*what.new, *what.changed):
+            content = files[path].content
+            source = content if isinstance(content, bytes) else str(content)
+            operations.append(CommitOperationAdd(path, source))
+        operations += [CommitOperationDelete(path, is_folder=False) for path in what.deleted]
+        doing = f"uploading {len(operations)} files"
+        try:
+            with hub_errors(doing, self.id), _without_bars():
+                done = self._api.create_commit(
+                    self.id,
+                    operations,
+                    commit_message=message,
+                    repo_type="dataset",
+                    create_pr=create_pr,
+                    parent_commit=parent or None,
+                )
+        except (RuntimeError, ValueError) as error:  # the client's own words for what went wrong
+            raise HubError(
+                f"the upload failed: {plain(error)}",
+                where=f"{self.id}, {doing}",
+                fix="run the same command again: what is uploaded is not uploaded again",
+            ) from None
+        if not create_pr:
+            return done.oid, None
+        number, url = done.pr_num, done.pr_url
+        if number is None or url is None:
+            raise HubError("the Hub opened no pull request", where=self.id)
+        return done.oid, Proposal(number, url, done.oid)
+
+    def proposals(self, title: str) -> Iterator[Proposal]:
+        """Open pull requests of that title."""
+        with hub_errors("listing its pull requests", self.id):
+            found = list(
+                self._api.get_repo_discussions(
+                    self.id,
+                    repo_type="dataset",
+                    discussion_type="pull_request",
+                    discussion_status="open",
+                )
+            )
+            heads = self._api.list_repo_refs(
+                self.id, repo_type="dataset", include_pull_requests=True
+            ).pull_requests
+        commits = {ref.ref: ref.target_commit for ref in heads or []}
+        for each in found:
+            ref = f"refs/pr/{each.num}"
+            if each.title == title and ref in commits:
+                yield Proposal(each.num, each.url, commits[ref])
+
+    def tag(self, name: str, commit: str) -> None:
+        """Set a tag, and see that it names the commit; one that exists is not moved.
+
+        Raises
+        ------
+        HubError
+            If it names another commit.
+        """
+        with hub_errors(f"setting the tag {name}", self.id):
+            self._api.create_tag(
+                self.id, tag=name, revision=commit, repo_type="dataset", exist_ok=True
+            )
+        with hub_errors(f"looking up the tag {name}", self.id):
+            found = self._api.dataset_info(self.id, revision=name).sha
+        if found != commit:
+            raise HubError(
+                f"the tag {name} names commit {found}, and not the one that was just verified",
+                where=self.id,
+                expected=commit,
+                fix="see who else publishes there: a tag is never moved, so the next version must "
+                "have another number",
+            )
+
+    def check(
+        self, files: Mapping[str, ReleaseFile], revision: str, progress: Callable[[str], None]
+    ) -> None:
+        """Download files, past every cache, and compare them with what they should be.
+
+        Raises
+        ------
+        CorruptReleaseError
+            If one is not what was uploaded.
+        """
+        for path, file in files.items():
+            progress(f"downloading {path} again")
+            with self.downloaded(path, revision) as found:
+                sha256, problem = sha256_of(found), ""
+                if sha256 != file.sha256:
+                    problem = f"its SHA-256 is {sha256}, not {file.sha256}"
+                elif file.digest:
+                    digest = content_digest(pq.ParquetFile(found).read())
+                    if digest != file.digest:
+                        problem = f"its content digest is {digest}, not {file.digest}"
+            if problem:
+                raise CorruptReleaseError(
+                    f"{path} came back from the Hub as another file: {problem}",
+                    where=f"{self.id} at {revision}",
+                    expected="the bytes that were uploaded",
+                    fix="run the same command again, perhaps through another network; if it stays "
+                    "so, the Hub or what stands between changes files, and nobody should load them",
+                )
+
+    @contextmanager
+    def downloaded(self, path: str, revision: str) -> Iterator[Path]:
+        """A file of a revision, downloaded anew, for as long as it is looked at."""
+        with tempfile.TemporaryDirectory(prefix="fslbench-publish-") as folder:
+            with _without_bars():
+                found = fetch(self.id, path, revision, cache=Path(folder))
+            yield found
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Without the progress bars of the Hub's client: the command shows what it is at itself."""
+    from huggingface_hub.utils.tqdm import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    before = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not before:
+            enable_progress_bars()

@@ -1,0 +1,79 @@
+"""A release to publish, and the command that does it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from builders.cli import main
+from builders.release_build import build_release
+from builders.release_spec import read_spec
+
+REPO = "org/bench"
+SPEC = """
+name = "small"
+version = "{version}"
+description = "{description}"
+protocols = ["3w2s2q"]
+[[dataset]]
+name = "vgg_flower"
+source = "catalogue"
+suites = [{suites}]
+seed = {seed}
+tasks = {{ closed = 10 }}
+[[dataset]]
+name = "cub"
+source = "catalogue"
+suites = ["open"]
+"""
+
+Build = Callable[..., Path]
+Publish = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Makes a release of two data sets, 2 of classes and 3 of tasks."""
+
+    def make(
+        version: str = "1.0.0",
+        *,
+        suites: tuple[str, ...] = ("open", "closed"),
+        seed: int = 0,
+        description: str = "d",
+    ) -> Path:
+        folder = tmp_path_factory.mktemp("publish")
+        spec = folder / "spec.toml"
+        quoted = ", ".join(f'"{suite}"' for suite in suites)
+        spec.write_text(
+            SPEC.format(version=version, suites=quoted, seed=seed, description=description)
+        )
+        build_release(read_spec(spec), folder / "release")
+        return folder / "release"
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def _first(build: Build) -> Path:
+    return build()
+
+
+@pytest.fixture
+def release(_first: Path, tmp_path: Path) -> Path:
+    """Version 1.0.0 of the release, to do with as one likes: 5 tables, card and manifest."""
+    return Path(shutil.copytree(_first, tmp_path / "release"))
+
+
+@pytest.fixture
+def publish() -> Publish:
+    """The command."""
+
+    def run(folder: Path, *options: str) -> Result:
+        return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
+
+    return run
