@@ -11,6 +11,7 @@ from builders.cli.import_published import import_published
 from builders.cli.publish import publish
 from builders.cli.query_size import query_size
 from builders.cli.release import release
+from builders.cli.results_repo import results_repo
 from builders.cli.source import source
 from builders.cli.verify import verify
 from fslbench_data.cli import ErrorGroup
@@ -25,5 +26,15 @@ def main() -> None:
     """
 
 
-for command in (fetch, source, release, verify, diff, publish, query_size, import_published):
+for command in (
+    fetch,
+    source,
+    release,
+    verify,
+    diff,
+    publish,
+    results_repo,
+    query_size,
+    import_published,
+):
     main.add_command(command)
