@@ -6,9 +6,10 @@ do, so a run that was stopped anywhere is finished by the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmark_spec.errors import HubAccessError, HubError, ReleaseError, listing
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
@@ -27,6 +28,9 @@ from builders.hub.repository import Proposal, Refs, Repository
 from builders.verify import verify
 from fslbench_data.hub.address import is_repo_id
 from fslbench_data.release import read_manifest
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
 
 _OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md", BENCHMARK_FILE)
 """Files that a repository without a release may hold when the first one comes."""
@@ -156,36 +160,30 @@ class _Run:
     def publish(self, *, private: bool, register: bool) -> Published:
         self.progress("looking at the repository")
         refs = self._repository(private)
+        if self.tag in refs.tags:
+            return self._published_before(refs, register)
         there = self.repo.files(refs.main)
         files = self.files
         if register or BENCHMARK_FILE in there:
             files = files | registration(self.manifest)
-        before = self._before(refs, set(there))
-        what = changes(files, there, before)
-        done = Published(
+        what = changes(files, there, self._before(refs, there))
+        commit, proposal = refs.main, None
+        if what:
+            commit, proposal = self._commit(files, what, refs, f"{self.manifest.name} {self.tag}")
+        self.repo.check(files, commit, self.progress)
+        if not self.create_pr:
+            self._set_tag(commit)
+        return Published(
             self.manifest,
             self.repo.id,
             self.tag,
-            refs.main,
+            commit,
+            tagged=not self.create_pr,
+            changes=what,
+            proposal=proposal,
+            compared=len(files),
             registered=len(files) > len(self.files),
         )
-        if self.tag in refs.tags:
-            self._check_tagged(refs.tags[self.tag])
-            done = replace(done, commit=refs.tags[self.tag], tagged=True)
-            if not register or BENCHMARK_FILE not in (*what.new, *what.changed):
-                return done
-            return self._register(done, refs, files, what)
-        self._check_order(before)
-        proposal = None
-        if what:
-            commit, proposal = self._commit(files, what, refs, f"{done.manifest.name} {self.tag}")
-            done = replace(done, commit=commit, proposal=proposal)
-        self.repo.check(files, done.commit, self.progress)
-        done = replace(done, changes=what, compared=len(files))
-        if self.create_pr:
-            return done
-        self._set_tag(done.commit)
-        return replace(done, tagged=True)
 
     def _repository(self, private: bool) -> Refs:
         """Branches and tags of the repository, which is made if there is none."""
@@ -200,10 +198,10 @@ class _Run:
             )
         return refs
 
-    def _before(self, refs: Refs, there: set[str]) -> Manifest | None:
-        """The release that the main branch holds, if any; it must be one of the same name."""
+    def _before(self, refs: Refs, there: Mapping[str, RepoFile]) -> Manifest | None:
+        """The release that the main branch holds, if any: an earlier one, or this one."""
         if MANIFEST_FILE not in there:
-            strange = sorted(there - {*_OTHERS, *self.files})
+            strange = sorted(there.keys() - {*_OTHERS, *self.files})
             if strange:
                 raise HubError(
                     f"{self.repo.id} holds something, and no release",
@@ -211,6 +209,8 @@ class _Run:
                     fix="publish into a repository of its own, which is made if there is none",
                 )
             return None
+        if self.files[MANIFEST_FILE].is_as(there[MANIFEST_FILE]):
+            return self.manifest
         before = self.repo.manifest(refs.main)
         if before.name != self.manifest.name:
             raise HubError(
@@ -218,17 +218,14 @@ class _Run:
                 expected=f"a repository of {self.manifest.name}, or a new one",
                 fix="publish into a repository of its own, which is made if there is none",
             )
-        return before
-
-    def _check_order(self, before: Manifest | None) -> None:
-        """Refuse to put an older version over a newer one."""
-        if before is not None and _number(before) > _number(self.manifest):
+        if _number(before) > _number(self.manifest):
             raise HubError(
                 f"{self.repo.id} holds version {before.version}, which is later than "
                 f"{self.manifest.version}",
                 fix="give the release a later version; fslbench-build diff says which number to "
                 "raise",
             )
+        return before
 
     def _check_tagged(self, commit: str) -> None:
         """Compare the release with what the tag names."""
@@ -257,19 +254,26 @@ class _Run:
             files, what, message=message, parent=refs.main, create_pr=self.create_pr
         )
 
-    def _register(
-        self, done: Published, refs: Refs, files: dict[str, ReleaseFile], what: Changes
-    ) -> Published:
-        """Add eval.yaml to a release that is published already."""
-        if len((*what.new, *what.changed)) > 1:
+    def _published_before(self, refs: Refs, register: bool) -> Published:
+        """Where the tag is set already: nothing is left to do but perhaps to register it."""
+        commit = refs.tags[self.tag]
+        self._check_tagged(commit)
+        done = Published(self.manifest, self.repo.id, self.tag, commit, tagged=True)
+        if not register:
+            return done
+        files = self.files | registration(self.manifest)
+        what = changes(files, self.repo.files(refs.main), None)
+        if not what:
+            return replace(done, registered=True)
+        if (*what.new, *what.changed) != (BENCHMARK_FILE,):
             raise HubError(
-                f"{self.repo.id} holds another version than {self.tag} by now, and a benchmark is "
-                "registered by its main branch",
-                fix="register it with the release that the main branch holds",
+                f"the main branch of {self.repo.id} does not hold {self.tag} any more, and it is "
+                "what registers a benchmark",
+                fix="register the release that the main branch holds",
             )
-        commit, proposal = self._commit(files, what, refs, f"Benchmark of {done.manifest.name}")
+        commit, proposal = self._commit(files, what, refs, f"{self.manifest.name} as a benchmark")
         self.repo.check({BENCHMARK_FILE: files[BENCHMARK_FILE]}, commit, self.progress)
-        return replace(done, proposal=proposal, changes=what, compared=1)
+        return replace(done, changes=what, proposal=proposal, compared=1, registered=True)
 
     def _set_tag(self, commit: str) -> None:
         """Tag a commit that was seen to be whole, and look through the tag."""

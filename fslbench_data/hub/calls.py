@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -100,7 +101,7 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
         from huggingface_hub import constants
 
         return _not_cached(where) if constants.HF_HUB_OFFLINE else _unreachable("", where)
-    if isinstance(error, errors.FileMetadataError):
+    if isinstance(error, errors.FileMetadataError | json.JSONDecodeError):
         return _unreachable("what answers is not the Hub, or a broken one", where)
     if isinstance(error, errors.HFValidationError):
         return HubError(
