@@ -34,11 +34,13 @@ __all__ = [
     "QueryError",
     "ReleaseError",
     "ReleaseNotFoundError",
+    "ResultsError",
     "SamplingError",
     "SchemaError",
     "SourceError",
     "SpecError",
     "SubmissionError",
+    "TooLargeError",
     "UnboundError",
     "UnknownNameError",
     "UnknownTaskError",
@@ -131,7 +133,15 @@ class HubAccessError(HubError):
 
 
 class HubUnreachableError(HubError):
-    """The Hub does not answer, or not as it should."""
+    """The Hub does not answer, or not as it should.
+
+    Attributes
+    ----------
+    transient
+        Whether a transfer broke off, so that trying again at once is sensible.
+    """
+
+    transient = False
 
 
 class SchemaError(FSLBenchError):
@@ -144,6 +154,10 @@ class SubmissionError(FSLBenchError):
 
 class UnreadableError(SubmissionError):
     """A submission file that cannot be read at all."""
+
+
+class TooLargeError(SubmissionError):
+    """A submission file beyond what may be read of a stranger's."""
 
 
 class MissingTaskError(SubmissionError):
@@ -212,6 +226,10 @@ class MethodFailedError(FSLBenchError):
 
 class QueryError(FSLBenchError):
     """An SQL query that fails, or does what it may not."""
+
+
+class ResultsError(FSLBenchError):
+    """A results repository that is not laid out as it should be."""
 
 
 class OutputError(FSLBenchError):

@@ -55,6 +55,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.evaluate import evaluate
     from fslbench_data.cli.import_accuracies import import_accuracies
     from fslbench_data.cli.info import info
+    from fslbench_data.cli.leaderboard import leaderboard
     from fslbench_data.cli.plan import plan
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
@@ -67,6 +68,7 @@ def _add_commands() -> None:
         evaluate,
         plan,
         import_accuracies,
+        leaderboard,
         info,
         sql,
         cite,

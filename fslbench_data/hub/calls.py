@@ -33,10 +33,6 @@ _SECRET = re.compile(
 )
 
 
-class BrokenOffError(HubUnreachableError):
-    """A download that broke off, where trying again at once is sensible."""
-
-
 def api() -> HfApi:
     """The Hub's client, with the token of its own login, which is never looked at here."""
     from huggingface_hub import HfApi
@@ -108,9 +104,11 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
             f"{repo_id!r} cannot be the name of a repository",
             expected="ORG/NAME: letters, digits, dashes, dots and underscores",
         )
+    if "HTTPStatusError" in type(error).__name__:
+        return None  # the Hub's own error is made of it, and says more
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
-        kind = BrokenOffError if "Read" in type(error).__name__ else HubUnreachableError
-        return _unreachable(f"{type(error).__name__}: {plain(error)}", where, kind)
+        broke_off = "Read" in type(error).__name__
+        return _unreachable(f"{type(error).__name__}: {plain(error)}", where, transient=broke_off)
     if isinstance(error, OSError) and error.errno in _DISK:
         return OutputError(
             f"cannot write what comes from the Hub: {os.strerror(error.errno or 0)}",
@@ -119,7 +117,7 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
             "stays and is not fetched again",
         )
     if isinstance(error, OSError) and "onsistency check" in str(error):
-        return _unreachable("the file came short", where, BrokenOffError)
+        return _unreachable("the file came short", where, transient=True)
     if isinstance(error, ValueError) and "LFS batch" in str(error):
         return HubError(f"the Hub refused an upload: {plain(error)}", where=where)
     return None
@@ -160,19 +158,21 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
             fix="run the same command again",
         )
     if status == 429 or status >= 500:
-        return _unreachable(f"it answered {status} each time", where)
+        # the client itself asks again for all but contents
+        content = status >= 500 and error.response.request.method == "GET"
+        return _unreachable(f"it answered {status} each time", where, transient=content)
     return HubError(f"the Hub answered {status}{f': {said}' if said else ''}", where=where)
 
 
-def _unreachable(
-    why: str, where: str, kind: type[HubUnreachableError] = HubUnreachableError
-) -> HubUnreachableError:
-    return kind(
+def _unreachable(why: str, where: str, *, transient: bool = False) -> HubUnreachableError:
+    found = HubUnreachableError(
         f"the Hub cannot be reached{f': {why}' if why else ''}",
         where=where,
         expected="an answer from the Hub, or from the endpoint that HF_ENDPOINT names",
         fix="check the connection and run the same command again: what is complete is kept",
     )
+    found.transient = transient
+    return found
 
 
 def _not_cached(where: str) -> HubUnreachableError:

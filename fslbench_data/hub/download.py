@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark_spec.errors import CorruptReleaseError
+from benchmark_spec.errors import CorruptReleaseError, HubUnreachableError
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.calls import BrokenOffError, hub_errors
+from fslbench_data.hub.calls import hub_errors
 
 _ATTEMPTS = 3
 """Times that a file is begun while the connection breaks; most breaks the Hub's client mends by
 asking for the rest."""
+
+_PAUSE = 2.0
+"""Seconds before the second attempt; twice as many before the third."""
 
 
 def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset") -> Path:
@@ -40,9 +44,10 @@ def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset")
                         library_name="fslbench",
                     )
                 )
-        except BrokenOffError:
-            if attempt == _ATTEMPTS - 1:
+        except HubUnreachableError as error:
+            if not error.transient or attempt == _ATTEMPTS - 1:
                 raise
+            time.sleep(_PAUSE * (attempt + 1))
     raise AssertionError  # the last attempt returned or raised
 
 

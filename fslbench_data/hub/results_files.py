@@ -8,12 +8,13 @@ from functools import cached_property
 from glob import escape
 from pathlib import Path
 
-from benchmark_spec.errors import HubError, TooLargeError
+from benchmark_spec.errors import HubError, ResultsError, TooLargeError
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.download import fetch
 from fslbench_data.results.limits import LIMITS
 from fslbench_data.results.repository import BOARD_FILE, SUBMISSIONS
+from fslbench_data.results.text import one_line
 
 _ONE_BY_ONE = 20
 """Files up to which each is fetched by itself, when it is asked for."""
@@ -86,14 +87,23 @@ class HubResults:
 
         Raises
         ------
+        ResultsError
+            If the repository has no such file.
         TooLargeError
             If it is larger than any submission may be; it is then not fetched.
         HubError
             If it cannot be fetched.
         """
+        if name not in self.tree:
+            raise ResultsError(
+                f"the repository has no {one_line(name)}",
+                where=f"{self.where}, commit {self.commit}",
+                expected=f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}",
+                fix="name the repository that results are sent to",
+            )
         if self._is_large(name):
             raise TooLargeError(
-                f"{name} has {self.tree[name].size:,} bytes",
+                f"{one_line(name)} has {self.tree[name].size:,} bytes",
                 where=self.where,
                 expected=f"at most {LIMITS.file_bytes:,}",
             )

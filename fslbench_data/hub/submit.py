@@ -12,8 +12,8 @@ from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.results_files import HubResults
-from fslbench_data.release import Release, load_release
-from fslbench_data.results.repository import SUBMISSIONS, read_board
+from fslbench_data.release import Release
+from fslbench_data.results.repository import open_releases, read_board, submission_name
 from fslbench_data.results.untrusted import read_untrusted
 from fslbench_data.submission.checks import Validated, validate
 from fslbench_data.submission.model import Submission
@@ -81,12 +81,12 @@ def prepare(submission: Submission, to: str) -> Proposal:
     """
     address = HubAddress.parse(to)
     files = HubResults.open(address)
-    release, answers = _accepted(submission, [load_release(r) for r in read_board(files).releases])
+    release, answers = _accepted(submission, open_releases(read_board(files).releases))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "submission.parquet"
         submission.write(file)
         read_untrusted(file)  # as the repository's own checks do
-        path, content = f"{SUBMISSIONS}/{sha256_of(file)}.parquet", file.read_bytes()
+        path, content = submission_name(sha256_of(file)), file.read_bytes()
     return Proposal(address.repo_id, path, content, release, answers, path in files.names())
 
 

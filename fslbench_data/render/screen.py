@@ -47,15 +47,15 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(f"{title}: {step}")
 
 
-def print_grid(grid: Grid, console: Console) -> None:
-    """Print a grid, at most a screenful of it, and say what is left out."""
+def print_grid(grid: Grid, console: Console, most: int | None = None) -> None:
+    """Print a grid, at most `most` rows or a screenful of it, and say what is left out."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in grid.columns:
         table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
-    limit = max(10, console.height - 4)
+    limit = max(10, console.height - 4) if most is None else most
     for row in grid.rows[:limit]:
         table.add_row(*(Text(cell) for cell in row))
     if grid.title:

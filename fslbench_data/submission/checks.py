@@ -217,7 +217,7 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
             raise _other_tasks(where, binding.fingerprint, key.info)
         bound[index] = binding is not None
     if "fingerprint" in submission.table.column_names:
-        column = submission.table.column("fingerprint").combine_chunks().dictionary_encode()
+        column = submission.table.column("fingerprint").unify_dictionaries().combine_chunks()
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         given = np.bincount(table.group[valid], minlength=len(bound)) > 0
         texts = [*column.dictionary.to_pylist(), None]

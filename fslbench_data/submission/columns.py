@@ -41,27 +41,26 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
             expected="texts",
             fix=f"write `{name}` as strings",
         )
-    if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
-        column = column.cast(kind)  # nulls that hide in a dictionary
+    column = _encoded(column)
     if column.null_count:
         raise SchemaError(
             f"column {name!r} is empty in {rows(_where(column.is_null()))}",
             where=where,
             expected="a name in every row",
         )
-    return column if column.type == NAMES else column.cast(NAMES)
+    return column
 
 
 def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A column of texts, nulls allowed, as strings."""
+    """A column of texts, nulls allowed, as a dictionary column."""
     if pa.types.is_null(column.type):
-        return column.cast(pa.string())
+        return column.cast(pa.string()).cast(NAMES)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not _is_text(kind):
         raise SchemaError(
             f"column {name!r} is of type {column.type}", where=where, expected="texts"
         )
-    return column.cast(pa.string())
+    return _encoded(column)
 
 
 def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
@@ -194,6 +193,13 @@ def _as_float(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of texts as a dictionary column, none of whose nulls hide in a dictionary."""
+    if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
+        column = column.cast(column.type.value_type)
+    return column if column.type == NAMES else column.cast(NAMES)
 
 
 def _is_text(kind: pa.DataType) -> bool:

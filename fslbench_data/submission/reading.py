@@ -62,7 +62,7 @@ def read_submission(path: str | Path) -> Submission:
     return submission
 
 
-def printable(error: Exception) -> str:
+def printable(error: Exception | str) -> str:
     """An error's first line, without what a terminal could not print."""
     first = (str(error).splitlines() or [type(error).__name__])[0][:200]
     return "".join(c if c.isprintable() else "?" for c in first)
@@ -72,7 +72,8 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
     source = str(path)
     schema = pq.ParquetFile(path).schema_arrow
-    texts = [f.name for f in schema if f.name in _NAMES and pa.types.is_string(f.type)]
+    names = (*_NAMES, "fingerprint")
+    texts = [f.name for f in schema if f.name in names and pa.types.is_string(f.type)]
     file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     needed = {*SUBMISSION.names, "fingerprint", "run"}
@@ -135,7 +136,7 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
 
 def is_canonical(table: pa.Table) -> bool:
     """Whether a table has the types that :func:`canonical` gives."""
-    types = _TYPES | dict.fromkeys((*_NAMES, "run"), columns.NAMES)
+    types = _TYPES | dict.fromkeys((*_NAMES, "run", "fingerprint"), columns.NAMES)
     names = table.column_names
     return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
         table.schema.field(name).type == types[name]

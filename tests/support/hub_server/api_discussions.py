@@ -6,7 +6,15 @@ from typing import Any
 
 from hub_server.access import User, check_discuss, check_write
 from hub_server.answers import Answer, HubError, as_json
-from hub_server.community import Discussion, conflicts, diff, find, merge, open_discussion
+from hub_server.community import (
+    Discussion,
+    Status,
+    conflicts,
+    diff,
+    find,
+    merge,
+    open_discussion,
+)
 from hub_server.repos import Repo
 from hub_server.routing import Call, route
 
@@ -49,7 +57,7 @@ def listed(call: Call, repo: Repo) -> Answer:
 def create(call: Call, repo: Repo) -> Answer:
     user, asked = check_discuss(call.user), call.json()
     pull = bool(asked.get("pullRequest"))
-    status = "draft" if pull else "open"
+    status: Status = "draft" if pull else "open"
     text = asked.get("description") or ""
     new = open_discussion(repo, user.name, asked["title"], text, status=status, pull=pull)
     if pull:

@@ -23,8 +23,10 @@ Kind = Literal[
     "cut",  # the connection ends after `after` bytes of the body; by a reset if `abrupt`
     "truncated",  # like cut, the last `missing` bytes (half the body by default) never come
 ]
-_ON_BODY = ("tampered", "cut", "truncated")
-_ON_CONTENT = (*_ON_BODY, "wrong_length", "wrong_etag")
+# of each of these groups one fault strikes a request
+_INSTEAD = ("reset", "status", "html")
+_ON_HEADERS = (("wrong_etag",), ("wrong_length",))
+_ON_BODY = (("tampered",), ("cut", "truncated"))
 _PAGE = "<!doctype html><title>Log in</title><p>Please log in to use this network.</p>"
 
 
@@ -32,9 +34,11 @@ _PAGE = "<!doctype html><title>Log in</title><p>Please log in to use this networ
 class Fault:
     """What goes wrong, and with which requests.
 
-    Faults on a body wait for the answer that carries it: they pass over redirects, errors and
-    HEAD. A download from `.../resolve/REV/PATH` that is redirected asks for
-    `/cdn/.../resolve/REV/PATH` next, so that one expression matches both.
+    Faults on contents pass over errors and, unless asked with HEAD, over redirects: they wait
+    for the answer that carries the contents; those on a body pass over HEAD too. A download from
+    `.../resolve/REV/PATH` that is redirected asks for `/cdn/.../resolve/REV/PATH` next, so that
+    one expression matches both. Uploads go to `/upload/datasets/NAMESPACE/NAME/SHA256`. Of
+    several faults that exclude each other the first strikes; the others wait for the next request.
 
     Parameters
     ----------
@@ -90,33 +94,31 @@ class Faults:
 
     def before(self, method: str, path: str) -> Answer | None:
         """Faults that need no answer: a delay, a reset, an error status, a page."""
-        for fault in self._strike(method, path, ("delay",)):
-            time.sleep(fault.seconds)
-        for fault in self._strike(method, path, ("reset", "status", "html")):
-            if fault.kind == "reset":
-                raise Reset
-            if fault.kind == "html":
-                return as_page(_PAGE)
-            answer = HubError(fault.status, "Something went wrong, by design").answer()
-            if fault.retry_after is not None:
-                answer.headers["Retry-After"] = str(fault.retry_after)
-            return answer
-        return None
+        if late := self._strike(method, path, ("delay",)):
+            time.sleep(late.seconds)
+        fault = self._strike(method, path, _INSTEAD)
+        if fault is None:
+            return None
+        if fault.kind == "reset":
+            raise Reset
+        if fault.kind == "html":
+            return as_page(_PAGE)
+        answer = HubError(fault.status, "Something went wrong, by design").answer()
+        if fault.retry_after is not None:
+            answer.headers["Retry-After"] = str(fault.retry_after)
+        return answer
 
     def after(self, method: str, path: str, answer: Answer) -> Answer:
         """The answer as the faults on contents leave it."""
-        kinds = ("wrong_etag", "wrong_length") if method == "HEAD" else _ON_CONTENT
-        if answer.status >= 400:
+        if answer.status >= 400 or (answer.status >= 300 and method != "HEAD"):
             return answer
-        if answer.status >= 300:
-            kinds = ("wrong_etag", "wrong_length")
-        for fault in self._strike(method, path, kinds):
-            answer = _spoil(fault, answer)
+        for kinds in _ON_HEADERS if method == "HEAD" else (*_ON_HEADERS, *_ON_BODY):
+            if fault := self._strike(method, path, kinds):
+                answer = _spoil(fault, answer)
         return answer
 
-    def _strike(self, method: str, path: str, kinds: tuple[str, ...]) -> list[Fault]:
-        """Faults of these kinds that hit this request; each is counted."""
-        struck = []
+    def _strike(self, method: str, path: str, kinds: tuple[str, ...]) -> Fault | None:
+        """The first fault of these kinds that hits this request, if any; it is counted."""
         with self._lock:
             for i, fault in enumerate(self.active):
                 if fault.kind not in kinds or fault.method not in (None, method):
@@ -128,8 +130,8 @@ class Faults:
                     continue
                 if fault.times is None or self.hits[i] < fault.times:
                     self.hits[i] += 1
-                    struck.append(fault)
-        return struck
+                    return fault
+        return None
 
 
 def _spoil(fault: Fault, answer: Answer) -> Answer:

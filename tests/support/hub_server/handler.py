@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +51,9 @@ class HubHttpServer(ThreadingHTTPServer):
         self.server_activate()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that went away are part of the game."""
+        """Clients that went away are part of the game; all else is a mistake of ours."""
+        if not isinstance(sys.exception(), OSError):
+            self.hub.crashes.append(traceback.format_exc())
 
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
         if request.fileno() in (-1, None):

@@ -78,13 +78,16 @@ class Repo:
 
     def at(self, revision: str) -> Commit:
         """The commit of a branch, tag, pull request or (short) commit id."""
-        refs = self.refs()
-        for name in (f"refs/heads/{revision}", f"refs/tags/{revision}", revision):
-            if name in refs:
-                return self.commits[refs[name]]
-        if re.fullmatch(r"[0-9a-f]{7,40}", revision):
-            for oid, commit in self.commits.items():
-                if oid.startswith(revision):
+        short = revision.removeprefix("refs/heads/")
+        oid = self.branches.get(short) or self.tags.get(revision.removeprefix("refs/tags/"))
+        if pull := re.fullmatch(r"refs/pr/(\d+)", revision):
+            oid = self.pulls.get(int(pull[1]))
+        oid = oid or revision
+        if oid in self.commits:
+            return self.commits[oid]
+        if re.fullmatch(r"[0-9a-f]{7,39}", revision):
+            for commit in self.commits.values():
+                if commit.oid.startswith(revision):
                     return commit
         raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
 
@@ -124,9 +127,10 @@ class Repo:
     def last_change(self, oid: str, path: str) -> Commit:
         """The commit that gave a file, or anything in a folder, its present contents."""
 
-        def state(commit: Commit) -> Tree:
-            inside = f"{path}/"
-            return {p: b for p, b in commit.tree.items() if p == path or p.startswith(inside)}
+        def state(commit: Commit) -> Blob | Tree | None:
+            if path in found.tree:
+                return commit.tree.get(path)
+            return {p: b for p, b in commit.tree.items() if p.startswith(f"{path}/")}
 
         found = self.commits[oid]
         for commit in self.history(oid):

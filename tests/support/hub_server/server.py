@@ -175,6 +175,9 @@ class HubServer:
     def read(self, repo_id: str, path: str, revision: str = "main", kind: str = "dataset") -> bytes:
         return self.store.read(self.repo(repo_id, kind).blob(revision, path)[1])
 
+    def etag(self, repo_id: str, path: str, revision: str = "main", kind: str = "dataset") -> str:
+        return self.repo(repo_id, kind).blob(revision, path)[1].etag
+
     def sha(self, repo_id: str, revision: str = "main", kind: str = "dataset") -> str:
         return self.repo(repo_id, kind).at(revision).oid
 

@@ -1,0 +1,139 @@
+"""``fslbench leaderboard``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fslbench_data.cli.options import (
+    check_output,
+    dataset_option,
+    draw,
+    level_option,
+    output,
+    output_option,
+    report_format_option,
+    task_set_option,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fslbench_data.results.leaderboard import Leaderboard
+
+MOST_ROWS = 20
+"""Methods of a task set that the table shows."""
+_MOST_NAMED = 10
+"""Files that are named with the reason why they are left out."""
+
+
+@click.command(short_help="Rank all submissions of a results repository.")
+@click.option(
+    "--results",
+    "where",
+    required=True,
+    metavar="DIR|ORG/RESULTS",
+    help="The results repository: a folder, or on the Hub.",
+)
+@click.option(
+    "--release",
+    "names",
+    multiple=True,
+    metavar="R",
+    help="A release in place of those of leaderboard.toml; may be repeated, newest first.",
+)
+@dataset_option
+@task_set_option
+@level_option
+@click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")
+@report_format_option
+@output_option
+def leaderboard(
+    where: str,
+    names: tuple[str, ...],
+    datasets: tuple[str, ...],
+    task_sets: tuple[str, ...],
+    level: float,
+    every: bool,
+    check: bool,
+    form: str | None,
+    path: Path | None,
+) -> None:
+    """Rank all submissions of a results repository, and say which methods could be the best.
+
+    Every submission is checked again, and scored on the release whose tasks it answers, together
+    with that release's reference methods. Submissions that are refused are listed on standard
+    error with the reason; they change nothing for the others, nor the exit code without --check.
+    """
+    from fslbench_data.render.screen import steps
+    from fslbench_data.results.leaderboard import leaderboard as run
+    from fslbench_data.results.repository import open_releases, open_results, read_board
+
+    check_output(path)
+    with steps("leaderboard") as step:
+        files = open_results(where)
+        settings = read_board(files)
+        found = run(
+            files,
+            open_releases(names or settings.releases),
+            title=settings.title,
+            datasets=datasets,
+            task_sets=task_sets,
+            level=level,
+            progress=step,
+        )
+    _write(found, form, path, None if every else MOST_ROWS)
+    for what, reasons in (
+        ("refused", [(each.name, each.reason) for each in found.refused]),
+        ("ignored", [(each.name, each.reason) for each in found.ignored]),
+    ):
+        for name, reason in reasons[:_MOST_NAMED]:
+            click.echo(f"{what} {name}: {reason}", err=True)
+        if len(reasons) > _MOST_NAMED:
+            click.echo(f"… and {len(reasons) - _MOST_NAMED} more {what}", err=True)
+    if check and found.refused:
+        raise SystemExit(1)
+
+
+def _write(found: Leaderboard, form: str | None, path: Path | None, most: int | None) -> None:
+    """Write a leaderboard in the format that is asked for, or that `path` names, or as tables."""
+    from fslbench_data.cli.report_output import BY_ENDING
+    from fslbench_data.render.grid import latex, markdown
+    from fslbench_data.render.leaderboard_formats import leaderboard_csv, leaderboard_json
+    from fslbench_data.render.leaderboard_grids import leaderboard_grids, leaderboard_legend
+
+    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
+    if form in ("csv", "json"):
+        output((leaderboard_csv if form == "csv" else leaderboard_json)(found), path)
+    elif form in ("markdown", "latex"):
+        write = markdown if form == "markdown" else latex
+        grids, legend = leaderboard_grids(found), leaderboard_legend(found)
+        output(write(grids, found.signature, legend), path)
+    else:
+        draw(lambda console: _print(found, console, most), path)
+
+
+def _print(found: Leaderboard, console: Console, most: int | None) -> None:
+    """The signature, the title, and the first rows of every table."""
+    from rich.text import Text
+
+    from fslbench_data.render.leaderboard_grids import leaderboard_legend, set_grid
+    from fslbench_data.render.screen import print_grid
+
+    console.print(Text(found.signature, style="dim"), soft_wrap=True)
+    if found.title:
+        console.print(Text(f"\n{found.title}", style="bold"))
+    for board in found.boards:
+        before = f"{board.release}: " if len(found.boards) > 1 else ""
+        for each in board.sets:
+            rows = list(each.rows(most))
+            console.print()
+            print_grid(set_grid(each, rows, before), console, most=len(rows))
+            if left := len(each) - len(rows):
+                said = f"… {left} more methods left out: --all, or --format csv or json, has them"
+                console.print(Text(said, style="yellow"))
+    for note in leaderboard_legend(found):
+        console.print(Text(f"\n{note}", style="dim"))

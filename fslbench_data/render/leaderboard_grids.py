@@ -1,0 +1,160 @@
+"""A leaderboard as grids: for the terminal, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analysis_sql.intervals import ESTIMANDS, Interval
+from fslbench_data.render.grid import Grid
+from fslbench_data.render.wording import (
+    STOPPED,
+    TRANSDUCTIVE,
+    TRANSDUCTIVE_NOTE,
+    bracket,
+    plus_minus,
+)
+from fslbench_data.results.leaderboard import Leaderboard
+from fslbench_data.results.standing import REFERENCE, Row, Standing
+
+DIGITS = 8
+"""Digits of a submission's name that tables show; the machines' formats have all."""
+
+NO_CLAIM = "Tasks of a closed set reuse images: which method could be the best is not claimed."
+PARTIAL_NOTE = (
+    "Methods without a rank did not answer all tasks; they are compared with the leader over those "
+    "that they did."
+)
+STOPPED_NOTE = (
+    f"{STOPPED} run under a rule to stop when conclusive: its ordinary intervals do not hold and "
+    "are left out; it is neither excluded nor the leader."
+)
+
+
+def leaderboard_grids(found: Leaderboard) -> list[Grid]:
+    """One grid a release and task set, all methods, best first."""
+    several = len(found.boards) > 1
+    return [
+        set_grid(each, list(each.rows()), f"{board.release}: " if several else "")
+        for board in found.boards
+        for each in board.sets
+    ]
+
+
+def leaderboard_legend(found: Leaderboard) -> list[str]:
+    """What the columns mean; nothing where there is no table."""
+    sets = [each for board in found.boards for each in board.sets]
+    if not sets:
+        return []
+    text = ""
+    if any(each.kind != "closed" for each in sets):
+        level = f"{100 * sets[0].level:.8g} %"
+        text = (
+            f"could be best: with {level} confidence the method of the highest expected accuracy "
+            "is among those marked yes, for new images of these classes (new classes: for new "
+            "classes); the others are significantly worse than the leader, at the level divided "
+            "by the number of methods less one. "
+        )
+    return [
+        f"{text}behind: paired difference from the leader, the method with the highest mean, with "
+        "its interval. Intervals stand alone, uncorrected for their number, and a leader's mean "
+        "flatters it, being the highest."
+    ]
+
+
+def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
+    """Some rows of a task set's table, with what a reader of this one table must know.
+
+    Parameters
+    ----------
+    before
+        Stands before the title, such as the release.
+    """
+    claims = each.kind != "closed"
+    partial = any(row.accuracy.tasks != each.scored.n_tasks for row in rows)
+    columns = [
+        "rank",
+        "method",
+        "accuracy",
+        "behind",
+        *(["T"] if partial else []),
+        *(["could be best"] if claims else []),
+        *(["new classes"] if claims and each.aware else []),
+        "from",
+    ]
+    return Grid(
+        title=before + title(each),
+        columns=tuple(columns),
+        right=frozenset({"rank", "accuracy", "behind", "T"}),
+        rows=tuple(
+            (
+                str(row.rank or "-"),
+                label(row),
+                plus_minus(row.accuracy) + bracket(row.new_classes),
+                behind(row),
+                *((str(row.accuracy.tasks),) if partial else ()),
+                *((_claim(row.could_be_best),) if claims else ()),
+                *((_claim(row.could_be_best_new_classes),) if claims and each.aware else ()),
+                row.submission if row.submission == REFERENCE else row.submission[:DIGITS],
+            )
+            for row in rows
+        ),
+        notes=(summary(each), *_marks(each, rows)),
+    )
+
+
+def title(each: Standing) -> str:
+    """The task set, with T, level, kind of interval and what this is about."""
+    aware = f"; class-aware in brackets: {ESTIMANDS['class-aware']}" if each.aware else ""
+    return (
+        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} "
+        f"intervals ({ESTIMANDS[each.kind]}{aware})"
+    )
+
+
+def summary(each: Standing) -> str:
+    """How many methods could be the best, as one sentence."""
+    could, new = each.could_be_best, each.could_be_best_new_classes
+    if could is None:
+        return NO_CLAIM
+    text = f"Of {each.compared} methods {could} could be the best"
+    return f"{text}; for new classes {new}." if each.aware else f"{text}."
+
+
+def label(row: Row) -> str:
+    """What a method is called in a table: its label, and its marks."""
+    marks = (TRANSDUCTIVE if row.transductive else "") + (STOPPED if row.stopped else "")
+    return f"{row.method} {marks}" if marks else row.method
+
+
+def behind(row: Row) -> str:
+    """The difference from the leader as text."""
+    found = row.difference
+    if found is None:
+        return "leader" if row.rank == 1 else ""
+    if found.constant and found.mean == 0 and found.tasks:
+        return "identical"
+    if found.constant and found.tasks > 1:
+        return f"{found.mean:+.2f} on every task"
+    return plus_minus(found, signed=True) + _width_of(row.difference_new_classes)
+
+
+def _width_of(new_classes: Interval | None) -> str:
+    return bracket(new_classes)
+
+
+def _claim(could: bool | None) -> str:
+    return "-" if could is None else "yes" if could else "no"
+
+
+def _marks(each: Standing, rows: Sequence[Row]) -> list[str]:
+    runs = "; ".join(
+        f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}"
+        for row in rows
+        if row.run_spread is not None
+    )
+    return [
+        *([f"{runs}."] if runs else []),
+        *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
+        *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in rows) else []),
+        *([STOPPED_NOTE] if any(row.stopped for row in rows) else []),
+    ]

@@ -1,0 +1,132 @@
+"""Reading a Parquet submission piece by piece, counting what comes out as it comes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmark_spec.errors import TooLargeError, UnreadableError
+from fslbench_data.results.limits import Limits
+from fslbench_data.submission import columns
+from fslbench_data.submission.model import METADATA_KEY, read_metadata
+from fslbench_data.submission.reading import canonical, printable
+
+_BATCH = 1 << 16
+"""Rows decoded at once."""
+_MOST_COLUMNS = 64
+"""A submission has ten at most; which of more are unknown need not be told."""
+_MOST_ENTRIES = 100_000
+"""Entries of a list in the footer, such as its row groups."""
+_NAMES = ("method", "dataset", "task_set", "run", "fingerprint")
+_LISTS = {"class_correct": pa.list_(pa.int16()), "predictions": pa.list_(pa.int8())}
+
+
+def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
+    """The table of a submission as :func:`canonical` gives it, and no metadata but fslbench's.
+
+    Raises
+    ------
+    FSLBenchError
+        As :func:`fslbench_data.results.untrusted.read_untrusted` says.
+    MemoryError
+        If it takes more memory than there is.
+    """
+    try:
+        file = _open(path, where, limits)
+        schema = file.schema_arrow
+        canonical(schema.empty_table(), where)  # the wrong columns are not read
+        metadata = (schema.metadata or {}).get(METADATA_KEY)
+        if metadata is not None:
+            methods, _, _ = read_metadata(metadata, where)
+            _at_most(limits.methods, len(methods), "methods in its metadata", where)
+        _at_most(limits.rows, file.metadata.num_rows, "rows", where)
+        batches = list(_batches(file, where, limits))
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise unreadable(where, error) from None
+    if not batches:
+        raise UnreadableError(f"{where} has columns but no rows", fix="write the results into it")
+    table = pa.Table.from_batches(batches)
+    del batches
+    table = canonical(table, where).unify_dictionaries()
+    for name in set(_NAMES) & set(table.column_names):
+        _check_names(table.column(name).chunk(0).dictionary, name, where, limits)
+    return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
+
+
+def _open(path: Path, where: str, limits: Limits) -> pq.ParquetFile:
+    """The file, from memory so that it cannot change, once its footer is found small enough."""
+    with path.open("rb") as file:
+        data = file.read(limits.file_bytes + 1)
+    _at_most(limits.file_bytes, len(data), "bytes", where)
+    if data[-4:] != b"PAR1" or len(data) < 12:
+        raise unreadable(where, "it does not end as Parquet files do")
+    _at_most(limits.metadata_bytes, struct.unpack("<I", data[-8:-4])[0], "bytes of footer", where)
+    source = pa.BufferReader(data)
+    options = {
+        "thrift_string_size_limit": limits.metadata_bytes,
+        "thrift_container_size_limit": _MOST_ENTRIES,
+        "pre_buffer": False,
+    }
+    file = pq.ParquetFile(source, **options)
+    _at_most(_MOST_COLUMNS, len(file.schema_arrow), "columns", where)
+    names = [f.name for f in file.schema_arrow if f.name in _NAMES and pa.types.is_string(f.type)]
+    return pq.ParquetFile(source, metadata=file.metadata, read_dictionary=names, **options)
+
+
+def _batches(file: pq.ParquetFile, where: str, limits: Limits) -> Iterator[pa.RecordBatch]:
+    """The file's rows, some at a time; names and lists in the types that they shall have."""
+    rows = 0
+    values = dict.fromkeys(_LISTS, 0)
+    for batch in file.iter_batches(_BATCH, use_threads=False):
+        rows += batch.num_rows
+        _at_most(limits.rows, rows, "rows", where)
+        arrays = dict(zip(batch.column_names, batch.columns, strict=True))
+        for name, array in arrays.items():
+            if pa.types.is_null(array.type):
+                continue
+            if name in _LISTS:
+                longest = pc.max(pc.list_value_length(array)).as_py() or 0
+                _at_most(limits.list_length, longest, f"entries in a list of {name}", where)
+                values[name] += len(array.flatten())
+                _at_most(limits.list_values, values[name], f"entries in {name}", where)
+                column = pa.chunked_array([array])
+                arrays[name] = columns.list_column(column, name, _LISTS[name], where).chunk(0)
+            elif name in _NAMES and not pa.types.is_integer(array.type):
+                encoded = array.dictionary_encode()  # or as it is, if it is already
+                _check_names(encoded.dictionary, name, where, limits)
+                arrays[name] = encoded.cast(columns.NAMES)
+        if batch.num_rows:
+            yield pa.RecordBatch.from_pydict(arrays)
+
+
+def _check_names(names: pa.Array, column: str, where: str, limits: Limits) -> None:
+    most = limits.methods if column == "method" else limits.names
+    _at_most(most, len(names), f"different texts in {column}", where)
+    longest = pc.max(pc.binary_length(names)).as_py() or 0
+    _at_most(4 * limits.name_length, longest, f"bytes in a text of {column}", where)
+
+
+def _at_most(limit: int, found: int, what: str, where: str) -> None:
+    if found > limit:
+        raise TooLargeError(
+            f"the submission has {found} {what}",
+            where=where,
+            expected=f"at most {limit}",
+            fix="split it into several files, or leave out what was written by mistake",
+        )
+
+
+def unreadable(where: str, reason: Exception | str) -> UnreadableError:
+    """The error about a file that is no Parquet file."""
+    return UnreadableError(
+        f"{where} cannot be read as parquet: {printable(reason)}",
+        expected="a whole Parquet file, neither cut short nor encrypted; texts in UTF-8",
+        fix="write the submission again with Submission.write",
+    )

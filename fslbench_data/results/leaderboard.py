@@ -1,0 +1,260 @@
+"""A leaderboard: all that the submissions of a results repository allow to conclude."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.intervals import check_level
+from benchmark_spec.errors import ResultsError, UnknownNameError
+from benchmark_spec.version import __version__
+from fslbench_data.naming import names_of
+from fslbench_data.release import Release
+from fslbench_data.results.admission import Admitted, Refused, admit, results_of
+from fslbench_data.results.labels import unique_labels
+from fslbench_data.results.repository import Ignored, ResultsFiles, list_submissions
+from fslbench_data.results.standing import REFERENCE, Entry, Standing, standing
+from fslbench_data.results.untrusted import LIMITS, Limits
+from fslbench_data.scores import Signature, scored_set
+from fslbench_data.scoring import reference_results
+from fslbench_data.tasks import TaskSetInfo
+
+MOST_VALUES = 250_000_000
+"""Counts that are held in memory, two bytes each, of all submissions together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The table of one release: only submissions that answer its own tasks.
+
+    Attributes
+    ----------
+    release
+        name@version.
+    signature
+        What it rests on; `submissions` and their digest stand beside it.
+    submissions
+        SHA-256 of the files that are scored here, in order.
+    sets
+        In the release's order; those that some method answers.
+    """
+
+    release: str
+    signature: Signature
+    submissions: tuple[str, ...]
+    sets: tuple[Standing, ...]
+
+    @property
+    def submissions_digest(self) -> str:
+        """SHA-256 (hex) of the submissions' names, a line each."""
+        return hashlib.sha256("".join(f"{d}\n" for d in self.submissions).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        names = f"{len(self.submissions)}#{self.submissions_digest[:12]}"
+        return f"{self.signature}|submissions:{names}"
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """The tables of all releases, newest first, and the files that are in none.
+
+    ``signature`` gives the line that every output starts with: one part a release.
+    """
+
+    title: str
+    where: str
+    boards: tuple[Board, ...]
+    refused: tuple[Refused, ...]
+    ignored: tuple[Ignored, ...]
+
+    @property
+    def signature(self) -> str:
+        """What the tables rest on."""
+        return " + ".join(str(board) for board in self.boards)
+
+
+def leaderboard(
+    files: ResultsFiles,
+    releases: Sequence[Release],
+    *,
+    title: str = "",
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
+    level: float = 0.95,
+    limits: Limits = LIMITS,
+    progress: Callable[[str], None] | None = None,
+) -> Leaderboard:
+    """Read, check and rank all submissions of a results repository.
+
+    Every file is checked again.  One that is refused is listed with the reason and changes nothing
+    for the others.
+
+    Parameters
+    ----------
+    files
+        The repository.
+    releases
+        Whose tasks may be answered, newest first.  A submission is scored on the first one whose
+        fingerprints it has, together with the others of that release and its reference methods.
+    datasets, task_sets
+        Only these; by default all that are answered.
+    level
+        Confidence level of intervals, and of the sets of methods that could be the best.
+    progress
+        Told what is being done.
+
+    Raises
+    ------
+    ResultsError
+        If the repository is not what it should be.
+    UnknownNameError
+        If nothing answers a data set or task set that is asked for.
+    """
+    check_level(level)
+    if not releases:
+        raise ResultsError("no release is given", expected="at least one whose tasks are answered")
+    tell = progress or (lambda _: None)
+    found = list_submissions(files)
+    admitted, refused = admit_all(files, found.submissions, releases, limits, tell)
+    boards = boards_of(
+        admitted, releases, names_of(datasets), names_of(task_sets), level=level, tell=tell
+    )
+    return Leaderboard(title, files.where, boards, tuple(refused), found.ignored)
+
+
+def admit_all(
+    files: ResultsFiles,
+    names: Sequence[str],
+    releases: Sequence[Release],
+    limits: Limits,
+    tell: Callable[[str], None],
+) -> tuple[list[Admitted], list[Refused]]:
+    """Check files in the order of their names, and refuse those that say what another one says."""
+    admitted: list[Admitted] = []
+    refused: list[Refused] = []
+    first: dict[tuple[int, str], str] = {}
+    held = 0
+    for number, name in enumerate(names):
+        if number % 50 == 0:
+            tell(f"submission {number + 1} of {len(names)}")
+        one = admit(files, name, releases, limits)
+        if isinstance(one, Admitted):
+            one = _room_for(one, first, held)
+        if isinstance(one, Refused):
+            refused.append(one)
+            continue
+        held += one.values
+        admitted.append(one)
+    return admitted, refused
+
+
+def _room_for(one: Admitted, first: dict[tuple[int, str], str], held: int) -> Admitted | Refused:
+    """The submission, unless another says the same or there is no room for it."""
+    other = first.setdefault((one.release, one.content), one.name)
+    if other != one.name:
+        return Refused(
+            one.name,
+            "it says what another submission says",
+            where=other,
+            expected="each result once",
+            fix="leave one of them out",
+        )
+    if held + one.values > MOST_VALUES:
+        return Refused(
+            one.name,
+            f"with it the submissions hold more than {MOST_VALUES:,} counts",
+            expected="what fits into memory",
+            fix="keep results of several releases or data sets in several repositories",
+        )
+    return one
+
+
+def boards_of(
+    admitted: Sequence[Admitted],
+    releases: Sequence[Release],
+    datasets: Sequence[str] = (),
+    task_sets: Sequence[str] = (),
+    *,
+    level: float,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Board, ...]:
+    """The tables of the newest release, and of the older ones that some submission answers."""
+    used = {one.release for one in admitted} | {0}
+    chosen = [(number, releases[number]) for number in sorted(used)]
+    entries = {number: _entries(release, number, admitted) for number, release in chosen}
+    answered = [
+        info
+        for number, release in chosen
+        for info in release.task_sets
+        if info.text in entries[number]
+    ]
+    for kind, asked, there in (
+        ("data set", datasets, dict.fromkeys(info.dataset for info in answered)),
+        ("task set", task_sets, dict.fromkeys(str(info.name) for info in answered)),
+    ):
+        for name in asked:
+            if name not in there:
+                raise UnknownNameError(kind, name, there, where="what is answered here")
+
+    def wanted(info: TaskSetInfo) -> bool:
+        return (not datasets or info.dataset in datasets) and (
+            not task_sets or str(info.name) in task_sets
+        )
+
+    return tuple(
+        _board(release, number, entries[number], admitted, wanted, level, tell)
+        for number, release in chosen
+    )
+
+
+def _entries(release: Release, number: int, admitted: Iterable[Admitted]) -> dict[str, list[Entry]]:
+    """What stands in the tables of a release, by task set: the references come first."""
+    known = reference_results(release)
+    references = () if known is None else results_of(known)
+    here = [one for one in admitted if one.release == number]
+    methods = [
+        (method, one.digest)
+        for one in here
+        for method in dict.fromkeys(result.method for result in one.results)
+    ]
+    labels = dict(zip(methods, unique_labels(methods, release.methods), strict=True))
+    found: dict[str, list[Entry]] = {}
+    for result in references:
+        entry = Entry(result.method, REFERENCE, result)
+        found.setdefault(result.info.text, []).append(entry)
+    for one in here:
+        for result in one.results:
+            entry = Entry(labels[result.method, one.digest], one.digest, result)
+            found.setdefault(result.info.text, []).append(entry)
+    return found
+
+
+def _board(
+    release: Release,
+    number: int,
+    entries: dict[str, list[Entry]],
+    admitted: Iterable[Admitted],
+    wanted: Callable[[TaskSetInfo], bool],
+    level: float,
+    tell: Callable[[str], None],
+) -> Board:
+    sets = []
+    for info in release.task_sets:
+        if info.text in entries and wanted(info):
+            tell(str(info))
+            kind = info.name.interval
+            design = None if kind == "closed" else ClassDesign.of(release.class_ids(info))
+            sets.append(standing(scored_set(info), kind, entries[info.text], level, design))
+    signature = Signature(
+        package_version=__version__,
+        release=str(release),
+        release_digest=release.manifest.digest,
+        hub=release.hub,
+        level=level,
+        sets=tuple(each.scored for each in sets),
+        unbound=(),
+    )
+    digests = tuple(one.digest for one in admitted if one.release == number)
+    return Board(str(release), signature, digests, tuple(sets))

@@ -1,0 +1,51 @@
+"""What a stranger's submission may be at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a stranger's submission may be at most.
+
+    Attributes
+    ----------
+    file_bytes
+        Size of the file.
+    metadata_bytes
+        Size of the Parquet footer, in which the metadata of fslbench is too.
+    rows
+        Answers: tasks, summed over task sets, methods and runs.
+    list_length
+        Entries of one list: predictions of a task, or counts of its classes.
+    list_values
+        Entries of all lists of one column.
+    methods
+        Different methods.
+    names
+        Different data sets, task sets, runs or fingerprints.
+    name_length
+        Characters of any of these names.
+    memory_bytes
+        What reading may take, besides what Python and its packages take.
+    seconds
+        How long reading may take.
+    """
+
+    file_bytes: int = 64 * MIB
+    metadata_bytes: int = 4 * MIB
+    rows: int = 4_000_000
+    list_length: int = 32_767
+    list_values: int = 32_000_000
+    methods: int = 100
+    names: int = 1_000
+    name_length: int = 200
+    memory_bytes: int = 768 * MIB
+    seconds: float = 30.0
+
+
+LIMITS = Limits()
+"""Four times a method's answers to a release with Quickdraw in it, which are about a million."""
