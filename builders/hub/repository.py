@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, hf_hub_download
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.hf_api import RepoFile
 
 from benchmark_spec.digest import content_digest
@@ -17,10 +17,8 @@ from benchmark_spec.errors import CorruptReleaseError, HubError, HubNotFoundErro
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from builders.hub.files import Changes, ReleaseFile
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.calls import BrokenOffError, api, hub_errors, plain
-
-_ATTEMPTS = 3
-"""Times that a download is begun while the connection breaks."""
+from fslbench_data.hub.calls import api, hub_errors, plain
+from fslbench_data.hub.download import fetch
 
 
 @dataclass(frozen=True)
@@ -205,17 +203,9 @@ class Repository:
     def downloaded(self, path: str, revision: str) -> Iterator[Path]:
         """A file of a revision, downloaded anew, for as long as it is looked at."""
         with tempfile.TemporaryDirectory(prefix="fslbench-publish-") as folder:
-            for attempt in range(1, _ATTEMPTS + 1):
-                try:
-                    with hub_errors(f"downloading {path}", self.id), _without_bars():
-                        found = hf_hub_download(
-                            self.id, path, repo_type="dataset", revision=revision, cache_dir=folder
-                        )
-                    break
-                except BrokenOffError:
-                    if attempt == _ATTEMPTS:
-                        raise
-            yield Path(found)
+            with _without_bars():
+                found = fetch(self.id, path, revision, cache=Path(folder))
+            yield found
 
 
 @contextmanager

@@ -77,8 +77,6 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
         causes.append(cause)
         cause = cause.__cause__
     for each in reversed(causes):  # what happened first says most
-        if type(each).__name__ == "HTTPStatusError" and each is not error:
-            continue  # the Hub's client says it better: it knows which of its errors that is
         found = _of_one(each, doing, repo_id)
         if found is not None:
             return found

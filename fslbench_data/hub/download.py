@@ -20,10 +20,22 @@ _PAUSE = 2.0
 """Seconds before the second attempt; twice as many before the third."""
 
 
-def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset") -> Path:
+def fetch(
+    repo_id: str,
+    path: str,
+    revision: str,
+    *,
+    repo_type: str = "dataset",
+    cache: Path | None = None,
+) -> Path:
     """A file of a repository at a revision, from the cache or the Hub.
 
     A download that breaks off is resumed; a file appears in the cache whole or not at all.
+
+    Parameters
+    ----------
+    cache
+        Another folder than the Hub's own cache.
 
     Raises
     ------
@@ -41,6 +53,7 @@ def fetch(repo_id: str, path: str, revision: str, *, repo_type: str = "dataset")
                         path,
                         repo_type=repo_type,
                         revision=revision,
+                        cache_dir=cache,
                         library_name="fslbench",
                     )
                 )
