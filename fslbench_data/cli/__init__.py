@@ -59,6 +59,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.plan import plan
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
+    from fslbench_data.cli.submit import submit
     from fslbench_data.cli.validate import validate
 
     for command in (
@@ -67,8 +68,9 @@ def _add_commands() -> None:
         validate,
         evaluate,
         plan,
-        import_accuracies,
+        submit,
         leaderboard,
+        import_accuracies,
         info,
         sql,
         cite,
