@@ -28,14 +28,9 @@ def fetch(
     repo_type: str = "dataset",
     cache: Path | None = None,
 ) -> Path:
-    """A file of a repository at a revision, from the cache or the Hub.
+    """A file of a repository at a revision, from the Hub's cache, or another, or the Hub.
 
     A download that breaks off is resumed; a file appears in the cache whole or not at all.
-
-    Parameters
-    ----------
-    cache
-        Another folder than the Hub's own cache.
 
     Raises
     ------

@@ -1,0 +1,122 @@
+"""The whole way, command by command, as users go it: over HTTP, each command a process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hub_server import HubServer
+
+SPEC = """
+name = "small"
+version = "1.0.0"
+description = "Digits, to try the whole way."
+protocols = ["3w1s2q", "3w5s5q"]
+
+[[dataset]]
+name = "digits"
+suites = ["open"]
+features = ["pixels"]
+heads = ["NCC"]
+"""
+
+METHOD = """
+import numpy as np
+
+def nearest(support, query, rng):
+    way, shot = support.shape[:2]
+    means = support.reshape(way, shot, -1).mean(axis=1)
+    return ((query.reshape(len(query), 1, -1) - means) ** 2).sum(axis=2).argmin(axis=1)
+"""
+
+LOAD = """
+import datasets, json
+from fslbench_data.release import load_release
+
+release = load_release("org/small@v1.0.0")
+plain = datasets.load_dataset("org/small", "tasks-open-3w5s5q", split="digits", revision="v1.0.0")
+tasks = release.task_set("digits", "open-3w5s5q")
+assert plain["query"] == tasks.query.tolist()
+assert release.load_dataset("results", "test").num_rows == plain.num_rows + release.task_set(
+    "digits", "open-3w1s2q").info.n_tasks
+print(json.dumps([release.hub, plain.num_rows]))
+"""
+
+
+class User:
+    """Somebody who types commands."""
+
+    def __init__(self, hub: HubServer, folder: Path) -> None:
+        self.hub, self.folder = hub, folder
+
+    def types(
+        self, program: str, *arguments: str, code: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of the package in a process of its own, and check its exit code."""
+        module = {"fslbench": "fslbench_data.cli", "fslbench-build": "builders.cli"}.get(program)
+        start = ["-c", f"from {module} import main; main()"] if module else ["-c", program]
+        done = subprocess.run(
+            [sys.executable, *start, *arguments],
+            env=self.hub.env(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        self.hub_token_is_nowhere_in(done.stdout + done.stderr)
+        return done
+
+    def hub_token_is_nowhere_in(self, text: str) -> None:
+        """No output shows the token."""
+        assert self.hub.client_env["HF_TOKEN"] not in text
+
+
+@pytest.mark.slow
+def test_build_publish_load_evaluate_submit_leaderboard(hub: HubServer, tmp_path: Path) -> None:
+    user = User(hub, tmp_path)
+    (tmp_path / "small.toml").write_text(SPEC)
+    (tmp_path / "method.py").write_text(METHOD)
+    user.types("fslbench-build", "release", "small.toml", "-o", "release")
+    user.types("fslbench-build", "publish", "release", "--repo-id", "org/small")
+    manifest = json.loads((tmp_path / "release/release.json").read_text())
+    assert json.loads(hub.read("org/small", "release.json", "v1.0.0")) == manifest
+    again = user.types("fslbench-build", "publish", "release", "--repo-id", "org/small")
+    assert "already" in again.stdout + again.stderr
+
+    origin, rows = json.loads(user.types(LOAD).stdout)
+    assert origin == f"org/small@{hub.sha('org/small', 'v1.0.0')}"
+    assert rows > 10
+
+    release = ["--release", "org/small@v1.0.0"]
+    run = ["evaluate", "method.py:nearest", *release, "--features", "pixels", "-o"]
+    user.types("fslbench", *run, "nearest.parquet")
+    scored = user.types("fslbench", "score", "nearest.parquet", *release, "--format", "json")
+    signature = json.loads(scored.stdout)["signature"]
+    assert signature["hub"] == origin
+    assert signature["release_digest"] == manifest["digest"]
+
+    hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["org/small@v1.0.0"]\n'})
+    sent = user.types("fslbench", "submit", "nearest.parquet", "--to", "org/results")
+    assert sent.stdout.strip().endswith("/discussions/1")
+    board = ["leaderboard", "--results", "org/results", "--format", "json"]
+    assert "nearest" not in user.types("fslbench", *board).stdout
+    hub.merge("org/results", 1)
+    found = user.types("fslbench", *board).stdout
+    assert "nearest" in found
+    text = user.types("fslbench", "leaderboard", "--results", "org/results").stdout
+    assert "nearest" in text
+    assert "pixels/NCC" in text
+
+    hub.client_env["HF_HUB_OFFLINE"] = "1"
+    hub.requests.clear()
+    user.types("fslbench", *run, "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "nearest.parquet").read_bytes()
+    user.types("fslbench", "score", "again.parquet", "--release", "org/small")
+    assert not hub.requests  # all from the cache
+
+    for path in tmp_path.rglob("*"):  # nor does any file, but the one that a login would write
+        if path.is_file() and path.name != "token":
+            assert hub.client_env["HF_TOKEN"].encode() not in path.read_bytes(), path
