@@ -57,6 +57,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.info import info
     from fslbench_data.cli.leaderboard import leaderboard
     from fslbench_data.cli.plan import plan
+    from fslbench_data.cli.review import review
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
     from fslbench_data.cli.submit import submit
@@ -70,6 +71,7 @@ def _add_commands() -> None:
         plan,
         submit,
         leaderboard,
+        review,
         import_accuracies,
         info,
         sql,

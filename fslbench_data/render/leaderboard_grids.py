@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis_sql.intervals import ESTIMANDS, Interval
+from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
     STOPPED,
@@ -43,22 +43,25 @@ def leaderboard_grids(found: Leaderboard) -> list[Grid]:
 def leaderboard_legend(found: Leaderboard) -> list[str]:
     """What the columns mean; nothing where there is no table."""
     sets = [each for board in found.boards for each in board.sets]
-    if not sets:
-        return []
+    return [legend_of(sets)] if sets else []
+
+
+def legend_of(sets: Sequence[Standing]) -> str:
+    """What the columns of these tables mean, of which there is at least one."""
     text = ""
     if any(each.kind != "closed" for each in sets):
-        level = f"{100 * sets[0].level:.8g} %"
+        level = sets[0].level
         text = (
-            f"could be best: with {level} confidence the method of the highest expected accuracy "
-            "is among those marked yes, for new images of these classes (new classes: for new "
-            "classes); the others are significantly worse than the leader, at the level divided "
-            "by the number of methods less one. "
+            f"could be best: with {100 * level:.8g} % confidence the method of the highest "
+            "expected accuracy is one of those marked yes, on new images of these classes; the "
+            "others are worse than the leader in a one-sided paired test at "
+            f"{100 * (1 - level):.6g} % / (methods - 1). new classes: the same for new classes. "
         )
-    return [
-        f"{text}behind: paired difference from the leader, the method with the highest mean, with "
-        "its interval. Intervals stand alone, uncorrected for their number, and a leader's mean "
-        "flatters it, being the highest."
-    ]
+    return (
+        f"{text}behind: paired difference from the leader, the highest mean of the methods that "
+        "answered most tasks; its interval stands alone, uncorrected, and to be chosen as the "
+        "highest flatters a mean."
+    )
 
 
 def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
@@ -98,7 +101,7 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
             )
             for row in rows
         ),
-        notes=(summary(each), *_marks(each, rows)),
+        notes=(summary(each), *marks(rows)),
     )
 
 
@@ -135,18 +138,15 @@ def behind(row: Row) -> str:
         return "identical"
     if found.constant and found.tasks > 1:
         return f"{found.mean:+.2f} on every task"
-    return plus_minus(found, signed=True) + _width_of(row.difference_new_classes)
-
-
-def _width_of(new_classes: Interval | None) -> str:
-    return bracket(new_classes)
+    return plus_minus(found, signed=True) + bracket(row.difference_new_classes)
 
 
 def _claim(could: bool | None) -> str:
     return "-" if could is None else "yes" if could else "no"
 
 
-def _marks(each: Standing, rows: Sequence[Row]) -> list[str]:
+def marks(rows: Sequence[Row]) -> list[str]:
+    """What the marks in these rows mean, and how much runs differ."""
     runs = "; ".join(
         f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}"
         for row in rows

@@ -21,6 +21,9 @@ from fslbench_data.scores import Signature, scored_set
 from fslbench_data.scoring import reference_results
 from fslbench_data.tasks import TaskSetInfo
 
+Wanted = Callable[[int, TaskSetInfo], bool]
+"""Whether a task set of the release number so and so shall have a table."""
+
 MOST_VALUES = 250_000_000
 """Counts that are held in memory, two bytes each, of all submissions together."""
 
@@ -110,35 +113,34 @@ def leaderboard(
     ResultsError
         If the repository is not what it should be.
     UnknownNameError
-        If nothing answers a data set or task set that is asked for.
+        If no release has a data set or task set that is asked for.
     """
     check_level(level)
     if not releases:
         raise ResultsError("no release is given", expected="at least one whose tasks are answered")
     tell = progress or (lambda _: None)
     found = list_submissions(files)
-    admitted, refused = admit_all(files, found.submissions, releases, limits, tell)
-    boards = boards_of(
-        admitted, releases, names_of(datasets), names_of(task_sets), level=level, tell=tell
-    )
+    sources = [(files, name) for name in found.submissions]
+    admitted, refused = admit_all(sources, releases, limits, tell)
+    wanted = _wanted(releases, names_of(datasets), names_of(task_sets))
+    boards = boards_of(admitted, releases, wanted, level=level, tell=tell)
     return Leaderboard(title, files.where, boards, tuple(refused), found.ignored)
 
 
 def admit_all(
-    files: ResultsFiles,
-    names: Sequence[str],
+    sources: Sequence[tuple[ResultsFiles, str]],
     releases: Sequence[Release],
     limits: Limits,
     tell: Callable[[str], None],
 ) -> tuple[list[Admitted], list[Refused]]:
-    """Check files in the order of their names, and refuse those that say what another one says."""
+    """Check files by repository and name, in order, and refuse those that repeat another one."""
     admitted: list[Admitted] = []
     refused: list[Refused] = []
     first: dict[tuple[int, str], str] = {}
     held = 0
-    for number, name in enumerate(names):
+    for number, (files, name) in enumerate(sources):
         if number % 50 == 0:
-            tell(f"submission {number + 1} of {len(names)}")
+            tell(f"submission {number + 1} of {len(sources)}")
         one = admit(files, name, releases, limits)
         if isinstance(one, Admitted):
             one = _room_for(one, first, held)
@@ -171,41 +173,39 @@ def _room_for(one: Admitted, first: dict[tuple[int, str], str], held: int) -> Ad
     return one
 
 
+def _wanted(
+    releases: Sequence[Release], datasets: Sequence[str], task_sets: Sequence[str]
+) -> Wanted:
+    """What is asked for, if some release has it."""
+    infos = [info for release in releases for info in release.task_sets]
+    for kind, asked, there in (
+        ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
+        ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
+    ):
+        for name in asked:
+            if name not in there:
+                raise UnknownNameError(kind, name, there, where="the releases of the leaderboard")
+
+    def wanted(_: int, info: TaskSetInfo) -> bool:
+        return (not datasets or info.dataset in datasets) and (
+            not task_sets or str(info.name) in task_sets
+        )
+
+    return wanted
+
+
 def boards_of(
     admitted: Sequence[Admitted],
     releases: Sequence[Release],
-    datasets: Sequence[str] = (),
-    task_sets: Sequence[str] = (),
+    wanted: Wanted,
     *,
     level: float,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Board, ...]:
     """The tables of the newest release, and of the older ones that some submission answers."""
     used = {one.release for one in admitted} | {0}
-    chosen = [(number, releases[number]) for number in sorted(used)]
-    entries = {number: _entries(release, number, admitted) for number, release in chosen}
-    answered = [
-        info
-        for number, release in chosen
-        for info in release.task_sets
-        if info.text in entries[number]
-    ]
-    for kind, asked, there in (
-        ("data set", datasets, dict.fromkeys(info.dataset for info in answered)),
-        ("task set", task_sets, dict.fromkeys(str(info.name) for info in answered)),
-    ):
-        for name in asked:
-            if name not in there:
-                raise UnknownNameError(kind, name, there, where="what is answered here")
-
-    def wanted(info: TaskSetInfo) -> bool:
-        return (not datasets or info.dataset in datasets) and (
-            not task_sets or str(info.name) in task_sets
-        )
-
     return tuple(
-        _board(release, number, entries[number], admitted, wanted, level, tell)
-        for number, release in chosen
+        _board(releases[number], number, admitted, wanted, level, tell) for number in sorted(used)
     )
 
 
@@ -234,15 +234,15 @@ def _entries(release: Release, number: int, admitted: Iterable[Admitted]) -> dic
 def _board(
     release: Release,
     number: int,
-    entries: dict[str, list[Entry]],
     admitted: Iterable[Admitted],
-    wanted: Callable[[TaskSetInfo], bool],
+    wanted: Wanted,
     level: float,
     tell: Callable[[str], None],
 ) -> Board:
+    entries = _entries(release, number, admitted)
     sets = []
     for info in release.task_sets:
-        if info.text in entries and wanted(info):
+        if info.text in entries and wanted(number, info):
             tell(str(info))
             kind = info.name.interval
             design = None if kind == "closed" else ClassDesign.of(release.class_ids(info))

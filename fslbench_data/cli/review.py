@@ -1,0 +1,63 @@
+"""``fslbench review``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import FILE, check_output, level_option, output, output_option
+
+
+@click.command(short_help="Say what adding FILEs to a results repository would bring.")
+@click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@click.option(
+    "--results",
+    "where",
+    required=True,
+    metavar="DIR|ORG/RESULTS",
+    help="The results repository as it stands: a folder, or on the Hub.",
+)
+@click.option(
+    "--release",
+    "names",
+    multiple=True,
+    metavar="R",
+    help="A release in place of those of leaderboard.toml; may be repeated, newest first.",
+)
+@level_option
+@output_option
+def review(
+    paths: tuple[Path, ...],
+    where: str,
+    names: tuple[str, ...],
+    level: float,
+    path: Path | None,
+) -> None:
+    """Check FILEs as a results repository would, and say in Markdown where they would stand.
+
+    A FILE below a folder `submissions` must have its right name, the SHA-256 of its content.
+    Exit code 1 if any FILE is refused; the comment says why. For pull requests: nothing in what
+    they add is trusted, and nothing of it works in the comment.
+    """
+    from fslbench_data.render.screen import steps
+    from fslbench_data.results.repository import open_releases, open_results
+    from fslbench_data.results.review import LooseFiles
+    from fslbench_data.results.review import review as run
+
+    check_output(path, *paths)
+    proposed = LooseFiles(paths)
+    for name, file in proposed.paths.items():
+        if name.rpartition("/")[2] != file.name:
+            click.echo(f"{file} would be {name}", err=True)
+    with steps("reviewing"):
+        found = run(
+            proposed,
+            proposed.names(),
+            open_results(where),
+            open_releases(names) if names else None,
+            level=level,
+        )
+    output(found.markdown, path)
+    if found.refused:
+        raise SystemExit(1)
