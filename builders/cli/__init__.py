@@ -13,6 +13,7 @@ from builders.cli.query_size import query_size
 from builders.cli.release import release
 from builders.cli.source import source
 from builders.cli.verify import verify
+from builders.cli.webhook import webhook
 from fslbench_data.cli import ErrorGroup
 
 
@@ -25,5 +26,15 @@ def main() -> None:
     """
 
 
-for command in (fetch, source, release, verify, diff, publish, query_size, import_published):
+for command in (
+    fetch,
+    source,
+    release,
+    verify,
+    diff,
+    publish,
+    webhook,
+    query_size,
+    import_published,
+):
     main.add_command(command)
