@@ -228,11 +228,8 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
         texts = [*column.dictionary.to_pylist(), None]
         text_of = column.indices.fill_null(len(texts) - 1).to_numpy()
         # which text fits which task set: a small table, looked up for every row
-        sets = {str(key.info): key.info for key in table.keys}
-        good = np.array([[fits(text, info) for text in texts] for info in sets.values()])
-        place = {name: index for index, name in enumerate(sets)}
-        set_of = np.array([place[str(key.info)] for key in table.keys])[table.group]
-        if (bad := np.flatnonzero(given[table.group] & ~good[set_of, text_of])).size:
+        good = np.array([[fits(text, info) for text in texts] for info in table.infos])
+        if (bad := np.flatnonzero(given[table.group] & ~good[table.info_of_row, text_of])).size:
             info = table.keys[int(table.group[bad[0]])].info
             raise _other_tasks(table.spell(bad), texts[int(text_of[bad[0]])], info)
         bound = [a or bool(b) for a, b in zip(bound, given, strict=True)]
@@ -251,11 +248,8 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
 
 def _check_predictions(submission: Submission, table: Rows, release: Release) -> None:
     """Count the predictions, one task set after another."""
-    sets = {str(key.info): key.info for key in table.keys}
-    place = {name: index for index, name in enumerate(sets)}
-    of_row = np.array([place[str(key.info)] for key in table.keys])[table.group]
-    for index, info in enumerate(sets.values()):
-        at = np.flatnonzero(of_row == index)
+    for index, info in enumerate(table.infos):
+        at = np.flatnonzero(table.info_of_row == index)
         label = release.task_set(info.dataset, str(info.name)).query_label
         check_predictions(
             submission.table, at, table.task_id[at], label, info.protocol.query, table.spell

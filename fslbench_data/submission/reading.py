@@ -74,9 +74,8 @@ def printable(error: Exception | str) -> str:
 def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
     source = str(path)
-    schema = pq.ParquetFile(path).schema_arrow
-    names = (*_NAMES, "fingerprint")
-    texts = [f.name for f in schema if f.name in names and pa.types.is_string(f.type)]
+    first = pq.ParquetFile(path)
+    schema, texts = first.schema_arrow, dictionary_columns(first)
     file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     needed = {*SUBMISSION.names, "fingerprint", "run"}
@@ -86,6 +85,18 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
         return Submission(table, source=source, package_version="unknown")
     methods, bindings, version = read_metadata(metadata, source)
     return Submission(table, methods, bindings, source, version)
+
+
+def dictionary_columns(file: pq.ParquetFile) -> list[str]:
+    """Columns of names that can be read as dictionaries: none is stored as differences."""
+    names = {f.name for f in file.schema_arrow if pa.types.is_string(f.type)}
+    names &= {*_NAMES, "fingerprint", "run"}
+    for index in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(index)
+        for column in map(group.column, range(group.num_columns)):
+            if any(encoding.startswith("DELTA") for encoding in column.encodings):
+                names.discard(column.path_in_schema)
+    return sorted(names)
 
 
 def _read_csv(path: Path) -> Submission:
