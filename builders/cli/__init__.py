@@ -14,6 +14,7 @@ from builders.cli.release import release
 from builders.cli.results_repo import results_repo
 from builders.cli.source import source
 from builders.cli.verify import verify
+from builders.cli.webhook import webhook
 from fslbench_data.cli import ErrorGroup
 
 
@@ -34,6 +35,7 @@ for command in (
     diff,
     publish,
     results_repo,
+    webhook,
     query_size,
     import_published,
 ):

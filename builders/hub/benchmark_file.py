@@ -38,7 +38,7 @@ def benchmark_file(manifest: Manifest) -> str:
         raise ReleaseError(
             f"{manifest.name} has no task set that a benchmark of the Hub could rank by",
             expected="a task set whose tasks share no image, such as of the suite `open`",
-            fix="publish it without --register-benchmark",
+            fix="publish it without --register-benchmark, in a repository that has no eval.yaml",
         )
     content = {
         "name": manifest.name,

@@ -7,63 +7,18 @@ do, so a run that was stopped anywhere is finished by the next one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from benchmark_spec.errors import HubAccessError, HubError, ReleaseError, listing
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
-from builders.hub.benchmark_file import BENCHMARK_FILE
-from builders.hub.files import (
-    Changes,
-    ReleaseFile,
-    changed_meanwhile,
-    changes,
-    left_out,
-    registration,
-    release_files,
-)
+from benchmark_spec.manifest import Manifest
+from builders.hub.files import changed_meanwhile, left_out, release_files
 from builders.hub.licences import check_licences
-from builders.hub.repository import Proposal, Refs, Repository
+from builders.hub.publication import Publication, Published
+from builders.hub.repository import Repository
 from builders.verify import verify
 from fslbench_data.hub.address import is_repo_id
 from fslbench_data.release import read_manifest
-
-_OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md", BENCHMARK_FILE)
-"""Files that a repository without a release may hold when the first one comes."""
-
-
-@dataclass(frozen=True)
-class Published:
-    """What was published, and where.
-
-    Attributes
-    ----------
-    tag, commit
-        Of the release in the repository.
-    tagged
-        Whether the tag is set.
-    changes
-        What was committed or proposed; None if all was published before.
-    proposal
-        The pull request that waits to be merged, if that was asked for.
-    compared
-        Files that were downloaded again and found to be equal.
-    registered
-        Whether the repository's main branch registers it as a benchmark.
-    left_out
-        Files of the folder that are no part of the release.
-    """
-
-    manifest: Manifest
-    repo_id: str
-    tag: str
-    commit: str
-    tagged: bool = False
-    changes: Changes | None = None
-    proposal: Proposal | None = None
-    compared: int = 0
-    registered: bool = False
-    left_out: tuple[str, ...] = ()
 
 
 def publish(
@@ -114,8 +69,8 @@ def publish(
     if found.manifest != manifest:
         raise changed_meanwhile(folder)
     files = release_files(folder, manifest)
-    run = _Run(Repository(repo_id), manifest, files, wanted_tag, create_pr, progress)
-    done = run.publish(private=private, register=register_benchmark)
+    left = Publication(Repository(repo_id), manifest, files, wanted_tag, create_pr, progress)
+    done = left.run(private=private, register=register_benchmark)
     return replace(done, left_out=left_out(folder, files))
 
 
@@ -142,141 +97,3 @@ def _checked(manifest: Manifest, repo_id: str, tag: str | None) -> str:
             fix="log in with an account that may write there: hf auth login, or HF_TOKEN",
         )
     return expected
-
-
-@dataclass(frozen=True)
-class _Run:
-    repo: Repository
-    manifest: Manifest
-    files: dict[str, ReleaseFile]
-    tag: str
-    create_pr: bool
-    progress: Callable[[str], None]
-
-    def publish(self, *, private: bool, register: bool) -> Published:
-        self.progress("looking at the repository")
-        refs = self._repository(private)
-        there = self.repo.files(refs.main)
-        files = self.files
-        if register or BENCHMARK_FILE in there:
-            files = files | registration(self.manifest)
-        before = self._before(refs, set(there))
-        what = changes(files, there, before)
-        done = Published(
-            self.manifest,
-            self.repo.id,
-            self.tag,
-            refs.main,
-            registered=len(files) > len(self.files),
-        )
-        if self.tag in refs.tags:
-            self._check_tagged(refs.tags[self.tag])
-            done = replace(done, commit=refs.tags[self.tag], tagged=True)
-            if not register or BENCHMARK_FILE not in (*what.new, *what.changed):
-                return done
-            return self._register(done, refs, files, what)
-        self._check_order(before)
-        proposal = None
-        if what:
-            commit, proposal = self._commit(files, what, refs, f"{done.manifest.name} {self.tag}")
-            done = replace(done, commit=commit, proposal=proposal)
-        self.repo.check(files, done.commit, self.progress)
-        done = replace(done, changes=what, compared=len(files))
-        if self.create_pr:
-            return done
-        self._set_tag(done.commit)
-        return replace(done, tagged=True)
-
-    def _repository(self, private: bool) -> Refs:
-        """Branches and tags of the repository, which is made if there is none."""
-        refs = self.repo.refs()
-        if refs is None:
-            return self.repo.create(private=private)
-        if private and not self.repo.is_private():
-            raise HubError(
-                f"{self.repo.id} is there already, and it is public",
-                expected="with --private, a repository that is private, or none",
-                fix="make it private in its settings on the Hub, or publish without --private",
-            )
-        return refs
-
-    def _before(self, refs: Refs, there: set[str]) -> Manifest | None:
-        """The release that the main branch holds, if any; it must be one of the same name."""
-        if MANIFEST_FILE not in there:
-            strange = sorted(there - {*_OTHERS, *self.files})
-            if strange:
-                raise HubError(
-                    f"{self.repo.id} holds something, and no release",
-                    where=listing(strange),
-                    fix="publish into a repository of its own, which is made if there is none",
-                )
-            return None
-        before = self.repo.manifest(refs.main)
-        if before.name != self.manifest.name:
-            raise HubError(
-                f"{self.repo.id} holds the release {before.name}, not {self.manifest.name}",
-                expected=f"a repository of {self.manifest.name}, or a new one",
-                fix="publish into a repository of its own, which is made if there is none",
-            )
-        return before
-
-    def _check_order(self, before: Manifest | None) -> None:
-        """Refuse to put an older version over a newer one."""
-        if before is not None and _number(before) > _number(self.manifest):
-            raise HubError(
-                f"{self.repo.id} holds version {before.version}, which is later than "
-                f"{self.manifest.version}",
-                fix="give the release a later version; fslbench-build diff says which number to "
-                "raise",
-            )
-
-    def _check_tagged(self, commit: str) -> None:
-        """Compare the release with what the tag names."""
-        there = self.repo.files(commit)
-        other = [path for path, file in self.files.items() if not file.is_as(there.get(path))]
-        if other:
-            raise HubError(
-                f"{self.repo.id} has published {self.tag} already, and it is another release: "
-                f"{len(other)} file{'s' if len(other) > 1 else ''} differ",
-                where=listing(other),
-                expected="the same files: a tag is never moved, for results are bound to it",
-                fix="raise the version of the release and build it again; fslbench-build diff says "
-                "which number to raise",
-            )
-
-    def _commit(
-        self, files: dict[str, ReleaseFile], what: Changes, refs: Refs, message: str
-    ) -> tuple[str, Proposal | None]:
-        """Upload what differs, unless an open pull request already holds all of it."""
-        if self.create_pr:
-            for proposal in self.repo.proposals(message):
-                if not changes(files, self.repo.files(proposal.commit), None):
-                    return proposal.commit, proposal
-        self.progress(f"uploading {len(what.new) + len(what.changed)} files")
-        return self.repo.commit(
-            files, what, message=message, parent=refs.main, create_pr=self.create_pr
-        )
-
-    def _register(
-        self, done: Published, refs: Refs, files: dict[str, ReleaseFile], what: Changes
-    ) -> Published:
-        """Add eval.yaml to a release that is published already."""
-        if len((*what.new, *what.changed)) > 1:
-            raise HubError(
-                f"{self.repo.id} holds another version than {self.tag} by now, and a benchmark is "
-                "registered by its main branch",
-                fix="register it with the release that the main branch holds",
-            )
-        commit, proposal = self._commit(files, what, refs, f"Benchmark of {done.manifest.name}")
-        self.repo.check({BENCHMARK_FILE: files[BENCHMARK_FILE]}, commit, self.progress)
-        return replace(done, proposal=proposal, changes=what, compared=1)
-
-    def _set_tag(self, commit: str) -> None:
-        """Tag a commit that was seen to be whole, and look through the tag."""
-        self.progress(f"setting the tag {self.tag}")
-        self.repo.tag(self.tag, commit)
-        self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
-
-
-def _number(manifest: Manifest) -> tuple[int, ...]:
-    return tuple(int(part) for part in manifest.version.split("."))

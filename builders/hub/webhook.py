@@ -4,22 +4,19 @@ It runs on huggingface_hub's WebhooksServer, as a Space or anywhere else that th
 The Hub is told its address, and the secret that it shares in the variable WEBHOOK_SECRET.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fslbench_data.results.review import review
+from huggingface_hub import WebhookPayload, WebhooksServer
 
-from benchmark_spec.errors import FSLBenchError, HubError
+from benchmark_spec.errors import FSLBenchError, HubError, listing
 from builders.extras import require
 from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.hub.proposals import changes_of
-
-if TYPE_CHECKING:
-    from huggingface_hub import WebhookPayload, WebhooksServer
+from fslbench_data.hub.proposals import Changes, changes_of
+from fslbench_data.render.neutral import escaped
+from fslbench_data.results.review import review
 
 PATH = "fslbench"
 """The webhook's address is ``/webhooks/fslbench``."""
@@ -69,17 +66,20 @@ def comment_on(repo_id: str, number: int) -> bool:
     for event in details.events:
         if event.author == own_name and checked in str(getattr(event, "content", "")):
             return False
-    text = review(changes.proposed, changes.submissions, changes.base).markdown
-    others = [
-        *(f"removes `{path}`" for path in map(_quoted, changes.removed)),
-        *(f"changes `{path}`" for path in map(_quoted, changes.other)),
-    ]
-    if others:
-        more = f" and {len(others) - 20} more" if len(others) > 20 else ""
-        text += f"\nBesides, the pull request {', '.join(others[:20])}{more}.\n"
+    text = _comment(changes)
     with hub_errors("commenting", repo_id):
         client.comment_discussion(repo_id, number, f"{text}\n{checked}.", repo_type="dataset")
     return True
+
+
+def _comment(changes: Changes) -> str:
+    """What the proposed submissions would bring, and what else the pull request does."""
+    text = review(changes.proposed, changes.submissions, changes.main).markdown
+    others = [
+        *(f"removes {escaped(path)}" for path in changes.removed),
+        *(f"changes {escaped(path)}" for path in changes.other),
+    ]
+    return text + (f"\nIt also {listing(others, 10)}.\n" if others else "")
 
 
 def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
@@ -135,8 +135,3 @@ def _work(repo_id: str, number: int) -> None:
         _LOG.error("pull request %d: %s", number, error)
     except Exception:
         _LOG.exception("pull request %d", number)
-
-
-def _quoted(path: str) -> str:
-    """A path as it may stand between backticks."""
-    return "".join(c if c.isprintable() and c != "`" else "?" for c in path[:200])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -76,8 +77,6 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
         causes.append(cause)
         cause = cause.__cause__
     for each in reversed(causes):  # what happened first says most
-        if type(each).__name__ == "HTTPStatusError" and each is not error:
-            continue  # the Hub's client says it better: it knows which of its errors that is
         found = _of_one(each, doing, repo_id)
         if found is not None:
             return found
@@ -96,7 +95,7 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
         from huggingface_hub import constants
 
         return _not_cached(where) if constants.HF_HUB_OFFLINE else _unreachable("", where)
-    if isinstance(error, errors.FileMetadataError):
+    if isinstance(error, errors.FileMetadataError | json.JSONDecodeError):
         return _unreachable("what answers is not the Hub, or a broken one", where)
     if isinstance(error, errors.HFValidationError):
         return HubError(

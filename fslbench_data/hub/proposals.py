@@ -17,8 +17,8 @@ class Changes:
 
     Attributes
     ----------
-    base, proposed
-        The repository before and after.
+    main, proposed
+        The repository as it stands, and as it would be.
     submissions
         Added or changed below ``submissions/``.
     removed
@@ -27,7 +27,7 @@ class Changes:
         Everything else that it adds, changes or removes.
     """
 
-    base: HubResults
+    main: HubResults
     proposed: HubResults
     submissions: tuple[str, ...]
     removed: tuple[str, ...]
@@ -42,6 +42,7 @@ def changes_of(repo_id: str, number: int) -> Changes:
     HubError
         If there is no such pull request, or the Hub cannot be asked.
     """
+    main = HubResults.open(HubAddress(repo_id))
     proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
     with hub_errors("reading its history", repo_id):
         client = api()
@@ -52,12 +53,12 @@ def changes_of(repo_id: str, number: int) -> Changes:
                     repo_id, repo_type="dataset", revision=revision
                 )
             }
-            for revision in (proposed.commit, "main")
+            for revision in (proposed.commit, main.commit)
         ]
     start = next((commit for commit in history[0] if commit in history[1]), None)
     if start is None:
         raise HubError(f"pull request {number} has no commit in common with main", where=repo_id)
-    base = HubResults.open(HubAddress(repo_id, start))
+    base = main if start == main.commit else HubResults.open(HubAddress(repo_id, start))
     before, after = base.tree, proposed.tree
     changed = [
         path
@@ -66,7 +67,7 @@ def changes_of(repo_id: str, number: int) -> Changes:
     ]
     ours = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
     return Changes(
-        base,
+        main,
         proposed,
         submissions=tuple(path for path in ours if path in after),
         removed=tuple(path for path in ours if path not in after),

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -13,8 +14,9 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.results.limits import Limits
 from fslbench_data.submission import columns
-from fslbench_data.submission.model import METADATA_KEY, read_metadata
-from fslbench_data.submission.reading import canonical, printable
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import METADATA_KEY
+from fslbench_data.submission.reading import canonical, dictionary_columns, printable
 
 _BATCH = 1 << 16
 """Rows decoded at once."""
@@ -55,8 +57,13 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
     table = pa.Table.from_batches(batches)
     del batches
     table = canonical(table, where).unify_dictionaries()
+    group = np.zeros(table.num_rows, np.int64)
     for name in set(_NAMES) & set(table.column_names):
-        _check_names(table.column(name).chunk(0).dictionary, name, where, limits)
+        names = table.column(name).chunk(0).dictionary
+        _check_names(names, name, where, limits)
+        if name != "fingerprint":
+            group = group * len(names) + table.column(name).combine_chunks().indices.to_numpy()
+    _at_most(limits.groups, len(np.unique(group)), "combinations of method, task set, run", where)
     return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
 
 
@@ -76,7 +83,7 @@ def _open(path: Path, where: str, limits: Limits) -> pq.ParquetFile:
     }
     file = pq.ParquetFile(source, **options)
     _at_most(_MOST_COLUMNS, len(file.schema_arrow), "columns", where)
-    names = [f.name for f in file.schema_arrow if f.name in _NAMES and pa.types.is_string(f.type)]
+    names = dictionary_columns(file)
     return pq.ParquetFile(source, metadata=file.metadata, read_dictionary=names, **options)
 
 

@@ -1,24 +1,21 @@
 """The dataset card: valid for the Hub, and literal in its free text."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
-from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
 from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table, config_and_split
 from builders.card import dataset_card, size_category
 from builders.card_text import markdown, paragraph, yaml_scalar
-from fslbench_data.release import Release
+from fslbench_data.release import Release, embedded_folder
 
 NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 
 
 def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
-    text = (embedded.folder / CARD_FILE).read_text(encoding="utf-8")
+    text = (embedded_folder() / CARD_FILE).read_text(encoding="utf-8")
     assert text == dataset_card(embedded.manifest)
 
 
@@ -119,11 +116,3 @@ def test_size_categories(rows: int, category: str) -> None:
 def test_a_card_without_tables() -> None:
     empty = replace(_manifest(), tables=())
     assert DatasetCard(dataset_card(empty)).data.to_dict()["configs"] == []
-
-
-def test_load_dataset_reads_a_release_by_its_card(toy: Release, tmp_path: Path) -> None:
-    found = load_dataset(
-        str(toy.folder), "tasks-open-2w1s2q", split="dogs", cache_dir=str(tmp_path)
-    )
-    assert found.num_rows == toy.task_set_info("dogs", "open-2w1s2q").n_tasks
-    assert json.loads(json.dumps(found[0]))["task_id"] == 0

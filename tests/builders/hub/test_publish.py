@@ -1,10 +1,15 @@
 """Releases published on a local Hub with the real client."""
 
-import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from datasets import load_dataset
 from hub_server import Fault, HubServer
 
 from benchmark_spec.errors import CorruptReleaseError, HubError
@@ -52,7 +57,10 @@ def test_what_was_published_can_be_loaded(hub: HubServer, release: Path) -> None
     found = load_release(f"{REPO}@v1.0.0")
     assert found.manifest == read_manifest(release)[1]
     info = found.task_set_info("vgg_flower", "open-3w2s2q")
-    assert found.task_table(info).equals(pq.read_table(release / OPEN))
+    table = pq.read_table(release / OPEN)
+    assert found.task_table(info).equals(table)
+    rows = load_dataset(REPO, "tasks-open-3w2s2q", split="vgg_flower", revision="v1.0.0")
+    assert rows.to_list() == table.to_pylist()
 
 
 def test_a_second_run_does_nothing(hub: HubServer, release: Path, publish: Publish) -> None:
@@ -188,12 +196,8 @@ def test_a_repository_of_something_else_is_left_alone(
     result = publish(release)
     assert "org/bench holds something, and no release\n  where: train.parquet" in result.output
     _, manifest = read_manifest(release)
-    other = json.loads((release / MANIFEST_FILE).read_bytes())
-    from dataclasses import replace
-
     text = replace(manifest, name="other").to_json()
     hub.commit(REPO, {MANIFEST_FILE: text.encode()})
-    assert other["name"] == "small"
     assert "holds the release other, not small" in publish(release).output
     assert _commits(hub) == 2
 
@@ -237,6 +241,26 @@ def test_killed_between_commit_and_tag(
     assert _uploaded(hub) == uploaded
 
 
+def test_killed_by_the_system_while_it_compares(
+    hub: HubServer, release: Path, publish: Publish
+) -> None:
+    hub.faults.add(Fault("/resolve/", kind="delay", times=None, seconds=30))
+    arguments = ["publish", str(release), "--repo-id", REPO]
+    code = f"from builders.cli import main; main({arguments})"
+    process = subprocess.Popen([sys.executable, "-c", code], env=hub.env())
+    while not hub.seen("/resolve/"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert _commits(hub) == 1
+    assert not hub.repo(REPO).tags
+    hub.faults.clear()
+    assert publish(release).exit_code == 0
+    assert hub.repo(REPO).tags == {"v1.0.0": hub.sha(REPO)}
+    assert _commits(hub) == 1
+
+
 def test_stopped_before_every_step_in_turn_the_next_run_finishes(
     hub: HubServer, release: Path
 ) -> None:
@@ -275,7 +299,7 @@ def test_the_answer_to_the_commit_is_lost(
 def test_what_comes_back_is_compared_before_the_tag_is_set(
     hub: HubServer, release: Path, publish: Publish
 ) -> None:
-    for path in (OPEN, MANIFEST_FILE):
+    for path in (MANIFEST_FILE, OPEN):
         hub.faults.add(Fault(f"resolve/.*{path}", kind="tampered", times=None))
         result = publish(release)
         assert result.exit_code == 2
@@ -306,7 +330,7 @@ def test_faults_that_pass(
     ("fault", "said"),
     [
         (Fault(r"/lfs/objects/batch", times=None, status=500), "the Hub cannot be reached"),
-        (Fault(r"/refs", times=None, kind="html"), "the Hub"),
+        (Fault(r"/refs", times=None, kind="html"), "what answers is not the Hub"),
         (Fault(r"validate-yaml", times=None, status=400), "the Hub answered 400"),
         (Fault(r"/commit/main", times=None, status=412), "the repository changed meanwhile"),
         (Fault(r"/tree/", times=None, status=500), "the Hub cannot be reached"),

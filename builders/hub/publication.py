@@ -1,0 +1,204 @@
+"""What publishing does in a repository: commit, compare, tag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from benchmark_spec.errors import HubError, listing
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
+from builders.hub.benchmark_file import BENCHMARK_FILE
+from builders.hub.files import Changes, ReleaseFile, changes, registration
+from builders.hub.repository import Proposal, Refs, Repository
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
+
+_OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md", BENCHMARK_FILE)
+"""Files that a repository without a release may hold when the first one comes."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published, and where.
+
+    Attributes
+    ----------
+    tag, commit
+        Of the release in the repository.
+    tagged
+        Whether the tag is set.
+    changes
+        What was committed or proposed; None if all was published before.
+    proposal
+        The pull request that waits to be merged, if that was asked for.
+    compared
+        Files that were downloaded again and found to be equal.
+    registered
+        Whether the repository's main branch registers it as a benchmark.
+    left_out
+        Files of the folder that are no part of the release.
+    """
+
+    manifest: Manifest
+    repo_id: str
+    tag: str
+    commit: str
+    tagged: bool = False
+    changes: Changes | None = None
+    proposal: Proposal | None = None
+    compared: int = 0
+    registered: bool = False
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The publication of one release in one repository, as far as it is left to do.
+
+    Parameters
+    ----------
+    files
+        Of the release, by path.
+    tag
+        Of its version.
+    create_pr
+        Only propose it.
+    """
+
+    repo: Repository
+    manifest: Manifest
+    files: dict[str, ReleaseFile]
+    tag: str
+    create_pr: bool
+    progress: Callable[[str], None]
+
+    def run(self, *, private: bool, register: bool) -> Published:
+        """Do what is left to do; see :func:`builders.hub.publish.publish`."""
+        self.progress("looking at the repository")
+        refs = self._repository(private)
+        if self.tag in refs.tags:
+            return self._published_before(refs, register)
+        there = self.repo.files(refs.main)
+        files = self.files
+        if register or BENCHMARK_FILE in there:
+            files = files | registration(self.manifest)
+        what = changes(files, there, self._before(refs, there))
+        commit, proposal = refs.main, None
+        if what:
+            commit, proposal = self._commit(files, what, refs, f"{self.manifest.name} {self.tag}")
+        self.repo.check(files, commit, self.progress)
+        if not self.create_pr:
+            self._set_tag(commit)
+        return Published(
+            self.manifest,
+            self.repo.id,
+            self.tag,
+            commit,
+            tagged=not self.create_pr,
+            changes=what,
+            proposal=proposal,
+            compared=len(files),
+            registered=len(files) > len(self.files),
+        )
+
+    def _repository(self, private: bool) -> Refs:
+        """Branches and tags of the repository, which is made if there is none."""
+        refs = self.repo.refs()
+        if refs is None:
+            return self.repo.create(private=private)
+        if private and not self.repo.is_private():
+            raise HubError(
+                f"{self.repo.id} is there already, and it is public",
+                expected="with --private, a repository that is private, or none",
+                fix="make it private in its settings on the Hub, or publish without --private",
+            )
+        return refs
+
+    def _before(self, refs: Refs, there: Mapping[str, RepoFile]) -> Manifest | None:
+        """The release that the main branch holds, if any: an earlier one, or this one."""
+        if MANIFEST_FILE not in there:
+            strange = sorted(there.keys() - {*_OTHERS, *self.files})
+            if strange:
+                raise HubError(
+                    f"{self.repo.id} holds something, and no release",
+                    where=listing(strange),
+                    fix="publish into a repository of its own, which is made if there is none",
+                )
+            return None
+        if self.files[MANIFEST_FILE].is_as(there[MANIFEST_FILE]):
+            return self.manifest
+        before = self.repo.manifest(refs.main)
+        if before.name != self.manifest.name:
+            raise HubError(
+                f"{self.repo.id} holds the release {before.name}, not {self.manifest.name}",
+                expected=f"a repository of {self.manifest.name}, or a new one",
+                fix="publish into a repository of its own, which is made if there is none",
+            )
+        if _number(before) > _number(self.manifest):
+            raise HubError(
+                f"{self.repo.id} holds version {before.version}, which is later than "
+                f"{self.manifest.version}",
+                fix="give the release a later version; fslbench-build diff says which number to "
+                "raise",
+            )
+        return before
+
+    def _check_tagged(self, commit: str) -> None:
+        """Compare the release with what the tag names."""
+        there = self.repo.files(commit)
+        other = [path for path, file in self.files.items() if not file.is_as(there.get(path))]
+        if other:
+            raise HubError(
+                f"{self.repo.id} has published {self.tag} already, and it is another release: "
+                f"{len(other)} file{'s' if len(other) > 1 else ''} differ",
+                where=listing(other),
+                expected="the same files: a tag is never moved, for results are bound to it",
+                fix="raise the version of the release and build it again; fslbench-build diff says "
+                "which number to raise",
+            )
+
+    def _commit(
+        self, files: dict[str, ReleaseFile], what: Changes, refs: Refs, message: str
+    ) -> tuple[str, Proposal | None]:
+        """Upload what differs, unless an open pull request already holds all of it."""
+        if self.create_pr:
+            for proposal in self.repo.proposals(message):
+                if not changes(files, self.repo.files(proposal.commit), None):
+                    return proposal.commit, proposal
+        self.progress(f"uploading {len(what.new) + len(what.changed)} files")
+        return self.repo.commit(
+            files, what, message=message, parent=refs.main, create_pr=self.create_pr
+        )
+
+    def _published_before(self, refs: Refs, register: bool) -> Published:
+        """Where the tag is set already: nothing is left to do but perhaps to register it."""
+        commit = refs.tags[self.tag]
+        self._check_tagged(commit)
+        done = Published(self.manifest, self.repo.id, self.tag, commit, tagged=True)
+        if not register:
+            return done
+        files = self.files | registration(self.manifest)
+        what = changes(files, self.repo.files(refs.main), None)
+        if not what:
+            return replace(done, registered=True)
+        if (*what.new, *what.changed) != (BENCHMARK_FILE,):
+            raise HubError(
+                f"the main branch of {self.repo.id} does not hold {self.tag} any more, and it is "
+                "what registers a benchmark",
+                fix="register the release that the main branch holds",
+            )
+        commit, proposal = self._commit(files, what, refs, f"{self.manifest.name} as a benchmark")
+        self.repo.check({BENCHMARK_FILE: files[BENCHMARK_FILE]}, commit, self.progress)
+        return replace(done, changes=what, proposal=proposal, compared=1, registered=True)
+
+    def _set_tag(self, commit: str) -> None:
+        """Tag a commit that was seen to be whole, and look through the tag."""
+        self.progress(f"setting the tag {self.tag}")
+        self.repo.tag(self.tag, commit)
+        self.repo.check({MANIFEST_FILE: self.files[MANIFEST_FILE]}, self.tag, self.progress)
+
+
+def _number(manifest: Manifest) -> tuple[int, ...]:
+    return tuple(int(part) for part in manifest.version.split("."))

@@ -1,0 +1,216 @@
+"""The app that reviews pull requests: events posted to it, comments read from the local Hub."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_server import Fault, HubServer
+
+import fslbench_data as fb
+from benchmark_spec.errors import HubError
+from builders.hub.webhook import comment_on, make_app, pull_requests
+from fslbench_data.hub.submit import prepare, propose
+from fslbench_data.release import Release
+
+REPO = "org/results"
+SECRET = "a long random text"
+
+
+def event(
+    number: int, *, repo: str = REPO, scope: str = "discussion", **more: Any
+) -> dict[str, Any]:
+    """What the Hub posts when a pull request is opened."""
+    found: dict[str, Any] = {
+        "event": {"action": "create", "scope": scope},
+        "repo": {
+            "type": "dataset",
+            "name": repo,
+            "id": "1",
+            "private": False,
+            "owner": {"id": "2"},
+            "url": {"web": "https://hub/x", "api": "https://hub/api/x"},
+        },
+        "discussion": {
+            "id": "3",
+            "title": "Results of mine",
+            "url": {"web": "https://hub/x/discussions/1"},
+            "status": "open",
+            "author": {"id": "4"},
+            "isPullRequest": True,
+            "num": number,
+            "changes": {"base": "refs/heads/main"},
+        },
+        "webhook": {"id": "5", "version": 3},
+    }
+    for path, value in more.items():
+        where = found
+        *keys, last = path.split("__")
+        for key in keys:
+            where = where[key]
+        where[last] = value
+    return found
+
+
+@pytest.fixture
+def results(hub: HubServer, toy: Release) -> HubServer:
+    """A Hub with a results repository and the toy release, whose tasks it takes."""
+    hub.create_repo("org/toy", files=Path(toy.files.where))
+    hub.tag("org/toy", "v1.0.0")
+    hub.create_repo(REPO, files={"leaderboard.toml": b'releases = ["org/toy@v1.0.0"]\n'})
+    return hub
+
+
+def submission(toy: Release, name: str = "mine", right: int = 3) -> fb.Submission:
+    recorder = fb.Recorder(name)
+    recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, right, 2, 4])
+    return recorder.submission()
+
+
+@pytest.fixture
+def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The app, running; gives what posts to it and returns status and answer."""
+    gradio = pytest.importorskip("gradio")
+    monkeypatch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = make_app(REPO, SECRET)
+    app.launch(
+        prevent_thread_lock=True, server_name="127.0.0.1", server_port=port, share=False, quiet=True
+    )
+
+    def post(payload: Any, secret: str | None = SECRET) -> tuple[int, Any]:
+        headers = {"content-type": "application/json"}
+        if secret is not None:
+            headers["x-webhook-secret"] = secret
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/webhooks/fslbench", json.dumps(payload).encode(), headers
+        )
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    yield post
+    gradio.close_all(verbose=False)
+
+
+def wait_for_comments(hub: HubServer, number: int, many: int) -> list[str]:
+    """The comments of a pull request, once there are so many besides its description."""
+    deadline = time.monotonic() + 60
+    while len(hub.comments(REPO, number)) <= many:
+        assert time.monotonic() < deadline, hub.comments(REPO, number)
+        time.sleep(0.05)
+    return hub.comments(REPO, number)[1:]
+
+
+def test_a_pull_request_is_reviewed_once_for_each_commit(
+    results: HubServer, toy: Release, posted: Any
+) -> None:
+    propose(prepare(submission(toy), REPO))
+    assert posted(event(1), secret=None)[0] == 401
+    assert posted(event(1), secret="another")[0] == 403
+    assert posted({"event": "nonsense"})[0] == 422
+    assert posted(event(1)) == (200, {"pull_requests": [1]})
+    (comment,) = wait_for_comments(results, 1, 1)
+    assert "every rule is met" in comment
+    assert "mine" in comment
+    assert f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}." in comment
+    posted(event(1, event__action="update"))  # nothing new
+
+    results.commit(REPO, {"submissions/x.parquet": b"no submission"}, branch="refs/pr/1")
+    refs = [{"ref": "refs/pr/1", "oldSha": "0" * 40, "newSha": results.sha(REPO, "refs/pr/1")}]
+    pushed = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
+    assert posted(pushed) == (200, {"pull_requests": [1]})
+    second = wait_for_comments(results, 1, 2)[1]
+    assert "1 refused" in second
+    assert results.sha(REPO, "refs/pr/1")[:12] in second
+
+
+def test_what_is_wrong_is_said(results: HubServer, toy: Release) -> None:
+    good = prepare(submission(toy), REPO)
+    name = f"submissions/{'ab' * 32}.parquet"
+    results.commit(REPO, {good.path: good.content})
+    other = prepare(submission(toy, "<b>@everyone</b>", 1), REPO)
+    propose(other)
+    results.commit(
+        REPO,
+        {
+            name: good.content,  # under another name than its content's
+            "submissions/`@a`.txt": b"hello",
+            "leaderboard.toml": b'releases = ["org/other@v1.0.0"]\n',
+            good.path: None,
+        },
+        branch="refs/pr/1",
+    )
+    results.commit(REPO, {"NEWS.md": b"news\n"})  # main goes on meanwhile
+    assert comment_on(REPO, 1)
+    (comment,) = results.comments(REPO, 1)[1:]
+    assert "3 files: 2 refused" in comment
+    assert "@everyone" not in comment
+    assert "<b>" not in comment
+    assert "removes submissions/" in comment
+    assert "changes leaderboard.toml" in comment
+    assert "NEWS" not in comment  # which the pull request leaves alone
+    assert "toy@1.0.0" in comment  # the settings are those of main
+    assert not comment_on(REPO, 1)  # said already
+
+
+def test_others_cannot_silence_the_app(
+    results: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(prepare(submission(toy), REPO))
+    from huggingface_hub import HfApi
+
+    forged = f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}."
+    HfApi(token=results.token("eve")).comment_discussion(REPO, 1, forged, repo_type="dataset")
+    assert comment_on(REPO, 1)
+
+
+def test_the_hub_failing_is_an_error_and_no_half_comment(
+    results: HubServer, toy: Release, quick_retries: list[float]
+) -> None:
+    propose(prepare(submission(toy), REPO))
+    results.faults.add(Fault("discussions/1/comment", "status", status=500, times=None))
+    with pytest.raises(HubError):
+        comment_on(REPO, 1)
+    results.faults.clear()
+    assert comment_on(REPO, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"repo": "org/elsewhere"},
+        {"scope": "discussion.comment"},
+        {"event__action": "delete"},
+        {"discussion__isPullRequest": False},
+        {"discussion__status": "closed"},
+        {"repo__type": "model"},
+        {"scope": "repo.config"},
+        {"scope": "repo.content", "updatedRefs": [{"ref": "refs/heads/main", "newSha": "0" * 40}]},
+        {"scope": "repo.content", "updatedRefs": [{"ref": "refs/pr/1", "newSha": None}]},
+        {"scope": "repo.content", "updatedRefs": [{"ref": "refs/pr/../1", "newSha": "0" * 40}]},
+    ],
+)  # fmt: skip
+def test_other_events_are_left_alone(other: dict[str, Any]) -> None:
+    from huggingface_hub import WebhookPayload
+
+    assert pull_requests(WebhookPayload(**event(1)), REPO) == [1]
+    assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
+
+
+def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gradio")
+    monkeypatch.delenv("WEBHOOK_SECRET", raising=False)
+    with pytest.raises(HubError, match="WEBHOOK_SECRET"):
+        make_app(REPO)
