@@ -146,6 +146,10 @@ class Standing:
         """The lines, best first; all of them, or the first ones."""
         return map(self.row, range(len(self) if most is None else min(most, len(self))))
 
+    def rows_of(self, source: str) -> Iterator[Row]:
+        """The lines of one submission, best first."""
+        return (self.row(i) for i, entry in enumerate(self.entries) if entry.source == source)
+
     def row(self, i: int) -> Row:
         """Line number `i`, from 0."""
         entry, found = self.entries[i], {name: self._numbers[name][i].item() for name in _NAMES}

@@ -166,6 +166,13 @@ def test_another_release(results: Path, toy: object) -> None:
     assert result.stderr.count("unknown data set 'digits'") == 2
 
 
+def test_nothing_of_a_stranger_works_in_markdown(results: Path) -> None:
+    text = _run("leaderboard", "--results", str(results), "--format", "markdown")
+    body = text.partition("-->")[2]
+    assert body.count("octocat") == 6
+    assert not re.search(r"@(?=\w)|#(?=\d)|://|(?<!\\)[\[`]|(?<!\\)<", body)
+
+
 class _Elements(HTMLParser):
     """What elements a text would have if it were HTML."""
 
