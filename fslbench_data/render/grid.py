@@ -110,7 +110,7 @@ def _md(text: str) -> str:
     is not seen parts them.
     """
     plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", _one_line(text))
-    return re.sub(r"@|#(?=\d)|:(?=//)|\b[Ww]{3}\.", r"\g<0>&#8203;", plain)
+    return re.sub(r"@|#(?=\d)|:(?=//)|(?i:\bGH-(?=\d)|www(?=\.))", r"\g<0>&#8203;", plain)
 
 
 def _one_line(text: str) -> str:
