@@ -105,6 +105,9 @@ def test_a_screenful_or_all(
     text = _run(*where)
     assert "… 10 more methods left out: --all, or --format csv or json, has them" in text
     assert text.count("identical") == 19
+    assert "Identical on every task: method 0 (" in text
+    assert " and method 12 (" in text  # by name
+    assert " and 21 more." in text
     text = _run(*where, "--all")
     assert "left out" not in text
     assert len(re.findall(r"method \d", text)) == 25
@@ -256,7 +259,8 @@ def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root
     text = comment.read_text(encoding="utf-8")
     assert "**5 files: 5 refused.**" in text
     assert text.count("its name is not the SHA-256 of its bytes") == 2
-    assert text.count("it is no file that can be opened") == 2
+    assert "link.parquet is a symbolic link, which is not followed" in text
+    assert "gone.parquet cannot be opened: No such file or directory" in text
     assert text.count("to mend:") >= 3
     assert str(tmp_path) not in text
     assert "root:" not in text
