@@ -135,7 +135,8 @@ def test_settings_that_are_refused(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "revision", ["main", "refs/pr/1", "v1", "v1.0", "v01.0.0", "1.0.0", "latest", "abcdef1", "V1.0.0"]
+    "revision",
+    ["main", "refs/pr/1", "v1", "v1.0", "v01.0.0", "1.0.0", "latest", "abcdef1", "V1.0.0"],
 )
 def test_releases_that_move_are_refused(revision: str) -> None:
     with pytest.raises(ResultsError, match="can come to name other tasks") as error:
