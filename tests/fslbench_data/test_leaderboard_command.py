@@ -112,7 +112,7 @@ def test_a_screenful_or_all(
     )
     text = _run(*where, "--all")
     assert "left out" not in text
-    assert len(re.findall(r"method \d", text)) == 25
+    assert len(re.findall(r"\d  method \d", text)) == 25
     path = tmp_path / "board.md"
     assert _run(*where, "-o", str(path)) == ""
     assert len(re.findall(r"\| method \d", path.read_text(encoding="utf-8"))) == 25
@@ -146,7 +146,8 @@ def test_a_checkout_without_git_lfs(
     assert result.exit_code == 0
     said = result.stderr.splitlines()
     assert said[0] == (
-        "All 2 submissions are pointers of Git LFS, not the files themselves: run `git lfs pull` first."
+        "All 2 submissions are pointers of Git LFS, not the files themselves: run `git lfs pull` "
+        "first."
     )
     assert said[1].endswith(": it is a pointer of Git LFS, not the file itself")
     example = str(root / "examples/my_results.parquet")
