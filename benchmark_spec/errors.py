@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AccuracyError",
+    "BackboneError",
     "CatalogueError",
     "ContradictionError",
     "CorruptReleaseError",
@@ -214,6 +215,10 @@ class SamplingError(FSLBenchError):
 
 class SourceError(FSLBenchError):
     """A source of images that is not what it should be."""
+
+
+class BackboneError(FSLBenchError):
+    """A backbone whose weights are not to be had, are not the right ones, or do not fit it."""
 
 
 class MissingPackageError(FSLBenchError):
