@@ -13,6 +13,7 @@ from typing import Self
 
 __all__ = [
     "AccuracyError",
+    "BackboneError",
     "CatalogueError",
     "ContradictionError",
     "CorruptReleaseError",
@@ -232,6 +233,10 @@ class SamplingError(FSLBenchError):
 
 class SourceError(FSLBenchError):
     """A source of images that is not what it should be."""
+
+
+class BackboneError(FSLBenchError):
+    """A backbone whose weights are not to be had, are not the right ones, or do not fit it."""
 
 
 class MissingPackageError(FSLBenchError):
