@@ -41,6 +41,11 @@ def shard_of(path: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 1)
 
 
+def without_shard(path: str) -> str:
+    """A table's path, but one for all shards of a feature set."""
+    return _SHARD.sub(".parquet", path)
+
+
 def check_shards(tables: Iterable[Table]) -> None:
     """Refuse a feature set whose shards are not all there, in order, and once each.
 
