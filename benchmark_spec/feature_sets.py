@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHARD_IMAGES = 65_536
 """Images in each shard but the last, as releases are written; readers take any number."""
 
-_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.parquet")
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.parquet$")
 
 
 def number_of_shards(images: int) -> int:
