@@ -104,14 +104,13 @@ class _FeatureSet:
                 raise _corrupt(
                     table, "is not the file that was released", f"SHA-256 {table.sha256}"
                 )
-            end = first + table.rows
             with pq.ParquetFile(path) as file:
+                if file.metadata.num_rows != table.rows:
+                    raise _corrupt(table, f"has {file.metadata.num_rows} rows, not {table.rows}")
                 for group in range(file.num_row_groups):
                     part = self._values(table, file.read_row_group(group), first)
                     first += len(part)
                     yield part
-            if first != end:
-                raise _corrupt(table, f"has {table.rows + first - end} rows, not {table.rows}")
 
     def _values(self, table: Table, rows: pa.Table, first: int) -> Features:
         """Features (n, D) of rows whose image ids should count from `first`."""
