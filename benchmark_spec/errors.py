@@ -7,7 +7,8 @@ line prints it without a traceback and exits with code 2; a library user catches
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 __all__ = [
     "AccuracyError",
@@ -48,7 +49,11 @@ __all__ = [
     "UnsafeFileError",
     "listing",
     "rows",
+    "shown",
 ]
+
+LONGEST = 100
+"""Characters of a given name that a message repeats."""
 
 
 class FSLBenchError(Exception):
@@ -84,12 +89,12 @@ class UnknownNameError(FSLBenchError):
     ) -> None:
         from difflib import get_close_matches  # only where something is wrong
 
-        names = list(valid)
+        name, names = name[:LONGEST], list(valid)
         plain = {known.lower(): known for known in names}
         close = get_close_matches(name.lower(), plain, n=1)
         hint = f"; did you mean {plain[close[0]]!r}?" if close else ""
         super().__init__(
-            f"unknown {kind} {name!r}{hint}",
+            f"unknown {kind} {shown(name)}{hint}",
             where=where,
             expected=f"one of {listing(names, most=40)}" if names else "there are none",
             fix=fix,
@@ -243,7 +248,18 @@ def listing(items: Sequence[object], most: int = 8) -> str:
     return f"{shown} and {left} more" if left > 0 else shown
 
 
-def rows(indices: Iterable[int], most: int = 8) -> str:
+def rows(indices: Collection[int], most: int = 8) -> str:
     """Name rows of data by their number, from 1 and without any header, at most `most` of them."""
-    numbers = [int(index) + 1 for index in indices]
-    return f"data row{'s' if len(numbers) != 1 else ''} {listing(numbers, most)}"
+    first = ", ".join(str(int(index) + 1) for index in islice(indices, most))
+    left = len(indices) - most
+    more = f" and {left} more" if left > 0 else ""
+    return f"data row{'s' if len(indices) != 1 else ''} {first}{more}"
+
+
+def shown(value: object, most: int = LONGEST) -> str:
+    """A value that somebody gave us, as Python writes it, cut short: nothing in it can harm."""
+    try:
+        text = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
+    except (RecursionError, ValueError):  # nested too deep, or a number of too many digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 1]}…"

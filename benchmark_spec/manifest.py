@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast, get_args
 
-from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SpecError
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SpecError, shown
 from benchmark_spec.feature_sets import check_shards, shard_file, shard_of
-from benchmark_spec.naming import check_dataset_name, check_method_name, slug
+from benchmark_spec.naming import check_dataset_name, check_method_name, check_text, slug
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import SPEC_VERSION
 
@@ -161,15 +162,15 @@ class Manifest:
             outside the folder, or follows a later specification than this package knows.
         """
         try:
-            raw = json.loads(text)
-        except ValueError as error:
+            raw = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        except (ValueError, RecursionError) as error:
             raise _corrupt(f"not JSON ({error})", where) from None
         if not isinstance(raw, dict):
             raise _corrupt("not a JSON object", where)
-        spec = str(raw.get("spec_version"))
+        spec = _get(raw, "spec_version", str, where)
         if spec.split(".")[0] != SPEC_VERSION.split(".")[0]:
             raise CorruptReleaseError(
-                f"the release follows specification {spec}",
+                f"the release follows specification {shown(spec)}",
                 where=where,
                 expected=f"{SPEC_VERSION.split('.')[0]}.x, which this package reads",
                 fix="upgrade fslbench, or ask for a release of an older specification",
@@ -225,27 +226,32 @@ def config_and_split(table: Table) -> tuple[str, str]:
 def check_manifest(manifest: Manifest) -> None:
     """Refuse names, versions and paths that a release cannot have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", manifest.name):
-        raise FSLBenchError(f"{manifest.name!r} cannot be a release's name")
+        raise FSLBenchError(f"{shown(manifest.name)} cannot be a release's name")
     if not _VERSION.fullmatch(manifest.version):
-        raise FSLBenchError(f"{manifest.version!r} is not a version such as 1.0.0")
+        raise FSLBenchError(f"{shown(manifest.version)} is not a version such as 1.0.0")
+    check_text(manifest.description, "the description", lines=True)
     known = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     for dataset in manifest.datasets:
         check_redistribution(dataset.redistribution, dataset.name)
+    for item in (*manifest.datasets, *manifest.tables):
+        for key, text in vars(item).items():
+            if isinstance(text, str):
+                check_text(text, f"field {key!r}", lines=key in ("citation", "note"))
     seen: dict[str, Table] = {}
     for table in manifest.tables:
         if table.kind not in get_args(Kind):
-            raise FSLBenchError(f"{table.path}: {table.kind!r} is no kind of table")
+            raise FSLBenchError(f"{table.path}: {shown(table.kind)} is no kind of table")
         if table.kind == "results":
             check_method_name(table.name)
         elif table.dataset not in known:
-            raise FSLBenchError(f"{table.path}: no data set {table.dataset!r} is described")
+            raise FSLBenchError(f"{table.path}: no data set {shown(table.dataset)} is described")
         if table.kind == "tasks":
             TaskSetName.parse(table.name)
         path = PurePosixPath(table.path)
         if path.is_absolute() or ".." in path.parts or path.suffix != ".parquet":
-            raise FSLBenchError(f"{table.path!r} is not a Parquet file inside the release")
+            raise FSLBenchError(f"{shown(table.path)} is not a Parquet file inside the release")
         if table.path != table_path(table.kind, table.dataset, table.name, *shard_of(table.path)):
-            raise FSLBenchError(f"{table.path!r} is not where such a table belongs")
+            raise FSLBenchError(f"{shown(table.path)} is not where such a table belongs")
         other = seen.setdefault(table.path, table)
         if other is not table:
             raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")
@@ -282,8 +288,28 @@ def _corrupt(what: str, where: str) -> CorruptReleaseError:
 def _get(raw: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     value = raw.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _corrupt(f"field {key!r} is {value!r:.60}, not a {kind.__name__}", where)
+        raise _corrupt(f"field {key!r} is {shown(value, 60)}, not a {kind.__name__}", where)
+    if key == "provenance":
+        _check_depth(value, where)
+    if isinstance(value, int) and not 0 <= value < 1 << 63:
+        raise _corrupt(f"field {key!r} is {shown(value, 60)}, which counts nothing", where)
     return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{shown(text)} is no number")
+    return number
+
+
+def _check_depth(value: Any, where: str, levels: int = 16) -> None:
+    """Refuse what is nested too deep for whatever walks through it."""
+    if not levels:
+        raise _corrupt("its provenance is nested deep", where)
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            _check_depth(item, where, levels - 1)
 
 
 _FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}
@@ -292,7 +318,7 @@ _FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}
 def _read(cls: type, raw: Any, where: str, **absent: str) -> Any:
     """A dataclass from JSON; `absent` has what fields are that may be missing."""
     if not isinstance(raw, dict):
-        raise _corrupt(f"{raw!r:.60} does not describe a {cls.__name__.lower()}", where)
+        raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)
     names = {f.name: _FIELD_TYPES.get(str(f.type), str) for f in fields(cls)}
     given = {**absent, **raw}
     return cls(**{name: _get(given, name, kind, where) for name, kind in names.items()})

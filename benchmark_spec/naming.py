@@ -1,13 +1,21 @@
-"""Names as they appear in paths and configurations."""
+"""Names and texts as they appear in paths, configurations and tables."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
-from benchmark_spec.errors import MethodNameError, SpecError
+from benchmark_spec.errors import MethodNameError, SpecError, shown
 
 _DATASET = re.compile(r"[a-z][a-z0-9_]*")
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0]")
+"""Printable, as Unicode has it, and yet not to be seen."""
+_STACKED = 4
+"""Marks on one letter; more of them run into the lines above and below."""
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""A cell that begins with one of these is a formula to a spreadsheet."""
 MAX_METHOD_NAME = 200
+MAX_TEXT = 10_000
 
 
 def slug(name: str) -> str:
@@ -21,7 +29,8 @@ def slug(name: str) -> str:
     result = re.sub(r"[^A-Za-z0-9_.]", "-", name)
     if not result.strip(".-"):
         raise SpecError(
-            f"{name!r} cannot name a file", expected="at least one letter, digit or underscore"
+            f"{shown(name)} cannot name a file",
+            expected="at least one letter, digit or underscore",
         )
     return result
 
@@ -30,7 +39,7 @@ def check_dataset_name(name: str) -> str:
     """Return `name` if it can be a split's name: lower-case letters, digits, underscores."""
     if not _DATASET.fullmatch(name):
         raise SpecError(
-            f"{name!r} cannot be the name of a data set",
+            f"{shown(name)} cannot be the name of a data set",
             expected="a lower-case word of letters, digits and underscores, such as fashion_mnist",
         )
     return name
@@ -44,14 +53,61 @@ def benchmark_task_id(dataset: str, task_set: str) -> str:
     return f"{check_dataset_name(dataset)}-{task_set}"
 
 
-def check_method_name(name: str, where: str = "") -> str:
-    """Return `name` if it can name a method: printable, not blank at either end, not long."""
-    if not name or name != name.strip() or not name.isprintable() or len(name) > MAX_METHOD_NAME:
+def check_method_name(name: str, where: str = "", what: str = "method") -> str:
+    """Return `name` if it can name a method, or a run: visible, not long, no formula."""
+    wrong = ""
+    if not name or len(name) > MAX_METHOD_NAME:
+        wrong = f"it has {len(name)} characters"
+    elif name != name.strip():
+        wrong = "a blank stands at one end"
+    elif not name.isprintable():
+        wrong = "it is not printable"
+    elif found := _INVISIBLE.search(name):
+        wrong = f"it holds the invisible character U+{ord(found[0]):04X}"
+    elif name.startswith(_FORMULA):
+        wrong = f"a spreadsheet takes what begins with {name[0]} for a formula"
+    elif _most_marks(name) > _STACKED:
+        wrong = f"more than {_STACKED} marks stand on one letter"
+    if wrong:
         raise MethodNameError(
-            f"{name[:60]!r} cannot be the name of a method",
+            f"{shown(name, 60)} cannot be the name of a {what}: {wrong}",
             where=where,
-            expected=f"1 to {MAX_METHOD_NAME} printable characters, none of them a blank at "
-            "either end, such as dinov2/NCC",
-            fix="rename the method",
+            expected=f"1 to {MAX_METHOD_NAME} printable characters that can be seen, the first of "
+            "them a letter or a digit, such as dinov2/NCC",
+            fix=f"rename the {what}",
         )
     return name
+
+
+def _most_marks(name: str) -> int:
+    """The most combining marks that stand on one letter."""
+    most = run = 0
+    for character in name:
+        run = run + 1 if unicodedata.category(character).startswith("M") else 0
+        most = max(most, run)
+    return most
+
+
+def check_text(text: str, what: str, *, lines: bool = False) -> str:
+    """Return `text` if it can be shown anywhere: printable, perhaps of several lines, not long.
+
+    Raises
+    ------
+    SpecError
+        Naming the first character that a terminal or a page might obey or hide.
+    """
+    bad = re.sub(r"[\n\t]", "", text) if lines else text
+    if not bad.isprintable():
+        code = next(ord(c) for c in bad if not c.isprintable())
+        raise SpecError(
+            f"{what} holds the unprintable character U+{code:04X}",
+            expected="printable text" if lines else "one line of printable text",
+            fix="leave the character out",
+        )
+    if len(text) > MAX_TEXT:
+        raise SpecError(
+            f"{what} has {len(text)} characters",
+            expected=f"at most {MAX_TEXT}",
+            fix="shorten it, and link to the rest",
+        )
+    return text

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError, shown
 
 IntervalKind = Literal["closed", "open", "class-aware"]
 
-_PROTOCOL = re.compile(r"([1-9]\d*)w([1-9]\d*)s([1-9]\d*)q")
+_PROTOCOL = re.compile(r"([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s([1-9][0-9]{0,8})q")
 MAX_WAY = 127
 """Query labels are int8, so a task has at most 127 classes."""
 
@@ -48,7 +48,7 @@ class Protocol:
         match = _PROTOCOL.fullmatch(text)
         if not match:
             raise SpecError(
-                f"{text!r} is not a protocol",
+                f"{shown(text)} is not a protocol",
                 expected="<ways>w<shots>s<queries per class>q, such as 5w1s1q",
             )
         return cls(*(int(number) for number in match.groups()))
@@ -147,7 +147,7 @@ class TaskSetName:
         suite, dash, protocol = text.rpartition("-")
         if not dash:
             raise SpecError(
-                f"{text!r} is not the name of a task set",
+                f"{shown(text)} is not the name of a task set",
                 expected="<suite>-<protocol>, such as open-5w5s5q",
             )
         return cls(suite, Protocol.parse(protocol))

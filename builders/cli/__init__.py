@@ -11,6 +11,7 @@ from builders.cli.import_published import import_published
 from builders.cli.publish import publish
 from builders.cli.query_size import query_size
 from builders.cli.release import release
+from builders.cli.results_repo import results_repo
 from builders.cli.source import source
 from builders.cli.verify import verify
 from builders.cli.webhook import webhook
@@ -33,6 +34,7 @@ for command in (
     verify,
     diff,
     publish,
+    results_repo,
     webhook,
     query_size,
     import_published,

@@ -44,12 +44,13 @@ def review(
     from fslbench_data.results.repository import open_releases, open_results
     from fslbench_data.results.review import LooseFiles
     from fslbench_data.results.review import review as run
+    from fslbench_data.results.text import one_line
 
     check_output(path, *paths)
     proposed = LooseFiles(paths)
     for name, file in proposed.paths.items():
         if name.rpartition("/")[2] != file.name:
-            click.echo(f"{file} would be {name}", err=True)
+            click.echo(f"{one_line(str(file))} would be {name}", err=True)
     with steps("reviewing"):
         found = run(
             proposed,

@@ -27,6 +27,8 @@ class Limits:
         Different methods.
     names
         Different data sets, task sets, runs or fingerprints.
+    groups
+        Combinations of these: a method's answers to a task set in a run.
     name_length
         Characters of any of these names.
     memory_bytes
@@ -42,9 +44,10 @@ class Limits:
     list_values: int = 32_000_000
     methods: int = 100
     names: int = 1_000
+    groups: int = 20_000
     name_length: int = 200
     memory_bytes: int = 768 * MIB
-    seconds: float = 30.0
+    seconds: float = 20.0
 
 
 LIMITS = Limits()

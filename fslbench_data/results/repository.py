@@ -197,7 +197,11 @@ def read_board(files: ResultsFiles) -> Settings:
     """
     with files.path(BOARD_FILE).open("rb") as file:
         raw = file.read(_MOST_BYTES + 1)
-    where = f"{files.where}: {BOARD_FILE}"
+    return parse_board(raw, f"{files.where}: {BOARD_FILE}")
+
+
+def parse_board(raw: bytes, where: str) -> Settings:
+    """Settings from the bytes of `leaderboard.toml`; see :func:`read_board`."""
 
     def wrong(what: str) -> ResultsError:
         return ResultsError(

@@ -14,7 +14,8 @@ from pathlib import Path
 from benchmark_spec.errors import UnreadableError
 from fslbench_data.results import worker
 from fslbench_data.results.limits import LIMITS, Limits
-from fslbench_data.submission.model import METADATA_KEY, Submission, read_metadata
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import METADATA_KEY, Submission
 from fslbench_data.submission.reading import printable
 
 __all__ = ["LIMITS", "Limits", "read_untrusted"]

@@ -124,7 +124,7 @@ class _Lists:
         self.present: Array = column.is_valid().to_numpy(zero_copy_only=False)
         lengths = column.value_lengths().fill_null(0)
         self.lengths: Array = lengths.to_numpy(zero_copy_only=False)
-        self.row: Array = np.repeat(np.arange(len(column)), self.lengths)
+        self.row: Array = np.repeat(np.arange(len(column), dtype=np.int32), self.lengths)
         flat = column.flatten()
         if flat.null_count:
             empty = self.row[flat.is_null().to_numpy(zero_copy_only=False)]

@@ -7,7 +7,7 @@ mend it.  What passes is, for every method and task set, the counts of its tasks
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -110,11 +110,11 @@ def validate(
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     table = group_rows(submission, release)
     _check_declared(submission, table)
-    _check_methods(table, release.methods if taken is None else taken)
+    columns = submission.table.column_names
+    _check_names(table, columns, release.methods if taken is None else taken)
     _check_ranges(table)
     bound = _check_bindings(submission, table, allow_unbound)
     counts = dense_counts(table, declared_tasks(submission, table))
-    columns = submission.table.column_names
     if "class_correct" in columns or "predictions" in columns:
         infos = [key.info for key in table.keys]
         check_answer_lists(submission.table, table.group, infos, table.spell)
@@ -149,14 +149,19 @@ def check_not_taken(method: str, taken: Collection[str], where: str = "") -> Non
         )
 
 
-def _check_methods(table: Rows, taken: Collection[str]) -> None:
+def _check_names(table: Rows, columns: Sequence[str], taken: Collection[str]) -> None:
     first: dict[str, int] = {}
+    runs: dict[str, int] = {}
     for key, row in zip(table.keys, table.first, strict=True):
         first.setdefault(key.method, row)
+        runs.setdefault(key.run, row)
     for method, row in first.items():
         where = f"{table.where}, from {rows([row])}"
         check_method_name(method, where)
         check_not_taken(method, taken, where)
+    if "run" in columns:
+        for run, row in runs.items():
+            check_method_name(run, f"{table.where}, from {rows([row])}", "run")
 
 
 def _check_ranges(table: Rows) -> None:
@@ -222,9 +227,9 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
         given = np.bincount(table.group[valid], minlength=len(bound)) > 0
         texts = [*column.dictionary.to_pylist(), None]
         text_of = column.indices.fill_null(len(texts) - 1).to_numpy()
-        # which text fits which group: a small table, looked up for every row
-        good = np.array([[fits(text, key.info) for text in texts] for key in table.keys])
-        if (bad := np.flatnonzero(given[table.group] & ~good[table.group, text_of])).size:
+        # which text fits which task set: a small table, looked up for every row
+        good = np.array([[fits(text, info) for text in texts] for info in table.infos])
+        if (bad := np.flatnonzero(given[table.group] & ~good[table.info_of_row, text_of])).size:
             info = table.keys[int(table.group[bad[0]])].info
             raise _other_tasks(table.spell(bad), texts[int(text_of[bad[0]])], info)
         bound = [a or bool(b) for a, b in zip(bound, given, strict=True)]
@@ -243,10 +248,8 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
 
 def _check_predictions(submission: Submission, table: Rows, release: Release) -> None:
     """Count the predictions, one task set after another."""
-    sets = {str(key.info): key.info for key in table.keys}
-    of_row = np.array([list(sets).index(str(key.info)) for key in table.keys])[table.group]
-    for index, info in enumerate(sets.values()):
-        at = np.flatnonzero(of_row == index)
+    for index, info in enumerate(table.infos):
+        at = np.flatnonzero(table.info_of_row == index)
         label = release.task_set(info.dataset, str(info.name)).query_label
         check_predictions(
             submission.table, at, table.task_id[at], label, info.protocol.query, table.spell

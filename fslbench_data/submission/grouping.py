@@ -74,6 +74,17 @@ class Rows:
         return np.repeat(self.segment, self._lengths)
 
     @cached_property
+    def infos(self) -> tuple[TaskSetInfo, ...]:
+        """The task sets that are answered."""
+        return tuple({key.info.text: key.info for key in self.keys}.values())
+
+    @cached_property
+    def info_of_row(self) -> Array:
+        """Position in `infos` of every row, int32 (N,)."""
+        position = {info.text: index for index, info in enumerate(self.infos)}
+        return np.array([position[key.info.text] for key in self.keys], np.int32)[self.group]
+
+    @cached_property
     def sizes(self) -> Array:
         """Number of rows of each group, int64 (groups,)."""
         sizes = np.zeros(len(self.keys), np.int64)

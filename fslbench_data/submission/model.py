@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
-from benchmark_spec.errors import DoubledTaskError, OutputError, SchemaError
+from benchmark_spec.errors import DoubledTaskError, OutputError
+from benchmark_spec.naming import check_text
 from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
 from fslbench_data.tasks import TaskSetInfo
@@ -25,7 +26,13 @@ GroupKey = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Method:
-    """A method's name and what its authors say of it."""
+    """A method's name and what its authors say of it, a line each.
+
+    Raises
+    ------
+    SpecError
+        If a text is not printable or very long.
+    """
 
     name: str
     description: str = ""
@@ -33,6 +40,10 @@ class Method:
     link: str = ""
     transductive: bool = False
     """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
+
+    def __post_init__(self) -> None:
+        for what in ("description", "backbone", "link"):
+            check_text(getattr(self, what), f"the method's {what}")
 
 
 @dataclass(frozen=True)
@@ -192,61 +203,3 @@ def merge(submissions: Sequence[Submission], source: str = "the submission") -> 
     tables = [submission.table for submission in submissions]
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     return Submission(table, methods, bindings, source)
-
-
-def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
-    """Methods, bindings and package version from a file's metadata."""
-
-    def wrong(what: str) -> SchemaError:
-        return SchemaError(
-            f"the file's fslbench metadata is wrong: {what}",
-            where=where,
-            expected='JSON {"methods": {NAME: {"task_sets": {"DATASET/TASK_SET": '
-            '{"fingerprint": HEX}}}}}',
-            fix="write the file with Submission.write, or use a `fingerprint` column instead",
-        )
-
-    try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise wrong("it is not JSON") from None
-    version = content.get("spec_version", SPEC_VERSION) if isinstance(content, dict) else ""
-    if not isinstance(version, str) or version.split(".")[0] != SPEC_VERSION.split(".")[0]:
-        raise wrong(f"it follows specification {version!r:.20}, not {SPEC_VERSION.split('.')[0]}.x")
-    entries = content.get("methods") if isinstance(content, dict) else None
-    if not isinstance(entries, dict):
-        raise wrong("it has no object `methods`")
-    methods: dict[str, Method] = {}
-    bindings: dict[GroupKey, Binding] = {}
-    for name, entry in entries.items():
-        sets = entry.get("task_sets", {}) if isinstance(entry, dict) else None
-        if not isinstance(sets, dict):
-            raise wrong(f"method {name!r} has no object `task_sets`")
-        about = {key: entry.get(key, "") for key in ("description", "backbone", "link")}
-        if not all(isinstance(value, str) for value in about.values()):
-            raise wrong(f"method {name!r}: description, backbone and link are texts")
-        methods[name] = Method(name, **about, transductive=entry.get("transductive") is True)
-        for key, bound in sets.items():
-            dataset, slash, task_set = key.partition("/")
-            fingerprint = bound.get("fingerprint") if isinstance(bound, dict) else None
-            if not slash or not isinstance(fingerprint, str):
-                raise wrong(f"{key!r} of method {name!r} has no `fingerprint`")
-            tasks = bound.get("tasks")
-            if tasks is not None and (type(tasks) is not int or tasks < 1):
-                raise wrong(f"`tasks` of {key!r} is {tasks!r}, not a positive number")
-            stopping = bound.get("stopping")
-            if stopping is not None and not _is_stopping(stopping):
-                raise wrong(f"`stopping` of {key!r} is {stopping!r:.60}, not a method and a level")
-            rule = Stopping(**stopping) if stopping is not None else None
-            bindings[name, dataset, task_set] = Binding(fingerprint, tasks, rule)
-    return methods, bindings, str(content.get("package_version", "unknown"))
-
-
-def _is_stopping(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and set(value) == {"versus", "level"}
-        and isinstance(value["versus"], str)
-        and isinstance(value["level"], float)
-        and 0.01 <= value["level"] <= 0.999999
-    )

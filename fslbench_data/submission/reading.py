@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.errors import SchemaError, UnreadableError, listing
+from benchmark_spec.errors import SchemaError, UnreadableError, listing, shown
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission import columns
-from fslbench_data.submission.model import METADATA_KEY, Submission, read_metadata
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import METADATA_KEY, Submission
+from fslbench_data.submission.nesting import check_nesting
 
 _NAMES = ("method", "dataset", "task_set")
 _TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
@@ -50,7 +53,7 @@ def read_submission(path: str | Path) -> Submission:
         raise UnreadableError(f"{path} is empty", fix="write the submission again")
     try:
         submission = reader(path)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
         raise UnreadableError(
             f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
             expected="a whole file of that kind; texts in UTF-8",
@@ -72,17 +75,29 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
     source = str(path)
     schema = pq.ParquetFile(path).schema_arrow
-    names = (*_NAMES, "fingerprint")
-    texts = [f.name for f in schema if f.name in names and pa.types.is_string(f.type)]
-    file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     needed = {*SUBMISSION.names, "fingerprint", "run"}
     wanted = [name for name in schema.names if name in needed]
-    table = canonical(file.read(columns=wanted if counts_only else None), source)
+    chosen = wanted if counts_only else None
+    try:
+        texts = texts_of(schema)
+        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+        table = file.read(columns=chosen)
+    except OSError:  # texts stored as differences cannot be read so
+        table = pq.ParquetFile(path, pre_buffer=False).read(columns=chosen)
+    table = canonical(table, source)
     if metadata is None:
         return Submission(table, source=source, package_version="unknown")
     methods, bindings, version = read_metadata(metadata, source)
     return Submission(table, methods, bindings, source, version)
+
+
+def texts_of(schema: pa.Schema) -> list[str]:
+    """Columns of names that are better read as dictionaries, as most files store them."""
+    names = {*_NAMES, "fingerprint", "run"}
+    return [
+        field.name for field in schema if field.name in names and pa.types.is_string(field.type)
+    ]
 
 
 def _read_csv(path: Path) -> Submission:
@@ -113,6 +128,7 @@ def _read_json_lines(path: Path) -> Submission:
     from pyarrow import json
 
     source = str(path)
+    check_nesting(path)
     table = json.read_json(path)
     # texts that look like dates are texts
     guessed = [n for n in (*_NAMES, "fingerprint") if n in table.column_names]
@@ -150,15 +166,15 @@ def _known_columns(table: pa.Table, where: str) -> pa.Table:
     known = list(_TYPES)
     found = table.column_names
     expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(known[6:])}"
-    doubled = sorted({name for name in found if found.count(name) > 1})
+    doubled = sorted(name for name, count in Counter(found).items() if count > 1)
     missing = [name for name in SUBMISSION.names if name not in found]
     unknown = [name for name in found if name not in known]
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
         if names:
             plural = "s" if len(names) > 1 else ""
             raise SchemaError(
-                f"the file {what} column{plural} {', '.join(map(repr, names))}",
-                where=f"{where}, whose columns are {listing([repr(name) for name in found], 12)}",
+                f"the file {what} column{plural} {listing([shown(name) for name in names], 12)}",
+                where=f"{where}, whose columns are {listing([shown(name) for name in found], 12)}",
                 expected=expected,
                 fix=_column_remedy(found, missing),
             )
@@ -170,7 +186,7 @@ def _column_remedy(found: list[str], missing: list[str]) -> str:
     if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
         return "separate the columns by commas"
     renamed = {name.strip().lower(): name for name in found}
-    renames = [f"{renamed[name]!r} to {name!r}" for name in missing if name in renamed]
+    renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:
         return f"rename {', '.join(renames)}"
     if "" in found or "Unnamed: 0" in found:

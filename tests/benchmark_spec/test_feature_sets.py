@@ -90,7 +90,9 @@ def test_what_int8_values_stand_for() -> None:
         scale_of(pa.float16(), {"scale": 0.5}, "x")
 
 
-@pytest.mark.parametrize("scale", [None, 0, -1.0, float("nan"), float("inf"), "1", True, [1]])
+@pytest.mark.parametrize(
+    "scale", [None, 0, -1.0, float("nan"), float("inf"), "1", True, [1], 10**400, 1e31]
+)
 def test_what_is_no_scale(scale: Any) -> None:
     about = json.loads(json.dumps({"scale": scale}))
     with pytest.raises(ReleaseError, match="int8 features whose provenance gives scale"):

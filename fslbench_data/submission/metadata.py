@@ -1,0 +1,105 @@
+"""What a Parquet submission says of itself: the JSON under the key ``fslbench``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from benchmark_spec.errors import FSLBenchError, SchemaError, shown
+from benchmark_spec.naming import check_method_name, check_text
+from benchmark_spec.version import SPEC_VERSION
+from fslbench_data.submission.model import Binding, GroupKey, Method, Stopping
+
+_MOST_TASKS = 1 << 31
+
+
+def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
+    """Methods, bindings and package version from a file's metadata.
+
+    Raises
+    ------
+    SchemaError
+        If it is not what :meth:`Submission.write` leaves; whatever else it is.
+    """
+    try:
+        return _read(raw)
+    except FSLBenchError as error:
+        raise SchemaError(
+            f"the file's fslbench metadata is wrong: {error.what}",
+            where=where,
+            expected='JSON {"methods": {NAME: {"task_sets": {"DATASET/TASK_SET": '
+            '{"fingerprint": HEX}}}}}',
+            fix="write the file with Submission.write, or use a `fingerprint` column instead",
+        ) from None
+
+
+def _read(raw: bytes) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
+    try:
+        content = json.loads(raw, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise FSLBenchError("it is not JSON") from None
+    version = content.get("spec_version", SPEC_VERSION) if isinstance(content, dict) else ""
+    major = SPEC_VERSION.split(".")[0]
+    if not isinstance(version, str) or version.split(".")[0] != major:
+        raise FSLBenchError(f"it follows specification {shown(version, 20)}, not {major}.x")
+    entries = content.get("methods")
+    if not isinstance(entries, dict):
+        raise FSLBenchError("it has no object `methods`")
+    methods: dict[str, Method] = {}
+    bindings: dict[GroupKey, Binding] = {}
+    for name, entry in entries.items():
+        check_method_name(name)
+        methods[name], sets = _method(name, entry)
+        for key, bound in sets.items():
+            dataset, slash, task_set = key.partition("/")
+            if not slash:
+                raise FSLBenchError(f"{shown(key)} of method {name!r} is no DATASET/TASK_SET")
+            check_text(key, f"a task set of method {name!r}")
+            bindings[name, dataset, task_set] = _binding(key, name, bound)
+    package_version = content.get("package_version", "unknown")
+    if not isinstance(package_version, str):
+        raise FSLBenchError("`package_version` is not a text")
+    return methods, bindings, check_text(package_version, "`package_version`")
+
+
+def _method(name: str, entry: Any) -> tuple[Method, Mapping[str, Any]]:
+    sets = entry.get("task_sets", {}) if isinstance(entry, dict) else None
+    if not isinstance(sets, dict):
+        raise FSLBenchError(f"method {name!r} has no object `task_sets`")
+    about = {key: entry.get(key, "") for key in ("description", "backbone", "link")}
+    if not all(isinstance(value, str) for value in about.values()):
+        raise FSLBenchError(f"method {name!r}: description, backbone and link are texts")
+    return Method(name, **about, transductive=entry.get("transductive") is True), sets
+
+
+def _binding(key: str, method: str, bound: Any) -> Binding:
+    fingerprint = bound.get("fingerprint") if isinstance(bound, dict) else None
+    if not isinstance(fingerprint, str):
+        raise FSLBenchError(f"{shown(key)} of method {method!r} has no `fingerprint`")
+    tasks = bound.get("tasks")
+    if tasks is not None and (type(tasks) is not int or not 1 <= tasks < _MOST_TASKS):
+        what = f"`tasks` of {shown(key)} is {shown(tasks, 60)}"
+        raise FSLBenchError(f"{what}, not a positive number")
+    stopping = bound.get("stopping")
+    if stopping is None:
+        return Binding(fingerprint, tasks)
+    if not _is_stopping(stopping):
+        what = f"`stopping` of {shown(key)} is {shown(stopping, 60)}"
+        raise FSLBenchError(f"{what}, not a method and a level")
+    check_method_name(stopping["versus"])
+    return Binding(fingerprint, tasks, Stopping(**stopping))
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(text)
+
+
+def _is_stopping(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == {"versus", "level"}
+        and isinstance(value["versus"], str)
+        and isinstance(value["level"], float)
+        and 0.01 <= value["level"] <= 0.999999
+    )

@@ -1,0 +1,214 @@
+"""Taking Parquet files apart and putting them together wrongly: footers and pages that lie.
+
+Thrift's compact protocol is read into plain values and written back: a struct is a dict of field
+number to (type, value), a list is a (type of its elements, list).  Numbers of fields are those of
+parquet.thrift, and only those that the tests change have names here.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Struct = dict[int, tuple[int, Any]]
+
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+
+# FileMetaData
+SCHEMA, NUM_ROWS, ROW_GROUPS, KEY_VALUES = 2, 3, 4, 5
+# RowGroup
+COLUMNS, GROUP_ROWS = 1, 3
+# ColumnChunk and its metadata
+CHUNK_META = 3
+CODEC, NUM_VALUES, UNCOMPRESSED, COMPRESSED, DATA_OFFSET, DICTIONARY_OFFSET = 4, 5, 6, 7, 9, 11
+# PageHeader
+PAGE_UNCOMPRESSED, PAGE_COMPRESSED, DATA_PAGE, DICTIONARY_PAGE = 2, 3, 5, 7
+CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
+
+
+class _Reader:
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data, self.at = data, at
+
+    def byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
+
+    def zigzag(self) -> int:
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def value(self, kind: int) -> Any:
+        if kind in (TRUE, FALSE):
+            return kind == TRUE
+        if kind == BYTE:
+            return self.byte()
+        if kind in (I16, I32, I64):
+            return self.zigzag()
+        if kind in (DOUBLE, BINARY):
+            length = 8 if kind == DOUBLE else self.varint()
+            self.at += length
+            return self.data[self.at - length : self.at]
+        if kind in (LIST, SET):
+            head = self.byte()
+            length, element = head >> 4, head & 0x0F
+            if length == 15:
+                length = self.varint()
+            one = self.byte if element in (TRUE, FALSE) else lambda: self.value(element)
+            return element, [one() for _ in range(length)]
+        if kind == STRUCT:
+            return self.struct()
+        raise ValueError(kind)
+
+    def struct(self) -> Struct:
+        fields: Struct = {}
+        number = 0
+        while head := self.byte():
+            number = number + (head >> 4) if head >> 4 else self.zigzag()
+            kind = head & 0x0F
+            fields[number] = (kind, self.value(kind))
+        return fields
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _zigzag(value: int) -> bytes:
+    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def _value(kind: int, value: Any) -> bytes:
+    if kind in (TRUE, FALSE):
+        return b""
+    if kind == BYTE:
+        return bytes([value])
+    if kind in (I16, I32, I64):
+        return _zigzag(value)
+    if kind == DOUBLE:
+        return bytes(value)
+    if kind == BINARY:
+        return _varint(len(value)) + bytes(value)
+    if kind in (LIST, SET):
+        element, items = value
+        short = len(items) < 15
+        head = bytes([(len(items) if short else 15) << 4 | element])
+        bits = element in (TRUE, FALSE)
+        body = [bytes([item]) if bits else _value(element, item) for item in items]
+        return head + (b"" if short else _varint(len(items))) + b"".join(body)
+    return encode(value)
+
+
+def encode(fields: Struct) -> bytes:
+    """A struct as bytes of thrift's compact protocol."""
+    out, last = [], 0
+    for number, (kind, value) in sorted(fields.items()):
+        if kind in (TRUE, FALSE):
+            kind = TRUE if value else FALSE
+        step = number - last
+        out.append(bytes([step << 4 | kind]) if step < 16 else bytes([kind]) + _zigzag(number))
+        out.append(_value(kind, value))
+        last = number
+    return b"".join(out) + b"\0"
+
+
+@dataclass
+class Parquet:
+    """A Parquet file in two parts, either of which may be changed."""
+
+    body: bytes
+    footer: Struct
+
+    @classmethod
+    def parse(cls, data: bytes) -> Parquet:
+        (length,) = struct.unpack("<I", data[-8:-4])
+        start = len(data) - 8 - length
+        return cls(data[:start], _Reader(data, start).struct())
+
+    @classmethod
+    def of(cls, table: pa.Table, **options: Any) -> Parquet:
+        sink = io.BytesIO()
+        pq.write_table(table, sink, **options)
+        return cls.parse(sink.getvalue())
+
+    def build(self) -> bytes:
+        footer = encode(self.footer)
+        return self.body + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+    @property
+    def groups(self) -> list[Struct]:
+        found: list[Struct] = self.footer[ROW_GROUPS][1][1]
+        return found
+
+    def chunk(self, column: int, group: int = 0) -> Struct:
+        """Metadata of a column chunk."""
+        found: Struct = self.groups[group][COLUMNS][1][1][column][CHUNK_META][1]
+        return found
+
+    def pages(self, column: int, group: int = 0) -> list[tuple[Struct, bytes]]:
+        """Headers and bodies of a chunk's pages."""
+        chunk = self.chunk(column, group)
+        at = min(chunk[n][1] for n in (DATA_OFFSET, DICTIONARY_OFFSET) if n in chunk)
+        end = at + chunk[COMPRESSED][1]
+        pages = []
+        while at < end:
+            reader = _Reader(self.body, at)
+            header = reader.struct()
+            at = reader.at + header[PAGE_COMPRESSED][1]
+            if not reader.at <= at <= len(self.body):
+                raise ValueError(f"a page ends at {at}")
+            pages.append((header, self.body[reader.at : at]))
+        return pages
+
+    def replace(self, column: int, pages: list[tuple[Struct, bytes]], group: int = 0) -> None:
+        """Give a chunk other pages, at the end of the body."""
+        chunk = self.chunk(column, group)
+        chunk.pop(DICTIONARY_OFFSET, None)
+        parts: list[bytes] = []
+        at, data_at = len(self.body), 0
+        for header, content in pages:
+            if DICTIONARY_PAGE in header:
+                chunk[DICTIONARY_OFFSET] = (I64, at)
+            data_at = data_at or (0 if DICTIONARY_PAGE in header else at)
+            parts.append(encode(header) + content)
+            at += len(parts[-1])
+        put(chunk, DATA_OFFSET, data_at)
+        put(chunk, COMPRESSED, at - len(self.body))
+        self.body += b"".join(parts)
+
+
+def put(fields: Struct, number: int, value: Any) -> None:
+    """Change the value of a field that is there."""
+    fields[number] = (fields[number][0], value)
+
+
+def inflating(codec: str, size: int, head: bytes = b"", fill: bytes = b"\0") -> bytes:
+    """Compressed: `head`, then the byte `fill` again and again, `size` bytes in all."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as out:
+        out.write(head)
+        left = size - len(head)
+        block = fill * (1 << 20)
+        while left > 0:
+            out.write(block[: min(left, len(block))])
+            left -= len(block)
+    return bytes(sink.getvalue())
