@@ -133,8 +133,8 @@ def run(images: int, work: Path, *, rectified: bool) -> dict[str, float]:
     kind = "rectified" if rectified else "not rectified"
     print(
         f"\n{images:,} images, {kind}: {raw / 1e9:.2f} GB in {len(paths)} shards of together "
-        f"{size / raw:.0%}; made and written at {raw / seconds / 1e9:.2f} GB/s, compared by load_release "
-        f"at {size / opening / 1e9:.2f} GB/s of files\n"
+        f"{size / raw:.0%}; made and written at {raw / seconds / 1e9:.2f} GB/s, compared by "
+        f"load_release at {size / opening / 1e9:.2f} GB/s of files\n"
     )
     print("| reader | GB/s | times pyarrow on these files | limit |")
     print("|---|---|---|---|")
