@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 __all__ = [
     "AccuracyError",
+    "BackboneError",
     "CatalogueError",
     "ContradictionError",
     "CorruptReleaseError",
     "CountError",
     "DoubledTaskError",
+    "EngineError",
     "FSLBenchError",
     "FingerprintError",
     "HubAccessError",
@@ -75,6 +78,16 @@ class FSLBenchError(Exception):
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
         parts = [("where", where), ("expected", expected), ("to mend", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # from one process to another whole, whatever the arguments of its kind
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class SpecError(FSLBenchError):
@@ -219,6 +232,14 @@ class SamplingError(FSLBenchError):
 
 class SourceError(FSLBenchError):
     """A source of images that is not what it should be."""
+
+
+class EngineError(FSLBenchError):
+    """Work that other processes or machines were to do and could not."""
+
+
+class BackboneError(FSLBenchError):
+    """A backbone whose weights are not to be had, are not the right ones, or do not fit it."""
 
 
 class MissingPackageError(FSLBenchError):

@@ -103,6 +103,9 @@ class ImageSet:
     pixels : uint8 (N, D), optional
         Grey levels 0..`white` of images so small that these are features of their own; row i is
         image id i.
+    file
+        Gives the file at a path of the table whose content, decoded, is the image and nothing
+        else is done to it; None where there is no such file.
     """
 
     name: str
@@ -114,6 +117,7 @@ class ImageSet:
     picture: Callable[[str], Picture] = field(repr=False)
     pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
     white: int = 255
+    file: Callable[[str], Path | None] | None = field(default=None, repr=False)
 
     def open(self, image_id: int) -> Picture:
         """The image of that id, as an RGB picture."""
@@ -246,7 +250,12 @@ def image_set(
         images=images_table(columns),
         provenance={**(provenance or {}), **({"left_out": left_out} if left_out else {})},
         picture=picture or (lambda path: open_picture(folder, path, finish)),
+        file=None if picture or finish else (lambda path: _whole_file(folder, path)),
     )
+
+
+def _whole_file(folder: Path, path: str) -> Path | None:
+    return None if fragment_of(path) else folder / path
 
 
 def images_table(columns: Mapping[str, Any]) -> pa.Table:
