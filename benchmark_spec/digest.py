@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -51,16 +52,43 @@ def content_digest(table: pa.Table) -> str:
     SpecError
         If a column is of a type that no table of a release has.
     """
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        logical = type_name(column.type)
-        if "unsupported" in logical:
-            raise SpecError(f"column {name!r} of type {column.type} has no digest")
-        streams = _Column(logical)
-        for chunk in column.chunks:
-            streams.update(chunk)
-        columns.append([name, logical, streams.hexdigests()])
-    text = json.dumps([_VERSION, table.num_rows, columns], ensure_ascii=True)
+    return content_digest_of([table])
+
+
+def content_digest_of(parts: Iterable[pa.Table]) -> str:
+    """SHA-256 (hex) of the content of a table that comes in parts, one held at a time.
+
+    Raises
+    ------
+    SpecError
+        If there are no parts, their columns differ, or one is of a type that has no digest.
+    """
+    logical: list[tuple[str, str]] | None = None
+    columns: list[_Column] = []
+    rows = 0
+    for part in parts:
+        found = [
+            (name, type_name(column.type))
+            for name, column in zip(part.column_names, part.columns, strict=True)
+        ]
+        if logical is None:
+            for name, kind in found:
+                if "unsupported" in kind:
+                    kind = str(part.schema.field(name).type)
+                    raise SpecError(f"column {name!r} of type {kind} has no digest")
+            logical, columns = found, [_Column(kind) for _, kind in found]
+        if found != logical:
+            raise SpecError("the parts of a table have different columns")
+        rows += part.num_rows
+        for streams, column in zip(columns, part.columns, strict=True):
+            for chunk in column.chunks:
+                streams.update(chunk)
+    if logical is None:
+        raise SpecError("a table without any part has no digest")
+    content = [
+        [*column, streams.hexdigests()] for column, streams in zip(logical, columns, strict=True)
+    ]
+    text = json.dumps([_VERSION, rows, content], ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, cast, get_args
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SpecError, shown
+from benchmark_spec.feature_sets import check_shards, shard_file, shard_of
 from benchmark_spec.naming import check_dataset_name, check_method_name, check_text, slug
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import SPEC_VERSION
@@ -52,13 +53,14 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Table:
-    """One Parquet file of a release.
+    """One Parquet file of a release; a feature set may be several.
 
     Attributes
     ----------
     kind, dataset, name
         What the table is: `name` is the task set's, backbone's, tagger's or method's true name,
-        empty for classes and images; `dataset` is empty for results.
+        empty for classes and images; `dataset` is empty for results.  The shards of a feature set
+        have all three in common (:mod:`benchmark_spec.feature_sets`).
     rows, bytes, sha256
         Number of rows; size and SHA-256 (hex) of the file.
     digest
@@ -66,7 +68,8 @@ class Table:
     fingerprint
         Of a task set, else empty.
     provenance
-        How the table was made: sampler and seed, or backbone and preprocessing, and so on.
+        How the table was made: sampler and seed, or backbone and preprocessing, and so on.  Of
+        int8 features, `scale` is what one step of their values stands for.
     """
 
     path: str
@@ -192,12 +195,12 @@ class Manifest:
         return manifest
 
 
-def table_path(kind: Kind, dataset: str, name: str) -> str:
-    """Path of a table inside a release."""
+def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int = 1) -> str:
+    """Path of a table inside a release; of features also which shard, of how many."""
     if kind in ("classes", "images"):
         return f"{kind}/{dataset}.parquet"
     if kind == "features":
-        return f"features/{slug(name)}/{dataset}-00000-of-00001.parquet"
+        return f"features/{slug(name)}/{shard_file(dataset, shard, shards)}"
     if kind == "results":
         return f"results/{slug(name)}.parquet"
     return f"{kind}/{slug(name)}/{dataset}.parquet"
@@ -246,11 +249,12 @@ def check_manifest(manifest: Manifest) -> None:
         path = PurePosixPath(table.path)
         if path.is_absolute() or ".." in path.parts or path.suffix != ".parquet":
             raise FSLBenchError(f"{shown(table.path)} is not a Parquet file inside the release")
-        if table.path != table_path(table.kind, table.dataset, table.name):
+        if table.path != table_path(table.kind, table.dataset, table.name, *shard_of(table.path)):
             raise FSLBenchError(f"{shown(table.path)} is not where such a table belongs")
         other = seen.setdefault(table.path, table)
         if other is not table:
             raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")
+    check_shards(manifest.tables)
 
 
 def check_redistribution(value: str, where: str) -> Redistribution:

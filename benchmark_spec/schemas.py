@@ -76,9 +76,39 @@ def tasks(protocol: Protocol) -> pa.Schema:
     )
 
 
-def features(dimensions: int) -> pa.Schema:
-    """Schema of a feature table: one row an image, `dimensions` float16 values each."""
-    return pa.schema([("image_id", pa.int32()), ("feature", pa.list_(pa.float16(), dimensions))])
+FEATURE_COLUMNS = ["image_id", "feature"]
+FEATURE_VALUES = (pa.float16(), pa.int8())
+"""What the values of features may be."""
+
+
+def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
+    """Schema of a feature table: one row an image, `dimensions` values each.
+
+    Values are float16, or int8 if `kind` says so: these stand for their product with ``scale`` in
+    the table's provenance.
+    """
+    values = pa.list_(kind or pa.float16(), dimensions)
+    return pa.schema(list(zip(FEATURE_COLUMNS, (pa.int32(), values), strict=True)))
+
+
+def check_features(table: pa.Table, where: str) -> pa.Table:
+    """Return `table` if it is one of features, of any number of dimensions.
+
+    Raises
+    ------
+    SchemaError
+        If it has other columns, or values that are neither float16 nor int8.
+    """
+    if table.column_names == FEATURE_COLUMNS:
+        found = table.schema.field("feature").type
+        if pa.types.is_fixed_size_list(found) and found.value_type in FEATURE_VALUES:
+            return check(table, features(found.list_size, found.value_type), where)
+        raise SchemaError(
+            f"column 'feature' is of type {found}",
+            where=where,
+            expected="fixed-size lists of " + " or ".join(map(str, FEATURE_VALUES)),
+        )
+    return check(table, features(1), where)
 
 
 def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest
@@ -80,6 +81,13 @@ class BuildJournal:
             return None
         whole = content_digest(pq.ParquetFile(file).read()) == table.digest
         return table if whole else None
+
+    def same(self, path: str, table: pa.Table, provenance: Mapping[str, Any]) -> Table | None:
+        """As :meth:`whole`, if that run wrote there what is to be written now."""
+        found = self.whole(path)
+        if found is None or found.provenance != json.loads(json.dumps(dict(provenance))):
+            return None
+        return found if found.digest == content_digest(table) else None
 
     def add(self, datasets: Iterable[Dataset], tables: Iterable[Table]) -> None:
         """Keep what is finished by now, beside what earlier runs finished."""

@@ -72,7 +72,7 @@ def _from_images(manifest: Manifest, kind: Kind) -> Iterator[str]:
     if alike:
         yield from ("", f"Computed from the images ({kind}):", "")
     for (name, facts), datasets in alike.items():
-        yield f"- {markdown(name)} of {', '.join(datasets)}: {facts}"
+        yield f"- {markdown(name)} of {', '.join(dict.fromkeys(datasets))}: {facts}"
 
 
 def _facts(entry: Table) -> str:

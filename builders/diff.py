@@ -7,7 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
+import pyarrow.parquet as pq
 
+from benchmark_spec.digest import content_digest_of
+from benchmark_spec.feature_sets import without_shard
 from benchmark_spec.manifest import Dataset, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release import Release
@@ -85,24 +88,57 @@ def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
 
 
 def _tables(old: Release, new: Release) -> Iterator[Change]:
-    before, after = ({t.path: t for t in r.manifest.tables} for r in (old, new))
-    for path in sorted(before.keys() - after.keys()):
-        yield Change("major", f"gone: {_rows(before[path])}", path)
-    for path in sorted(after.keys() - before.keys()):
-        yield Change("minor", f"new: {_rows(after[path])}", path)
-    for path in sorted(before.keys() & after.keys()):
-        was, now = before[path], after[path]
-        if was.digest != now.digest:
-            level: Level = "major" if was.kind in _FROZEN else "minor"
-            yield Change(level, f"other content: {_content(was, now, old, new)}", path)
-        elif dict(was.provenance) != dict(now.provenance):
-            yield Change("patch", "same content, other provenance", path)
-        elif was.sha256 != now.sha256:
-            yield Change("patch", "same content, written otherwise", path)
+    before, after = (_by_table(r.manifest) for r in (old, new))
+    for key in sorted(before.keys() - after.keys()):
+        yield Change("major", f"gone: {_rows(*before[key])}", before[key][0].path)
+    for key in sorted(after.keys() - before.keys()):
+        yield Change("minor", f"new: {_rows(*after[key])}", after[key][0].path)
+    for key in sorted(before.keys() & after.keys()):
+        if [t.path for t in before[key]] != [t.path for t in after[key]]:
+            yield _other_shards(before[key], after[key], old, new)
+            continue
+        for was, now in zip(before[key], after[key], strict=True):
+            yield from _table(was, now, old, new)
 
 
-def _rows(table: Table) -> str:
-    return f"{table.rows} {'tasks' if table.kind == 'tasks' else 'rows'}"
+def _by_table(manifest: Manifest) -> dict[str, list[Table]]:
+    """The tables of a release by their paths; the shards of a feature set have one together."""
+    found: dict[str, list[Table]] = {}
+    for table in manifest.tables:
+        found.setdefault(without_shard(table.path), []).append(table)
+    return found
+
+
+def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Change]:
+    if was.digest != now.digest:
+        level: Level = "major" if was.kind in _FROZEN else "minor"
+        yield Change(level, f"other content: {_content(was, now, old, new)}", now.path)
+    elif was.provenance.get("scale") != now.provenance.get("scale"):
+        yield Change("minor", "other content: the values stand for others", now.path)
+    elif dict(was.provenance) != dict(now.provenance):
+        yield Change("patch", "same content, other provenance", now.path)
+    elif was.sha256 != now.sha256:
+        yield Change("patch", "same content, written otherwise", now.path)
+
+
+def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release) -> Change:
+    """How a feature set differs that is cut otherwise."""
+    contents = [
+        [
+            content_digest_of(pq.ParquetFile(release.files.path(t)).read() for t in shards),
+            shards[0].provenance.get("scale"),
+        ]
+        for shards, release in ((was, old), (now, new))
+    ]
+    shards = f"{len(was)} shards became {len(now)}"
+    if contents[0] == contents[1]:
+        return Change("patch", f"same content, {shards}", now[0].path)
+    what = f"other content: {_rows(*was)} became {_rows(*now)}, {shards}"
+    return Change("minor", what, now[0].path)
+
+
+def _rows(*tables: Table) -> str:
+    return f"{sum(t.rows for t in tables)} {'tasks' if tables[0].kind == 'tasks' else 'rows'}"
 
 
 def _content(was: Table, now: Table, old: Release, new: Release) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
+from benchmark_spec.feature_sets import number_of_shards, scale_of
 from benchmark_spec.manifest import (
     CARD_FILE,
     MANIFEST_FILE,
@@ -30,14 +31,13 @@ from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from builders.build_journal import BuildJournal
 from builders.card import dataset_card
+from builders.feature_shards import Pieces, cut
+from builders.parquet import LARGE_FEATURES, write_features, write_table
 from builders.sampling.tasks import first_image_ids
-from fslbench_data.files import sha256_of, whole_file, write_whole
+from fslbench_data.files import sha256_of, write_whole
 from fslbench_data.release import Folder, Release
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
-
-_LARGE = 32 * 2**20
-"""Bytes in memory from which a table is compressed quickly: 200,000 one-shot tasks."""
 
 
 class ReleaseWriter:
@@ -83,11 +83,18 @@ class ReleaseWriter:
         return True
 
     def has(self, kind: Kind, dataset: str, name: str) -> bool:
-        """Whether an earlier run wrote that table; it is then kept."""
-        entry = self._journal.whole(table_path(kind, dataset, name))
-        if entry is not None:
-            self._tables.append(entry)
-        return entry is not None
+        """Whether an earlier run wrote that table, of features all shards; it is then kept."""
+        known = self._datasets.get(dataset)
+        shards = number_of_shards(known.n_images) if kind == "features" and known else 1
+        found = [
+            self._journal.whole(table_path(kind, dataset, name, shard, shards))
+            for shard in range(shards)
+        ]
+        entries = [entry for entry in found if entry is not None]
+        if len(entries) < shards or any(e.provenance != entries[0].provenance for e in entries):
+            return False
+        self._tables += entries
+        return True
 
     def add_dataset(
         self,
@@ -163,15 +170,39 @@ class ReleaseWriter:
         self._write("tasks", dataset, str(name), table, provenance)
 
     def add_features(
-        self, dataset: str, backbone: str, table: pa.Table, provenance: Mapping[str, Any]
+        self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]
     ) -> None:
-        """Add the features of all images of a data set, in the order of their ids."""
-        dimensions = table.schema.field("feature").type.list_size
-        schemas.check(table, schemas.features(dimensions), f"{backbone} of {dataset}")
-        expected = np.arange(self._dataset(dataset).n_images)
-        if not np.array_equal(table.column("image_id").to_numpy(), expected):
-            raise SpecError(f"{backbone} of {dataset}: not one row for each image, in order")
-        self._write("features", dataset, backbone, table, provenance)
+        """Add the features of all images of a data set, in shards.
+
+        What an earlier run has written of them is not written again if it is the same.
+
+        Parameters
+        ----------
+        features
+            A table of the schema :func:`benchmark_spec.schemas.features`; or an iterator of such
+            tables and of arrays (n, D), float16 or int8, of which one shard is held in memory.
+            In the order of image ids.
+        provenance
+            How they were made; of int8 features with `scale`.
+
+        Raises
+        ------
+        SpecError, SchemaError
+            If they are not one finite row for each image, in order, of one type.
+        """
+        images, where = self._dataset(dataset).n_images, f"{backbone} of {dataset}"
+        shards, entries = number_of_shards(images), []
+        for shard, table in enumerate(cut(features, images, where)):
+            scale_of(table.schema.field("feature").type.value_type, provenance, where)
+            path = table_path("features", dataset, backbone, shard, shards)
+            entry = self._journal.same(path, table, provenance)
+            if entry is None:
+                large = shards > 1 or table.nbytes >= LARGE_FEATURES
+                write = partial(write_features if large else write_table, table)
+                entry = self._written(path, "features", dataset, backbone, table, provenance, write)
+                self._journal.add((), [entry])
+            entries.append(entry)
+        self._keep(entries)
 
     def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> None:
         """Add a reference method's results, checked against the task sets added so far."""
@@ -219,7 +250,24 @@ class ReleaseWriter:
     ) -> None:
         if dataset:
             self._dataset(dataset)
-        relative = table_path(kind, dataset, name)
+        path = table_path(kind, dataset, name)
+        write = partial(write_table, table) if submission is None else submission.write
+        entry = self._written(path, kind, dataset, name, table, provenance, write)
+        self._keep([entry])
+        if kind not in ("classes", "images"):  # these count together, once both are written
+            self._journal.add((), [entry])
+
+    def _written(
+        self,
+        relative: str,
+        kind: Kind,
+        dataset: str,
+        name: str,
+        table: pa.Table,
+        provenance: Mapping[str, Any],
+        write: Callable[[Path], None],
+    ) -> Table:
+        """The manifest's entry of a table that `write` puts where it belongs."""
         if any(t.path == relative for t in self._tables):
             raise SpecError(f"{relative} would be written twice ({name or dataset})")
         path = self.folder / relative
@@ -227,12 +275,9 @@ class ReleaseWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"cannot make {path.parent}: {error.strerror}") from None
-        if submission is not None:
-            submission.write(path)
-        else:
-            _write_table(table, path)
+        write(path)
         digest = content_digest(table)
-        entry = Table(
+        return Table(
             path=relative,
             kind=kind,
             dataset=dataset,
@@ -244,33 +289,9 @@ class ReleaseWriter:
             fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
             provenance=dict(provenance),
         )
-        check_manifest(
-            Manifest(*self._about, tuple(self._datasets.values()), (*self._tables, entry))
-        )
-        self._tables.append(entry)
-        if kind not in ("classes", "images"):  # these count together, once both are written
-            self._journal.add((), [entry])
 
-
-def _write_table(table: pa.Table, path: Path) -> None:
-    """Write a table small: zstd, ids split by byte, and no dictionaries.
-
-    Byte-stream-split halves the tables of ids.  It is left off float16, which DuckDB cannot
-    read that way; dictionary encoding would make both larger and slower.  Random ids hardly
-    compress, so large tables are not given the time that the highest level takes.
-    """
-    split = [
-        f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
-        for field in table.schema
-        if pa.types.is_int32(getattr(field.type, "value_type", field.type))
-    ]
-    with whole_file(path) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata(None),
-            temporary,
-            compression="zstd",
-            compression_level=19 if table.nbytes < _LARGE else 3,
-            use_dictionary=False,
-            use_byte_stream_split=split,
-            store_schema=True,
-        )
+    def _keep(self, entries: Sequence[Table]) -> None:
+        """Take tables into the manifest."""
+        tables = (*self._tables, *entries)
+        check_manifest(Manifest(*self._about, tuple(self._datasets.values()), tables))
+        self._tables += entries

@@ -19,6 +19,7 @@ from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from builders.card import dataset_card
+from builders.feature_checks import FeatureChecks
 from builders.sampling import draw_again, groups_of
 from fslbench_data.files import sha256_of
 from fslbench_data.release import Folder, Release, read_manifest
@@ -61,7 +62,7 @@ def verify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Ve
 
     For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
     order and counts.  Task sets: :func:`task_problems`, and the draw again from the manifest's
-    provenance.  Features: one finite row an image.  Results: as any submission.
+    provenance.  Features: one finite row an image, over all shards.  Results: as any submission.
 
     Raises
     ------
@@ -83,6 +84,7 @@ class _Verifier:
         self._sizes: dict[str, Ids] = {}
         self._names: dict[str, list[str]] = {}
         self._groups: dict[str, Ids] = {}
+        self._feature_checks = FeatureChecks()
         self._checks: dict[Kind, Check] = {
             "classes": self._classes,
             "images": self._images,
@@ -191,14 +193,7 @@ class _Verifier:
             self._drawn_again += 1
 
     def _features(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        kind = table.schema.field("feature").type
-        schemas.check(table, schemas.features(kind.list_size), entry.path)
-        n_images = self._sizes_of(entry).sum()
-        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(n_images)):
-            yield f"has not one row for each of {n_images} images, in order"
-        values = table.column("feature").combine_chunks().flatten()
-        if values.null_count or not np.isfinite(values.to_numpy()).all():
-            yield "holds values that are not finite"
+        yield from self._feature_checks.problems(entry, table, int(self._sizes_of(entry).sum()))
 
     def _attributes(self, entry: Table, table: pa.Table) -> Iterator[str]:
         n_images = self._sizes_of(entry).sum()

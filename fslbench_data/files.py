@@ -57,6 +57,15 @@ def write_whole(path: Path | str, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
+def file_state(path: Path) -> str:
+    """Size, time and inode of the file behind a path, symbolic links followed.
+
+    They are others as soon as somebody writes to the file or puts another in its place.
+    """
+    stat = path.stat()
+    return f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
+
+
 def sha256_of(path: Path) -> str:
     """SHA-256 (hex) of a file."""
     with path.open("rb") as file:

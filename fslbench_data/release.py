@@ -22,6 +22,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
+from fslbench_data.features import Features, read_features
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.submission.model import Submission
@@ -99,7 +100,7 @@ class Release:
 
     def datasets_with(self, kind: Kind, name: str = "") -> tuple[str, ...]:
         """Data sets of which there are tables of a kind, such as the features of a backbone."""
-        return tuple(t.dataset for t in self._tables(kind) if t.name == name)
+        return tuple(dict.fromkeys(t.dataset for t in self._tables(kind) if t.name == name))
 
     @cached_property
     def task_sets(self) -> tuple[TaskSetInfo, ...]:
@@ -145,13 +146,14 @@ class Release:
         table = self._read(self._find("images", dataset, ""))
         return schemas.check(table, schemas.IMAGES, f"images of {dataset}")
 
-    def features(self, dataset: str, backbone: str) -> NDArray[np.float16]:
-        """Features of a data set's images, float16 (N, D): row i is image id i."""
-        table = self._read(self._find("features", dataset, backbone))
-        feature = table.column("feature").combine_chunks()
-        array: NDArray[np.float16] = feature.flatten().to_numpy().reshape(len(table), -1)
-        array.flags.writeable = False
-        return array
+    def features(self, dataset: str, backbone: str) -> Features:
+        """Features of a data set's images, (N, D), read-only: row i is image id i.
+
+        float16, or float32 where the release keeps them as int8.  Large ones are memory-mapped
+        from the second time on (:mod:`fslbench_data.feature_copies`).
+        """
+        shards = self._find_all("features", dataset, backbone)
+        return read_features(shards, self.files.path)
 
     def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
         """The reference methods' results, a submission each; perhaps without predictions."""
@@ -183,18 +185,21 @@ class Release:
             raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
 
     def _find(self, kind: Kind, dataset: str, name: str) -> Table:
+        return self._find_all(kind, dataset, name)[0]
+
+    def _find_all(self, kind: Kind, dataset: str, name: str) -> list[Table]:
+        """A table; of features all its shards."""
         self._known_dataset(dataset)
         there = [t for t in self._tables(kind) if t.dataset == dataset]
-        for table in there:
-            if table.name == name:
-                return table
+        found = [t for t in there if t.name == name]
+        if found:
+            return found
         if name:
-            raise UnknownNameError(
-                kind, name, [t.name for t in there], where=f"{dataset} of release {self}"
-            )
+            names = list(dict.fromkeys(t.name for t in there))
+            raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self}")
+        having = dict.fromkeys(t.dataset for t in self._tables(kind))
         raise ReleaseError(
-            f"release {self} has no {kind} of {dataset}",
-            expected=f"one of {', '.join(t.dataset for t in self._tables(kind))}",
+            f"release {self} has no {kind} of {dataset}", expected=f"one of {', '.join(having)}"
         )
 
     def _read(self, entry: Table) -> pa.Table:

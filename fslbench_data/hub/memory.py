@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmark_spec.errors import OutputError
-from fslbench_data.files import write_whole
+from fslbench_data.files import file_state, write_whole
 from fslbench_data.hub.address import is_commit, version_of
 
 
@@ -59,13 +59,13 @@ class Memory:
     def is_whole(self, path: Path, sha256: str) -> bool:
         """Whether a cached file was found to have that SHA-256, and was not touched since."""
         try:
-            return self._mark(sha256).read_text(encoding="ascii") == _state(path)
+            return self._mark(sha256).read_text(encoding="ascii") == file_state(path)
         except (OSError, ValueError):
             return False
 
     def remember_whole(self, path: Path, sha256: str) -> None:
         """Remember that a cached file has that SHA-256."""
-        self._write(self._mark(sha256), _state(path))
+        self._write(self._mark(sha256), file_state(path))
 
     def _mark(self, sha256: str) -> Path:
         if not re.fullmatch(r"[0-9a-f]{64}", sha256):
@@ -78,9 +78,3 @@ class Memory:
             write_whole(path, text)
         except (OSError, OutputError):
             return  # a cache that may only be read
-
-
-def _state(path: Path) -> str:
-    """Size, time and inode of the file behind a path, symbolic links followed."""
-    stat = path.stat()
-    return f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"

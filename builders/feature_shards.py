@@ -1,0 +1,107 @@
+"""Cutting the features of a data set into shards, whatever pieces they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec import feature_sets
+from benchmark_spec.errors import SpecError
+from benchmark_spec.schemas import check_features, features
+
+Pieces: TypeAlias = pa.Table | Iterable[pa.Table | NDArray[Any]]
+"""Features in the order of image ids: a table, or tables and arrays (n, D) one after another."""
+
+
+def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
+    """Table of features (n, D), float16 or int8, of the images from id `first` on.
+
+    Raises
+    ------
+    SpecError
+        If they are of another shape or type.
+    """
+    if values.ndim != 2 or values.dtype not in (np.float16, np.int8):
+        raise SpecError(
+            f"features are of type {values.dtype} and shape {values.shape}",
+            expected="float16, or int8 with a scale: (images, dimensions)",
+        )
+    schema = features(values.shape[1], pa.from_numpy_dtype(values.dtype))
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    ids = np.arange(first, first + len(values), dtype=np.int32)
+    lists = pa.FixedSizeListArray.from_arrays(flat, type=schema.field("feature").type)
+    return pa.Table.from_arrays([pa.array(ids), lists], schema=schema)
+
+
+def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
+    """The shards of a feature set, one at a time; no more than one is held in memory.
+
+    Parameters
+    ----------
+    pieces
+        Their sizes do not matter.
+    images
+        How many the data set has.
+    where
+        What they are, for messages.
+
+    Yields
+    ------
+    pyarrow.Table
+        Of the schema :func:`benchmark_spec.schemas.features`: ``SHARD_IMAGES`` rows, of the last
+        perhaps fewer.
+
+    Raises
+    ------
+    SpecError
+        If they are not one row for each image, in order, or one is not finite.
+    SchemaError
+        If they are of another type, or not all of one.
+    """
+    held: list[pa.Table] = []
+    size, first, kind = 0, 0, None
+    for piece in [pieces] if isinstance(pieces, pa.Table) else pieces:
+        table = _checked(piece, first, where)
+        kind = kind or table.schema
+        if table.schema != kind:
+            raise SpecError(
+                f"{where}: features from image {first} on are {table.schema.field('feature').type}",
+                expected=str(kind.field("feature").type),
+            )
+        first += len(table)
+        while size + len(table) >= feature_sets.SHARD_IMAGES:
+            part = feature_sets.SHARD_IMAGES - size
+            yield pa.concat_tables([*held, table.slice(0, part)])
+            table, held, size = table.slice(part), [], 0
+        if len(table):
+            held.append(table)
+            size += len(table)
+    if first != images:
+        raise SpecError(
+            f"{where}: features of {first} images, not one row for each image: {images}"
+        )
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _checked(piece: pa.Table | NDArray[Any], first: int, where: str) -> pa.Table:
+    """One piece as a table whose ids begin at `first`."""
+    if not isinstance(piece, pa.Table):
+        piece = feature_table(piece, first)
+    table = check_features(piece, where).replace_schema_metadata(None)
+    ids = np.arange(first, first + len(table))
+    if not np.array_equal(table.column("image_id").to_numpy(), ids):
+        raise SpecError(f"{where}: not one row for each image, in order, from image {first} on")
+    lists = table.column("feature").combine_chunks()
+    values = lists.flatten()
+    if lists.null_count or values.null_count:
+        raise SpecError(f"{where}: features are missing among those from image {first} on")
+    finite = np.isfinite(values.to_numpy()).reshape(len(table), -1).all(axis=1)
+    if not finite.all():
+        image = first + int(finite.argmin())
+        raise SpecError(f"{where}: the features of image {image} are not all finite numbers")
+    return table

@@ -1,0 +1,80 @@
+"""How the tables of a release are written as Parquet, so that datasets and DuckDB read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fslbench_data.files import whole_file
+
+_LARGE = 32 * 2**20
+"""Bytes in memory from which a table is compressed quickly: 200,000 one-shot tasks."""
+
+LARGE_FEATURES = 8 * 2**20
+"""Bytes in memory from which features are written to be read fast; see :func:`write_features`."""
+
+_ROWS = 8192
+"""Images in a row group of such features: what a reader of a few images has to decode."""
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table small: zstd, ids split by byte, and no dictionaries.
+
+    Byte-stream-split halves the tables of ids.  It is left off float16, which DuckDB cannot
+    read that way; dictionary encoding would make both larger and slower.  Random ids hardly
+    compress, so large tables are not given the time that the highest level takes.
+    """
+    split = [
+        f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
+        for field in table.schema
+        if pa.types.is_int32(getattr(field.type, "value_type", field.type))
+    ]
+    with whole_file(path) as temporary:
+        pq.write_table(
+            table.replace_schema_metadata(None),
+            temporary,
+            compression="zstd",
+            compression_level=19 if table.nbytes < _LARGE else 3,
+            use_dictionary=False,
+            use_byte_stream_split=split,
+            store_schema=True,
+        )
+
+
+def write_features(table: pa.Table, path: Path) -> None:
+    """Write a shard of large features: quick zstd, no nulls by schema, no statistics of values.
+
+    Figures are in benchmarks/README.md.  zstd leaves 57 % of rectified features and 93 % of others,
+    which are downloaded often and read from Parquet once.  Definition levels would slow reading by
+    a third; the smallest and the largest value of a row group take longer to find than to write.
+    """
+    with whole_file(path) as temporary:
+        pq.write_table(
+            _without_nulls(table),
+            temporary,
+            row_group_size=_ROWS,
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=False,
+            write_statistics=["image_id"],
+            store_schema=True,
+        )
+
+
+def _without_nulls(table: pa.Table) -> pa.Table:
+    """The same features (N, D) under a schema that says that none is null."""
+    kind = table.schema.field("feature").type
+    values = pa.list_(pa.field("element", kind.value_type, nullable=False), kind.list_size)
+    schema = pa.schema(
+        [
+            pa.field("image_id", pa.int32(), nullable=False),
+            pa.field("feature", values, nullable=False),
+        ]
+    )
+    chunks = [
+        pa.FixedSizeListArray.from_arrays(chunk.flatten(), type=values)
+        for chunk in table.column("feature").chunks
+    ]
+    return pa.table([table.column("image_id"), pa.chunked_array(chunks, values)], schema=schema)

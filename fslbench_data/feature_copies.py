@@ -1,0 +1,145 @@
+"""Raw copies of large features on this machine, which are memory-mapped instead of decoded.
+
+They lie in ``fslbench/features`` below the assets folder of the Hub's cache (HF_HOME/assets), for
+releases in folders too, and can be removed at any time.  A copy is named after the SHA-256 of the
+files that it was made of and what their values stand for, so it never grows old.  Beside it lies a
+mark: its size, time and inode when it was finished.  A copy that does not fit its mark or has not
+the header that belongs to its shape is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from benchmark_spec.errors import OutputError
+from fslbench_data.files import file_state, whole_file, write_whole
+
+LEFT_FREE = 2**30
+"""Bytes that a disk keeps free: where a copy would leave it less, none is made."""
+
+_HEADER = 128
+"""Bytes of such a header, for any shape of two dimensions."""
+
+_ABANDONED = 24 * 3600.0
+"""Seconds after which nobody is still writing a temporary file."""
+
+_VERSION = "fslbench-features-1"
+
+
+def copies_folder() -> Path:
+    """The folder of the copies."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_ASSETS_CACHE) / "fslbench" / "features"
+
+
+@dataclass(frozen=True)
+class FeatureCopy:
+    """The copy of one feature set, there or not.
+
+    Attributes
+    ----------
+    path
+        A file of numpy's own format; the mark has the ending ``.whole`` instead.
+    rows
+        Number of images N.
+    dtype
+        float16 or float32.
+    """
+
+    path: Path
+    rows: int
+    dtype: DTypeLike
+
+    @classmethod
+    def of(cls, sha256s: Iterable[str], scale: float | None, rows: int) -> FeatureCopy:
+        """Of files with these digests, whose values are float16, or int8 with a scale."""
+        content = json.dumps([_VERSION, list(sha256s), scale])
+        name = hashlib.sha256(content.encode()).hexdigest()
+        dtype = np.float16 if scale is None else np.float32
+        return cls(copies_folder() / f"{name}.npy", rows, dtype)
+
+    @property
+    def mark(self) -> Path:
+        """The file that says in which state the copy was when it was finished."""
+        return self.path.with_suffix(".whole")
+
+    def open(self) -> NDArray[Any] | None:
+        """The features (N, D), memory-mapped and read-only; None if there is no whole copy."""
+        try:
+            state, size = file_state(self.path), self.path.stat().st_size
+            if self.mark.read_text(encoding="ascii") != state:
+                return None
+            dimensions, rest = divmod(size - _HEADER, self._bytes_of(1))
+            with self.path.open("rb") as file:
+                if rest or dimensions < 1 or file.read(_HEADER) != self._header(dimensions):
+                    return None
+                shape = (self.rows, dimensions)
+                found = np.memmap(file, self.dtype, "r", _HEADER, shape)
+        except (OSError, ValueError):
+            return None
+        return found.view(np.ndarray)
+
+    def write(self, dimensions: int, parts: Iterable[NDArray[Any]]) -> bool:
+        """Make the copy, whole or not at all.
+
+        Parameters
+        ----------
+        dimensions
+            D.
+        parts
+            The features in pieces (n, D) of this type, one after another; together N.
+
+        Returns
+        -------
+        Whether it could be written.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _sweep(self.path.parent)
+            if shutil.disk_usage(self.path.parent).free < self._bytes_of(dimensions) + LEFT_FREE:
+                return False
+            with whole_file(self.path) as temporary:
+                with temporary.open("wb") as file:
+                    file.write(self._header(dimensions))
+                    for part in parts:
+                        np.ascontiguousarray(part).tofile(file)
+                state = file_state(temporary)
+            write_whole(self.mark, state)
+        except (OSError, OutputError):
+            return False
+        return True
+
+    def _bytes_of(self, dimensions: int) -> int:
+        return self.rows * dimensions * np.dtype(self.dtype).itemsize
+
+    def _header(self, dimensions: int) -> bytes:
+        """What numpy's format begins with."""
+        header = {
+            "descr": np.dtype(self.dtype).str,
+            "fortran_order": False,
+            "shape": (self.rows, dimensions),
+        }
+        buffer = BytesIO()
+        np.lib.format.write_array_header_1_0(buffer, header)
+        return buffer.getvalue()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed runs left half-written."""
+    for path in folder.glob(".*.npy.*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _ABANDONED:
+                path.unlink()
