@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from analysis_sql.query_size import MIN_TASKS, SetEstimate, estimate_set
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
-from builders.baselines.heads import HEADS, Floats, Head
+from builders.baselines.heads import Predictor, head_of
 from builders.sampling import Groups, Stream, count_tasks, draw_task_set, groups_of
 from fslbench_data.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -29,7 +30,9 @@ class QuerySets:
 
     Attributes
     ----------
-    features : float64 (N, D)
+    head
+        One of :data:`builders.baselines.heads.HEADS`.
+    features : float (N, D)
         Row i is image i; images stand in class order.
     sizes
         Images of each class.
@@ -41,8 +44,8 @@ class QuerySets:
     suite: str
     way: int
     shot: int
-    head: Head
-    features: Floats
+    head: str
+    features: NDArray[Any]
     sizes: tuple[int, ...]
     groups: Groups | None
 
@@ -59,14 +62,13 @@ class QuerySets:
         suite: str,
     ) -> QuerySets:
         """Of a data set with features, for a head and a suite given by name."""
-        if head not in HEADS:
-            raise UnknownNameError("head", head, HEADS)
+        head_of(head)
         if suite not in DRAWABLE:
             raise UnknownNameError("suite to draw without replacement", suite, DRAWABLE)
         sizes = release.classes(dataset).column("n_images").to_pylist()
-        features = release.features(dataset, backbone).astype(np.float64)
+        features = release.features(dataset, backbone)
         groups = groups_of(release.images(dataset)) if suite == "grouped" else None
-        return cls(dataset, suite, way, shot, HEADS[head], features, tuple(sizes), groups)
+        return cls(dataset, suite, way, shot, head, features, tuple(sizes), groups)
 
     def draw(self, query: int, seed: int) -> TaskSet:
         """The task set of one Q and seed."""
@@ -88,12 +90,13 @@ class QuerySets:
 
     def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
         """Correct queries of each class of each task, int64 (T, K)."""
-        counts = np.zeros((len(task_set), self.way), np.int64)
-        for task in task_set:
-            predictions = self.head(self.features[task.support], self.features[task.query])
-            right = task.query_label[predictions == task.query_label]
-            counts[task.task_id] = np.bincount(right, minlength=self.way)
-        return counts
+        right = self._predict(task_set.support, task_set.query) == task_set.query_label
+        by_class = [(right & (task_set.query_label == k)).sum(axis=1) for k in range(self.way)]
+        return np.stack(by_class, axis=1).astype(np.int64)
+
+    @cached_property
+    def _predict(self) -> Predictor:
+        return Predictor(self.head, self.features)
 
     def parts(self, number: int) -> NDArray[np.int64]:
         """Which of `number` parts each image belongs to, int64 (N,).

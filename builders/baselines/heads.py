@@ -1,58 +1,151 @@
 """Heads on frozen features, as section 4 of Lafargue et al. (TMLR 2024) has them.
 
-Each takes one task, ``head(support, query) -> predictions``: support float (K, S, D), query
-float (K·Q, D), predictions int (K·Q,) in 0..K-1.  Features are L2-normalised first.
+All of them take features of length 1, and all tasks of a task set at once, on a CPU or a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark_spec.errors import UnknownNameError
+from builders.baselines.centroids import matching_net, ncc
+from builders.baselines.linear_probe import linear_probe
+from builders.baselines.logistic import logistic_regression
+from builders.baselines.tables import Tensor, groups, unit_vectors
 from builders.extras import require
 
-Floats = NDArray[np.float64]
-Head = Callable[[Floats, Floats], NDArray[np.int64]]
+CLOSE = 1e-5
+"""Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger."""
 
 
-def normalised(features: NDArray[Any]) -> Floats:
-    """Features (..., D) divided by their length; a zero vector stays zero."""
-    x = features.astype(np.float64)
-    length = np.linalg.norm(x, axis=-1, keepdims=True)
-    return x / np.where(length > 0, length, 1.0)
+@dataclass(frozen=True)
+class Head:
+    """A head on frozen features.
 
-
-def ncc(support: Floats, query: Floats) -> NDArray[np.int64]:
-    """Nearest class centroid: cosine to the normalised mean of the normalised support."""
-    centroids = normalised(normalised(support).mean(axis=1))
-    return np.asarray((normalised(query) @ centroids.T).argmax(axis=1))
-
-
-def matching_net(support: Floats, query: Floats) -> NDArray[np.int64]:
-    """MatchingNet: mean cosine to each class's support images."""
-    cosine = np.einsum("qd,ksd->qks", normalised(query), normalised(support))
-    return np.asarray(cosine.mean(axis=2).argmax(axis=1))
-
-
-def logistic_regression(support: Floats, query: Floats) -> NDArray[np.int64]:
-    """Multinomial logistic regression, scikit-learn's objective with C = 1.
-
-    Solved by Newton's method to a tight tolerance, so that the predictions are those of the
-    objective and not of a solver stopped early.
+    Attributes
+    ----------
+    description
+        For those who read its results.
+    scores
+        ``scores(unit, support, query)``: of unit vectors (N, D), row numbers of support images
+        (B, K, S) and of queries (B, M) makes scores (B, M, K), of which the largest counts.
+    double
+        Whether it needs float64; otherwise it is computed in float32 where that decides.
     """
-    way, shot, dimensions = support.shape
-    model = require("sklearn.linear_model").LogisticRegression(
-        C=1.0, max_iter=1000, solver="newton-cholesky", tol=1e-10
-    )
-    model.fit(normalised(support).reshape(-1, dimensions), np.repeat(np.arange(way), shot))
-    return np.asarray(model.predict(normalised(query)), dtype=np.int64)
+
+    description: str
+    scores: Callable[[Tensor, Tensor, Tensor], Tensor]
+    double: bool = True
 
 
 HEADS: Mapping[str, Head] = {
-    "NCC": ncc,
-    "MatchingNet": matching_net,
-    "LR": logistic_regression,
+    "NCC": Head("nearest class centroid, cosine", ncc, double=False),
+    "MatchingNet": Head("mean cosine to the support images of a class", matching_net, double=False),
+    "LR": Head("multinomial logistic regression (C = 1), solved to 1e-10", logistic_regression),
+    "LinearProbe": Head(
+        "linear layer on frozen features, 30 steps of SGD with momentum", linear_probe
+    ),
 }
+
+
+def head_of(name: str) -> Head:
+    """The head of a name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none.
+    """
+    if name not in HEADS:
+        raise UnknownNameError("head", name, HEADS)
+    return HEADS[name]
+
+
+class Predictor:
+    """A head on one data set's features.
+
+    Parameters
+    ----------
+    head
+        One of :data:`HEADS`.
+    features : float (N, D)
+        Row i is image i.
+    device
+        As torch names it, such as ``cpu`` or ``cuda``.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such head.
+    SpecError
+        If the features are no such array, or not finite.
+    """
+
+    def __init__(self, head: str, features: NDArray[Any], device: str = "cpu") -> None:
+        self._head, self._features, self._device = head_of(head), features, device
+        self._unit = unit_vectors(features, device, double=self._head.double)
+
+    def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
+        """Predictions int64 (T, M), positions 0..K-1 of classes.
+
+        Parameters
+        ----------
+        support : int (T, K, S)
+            Image ids of T tasks' support images.
+        query : int (T, M)
+            Image ids of their queries.
+        """
+        found, close = _predictions(self._head, self._unit, support, query)
+        again = np.flatnonzero(close.any(axis=1))
+        if again.size:
+            support, query = support[again], query[again]
+            used, place = np.unique(
+                np.concatenate([support.reshape(-1), query.reshape(-1)]), return_inverse=True
+            )
+            rows = place.reshape(-1)
+            found[again], _ = _predictions(
+                replace(self._head, double=True),
+                unit_vectors(self._features[used], self._device),
+                rows[: support.size].reshape(support.shape),
+                rows[support.size :].reshape(query.shape),
+            )
+        return found
+
+
+def _predictions(
+    head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Predictions (T, M), and which of them (T, M) float32 does not decide."""
+    torch = require("torch")
+    at = [torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)]
+    found = torch.empty(query.shape, dtype=torch.int64)
+    close = torch.zeros(query.shape, dtype=torch.bool)
+    rows = support[:1].size + query[:1].size
+    with torch.no_grad(), _full_precision():
+        for some in groups(len(query), rows, unit):
+            scores = head.scores(unit, *(ids[some] for ids in at))
+            if head.double:
+                found[some] = scores.argmax(dim=-1)
+            else:
+                best = scores.topk(2, dim=-1)
+                found[some] = best.indices[..., 0]
+                close[some] = best.values[..., 0] - best.values[..., 1] < CLOSE
+    return found.numpy(), close.numpy()
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """Products of float32 in float32, also where torch was told to be faster and less exact."""
+    torch = require("torch")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

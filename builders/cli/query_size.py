@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.command("query-size")
 @click.option("--dataset", required=True, metavar="D", help="A data set with features.")
 @click.option("--features", "backbone", required=True, metavar="B", help="Backbone.")
-@click.option("--head", default="NCC", show_default=True, help="NCC, MatchingNet or LR.")
+@click.option(
+    "--head", default="NCC", show_default=True, help="NCC, MatchingNet, LR or LinearProbe."
+)
 @click.option("--way", type=int, default=5, show_default=True)
 @click.option("--shot", type=int, required=True)
 @queries_option

@@ -1,0 +1,223 @@
+r"""Multinomial logistic regression as scikit-learn defines it, many tasks at once.
+
+**Objective.**  X (n, D) holds a task's support features, Y (K, n) its classes as ones and zeros,
+W (K, D) the weights, b (K,) the intercepts, F = W X' + b the logits, P their softmax over classes.
+``LogisticRegression(C)`` minimises
+
+    Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + λ/2 |W|²        λ = 1/C
+
+With two classes scikit-learn has one weight vector w = w_1 - w_0, penalised with |w|²/2C.  Given
+w, the pair w_1 = -w_0 = w/2 is the shortest, with |W|² = |w|²/2: so λ = 2/C there.
+
+**Gradient.**  (P - Y) X + λ W for the weights, the row sums of P - Y for the intercepts.
+
+**The span suffices.**  At the minimum W = A X with A = (Y - P)/λ, (K, n): weights are combinations
+of support features, n coefficients per class instead of D weights.  (Whatever W has besides, at a
+right angle to all support features, changes no F and only adds to |W|².)  So X enters only
+through its products G = X X'.
+
+**The intercept** is not penalised.  Hence the rows of P - Y sum to zero at the minimum, and adding
+a vector to all features changes nothing that b does not take up: features can be centred on the
+support's mean μ, which takes the long common direction out of G and leaves a well-conditioned
+problem.  Adding one number to all K intercepts changes no P: b is determined up to that, and the
+steps below, which start at 0 and sum to zero over classes, keep the solution with Σ b_k = 0.
+
+**Coordinates.**  With G centred, G = L L' (Cholesky; 1e-11 is added to the diagonal, so that images
+that are equal do no harm; it moves coefficients by as little).  The rows of L are the features,
+turned into n coordinates, and turning changes no |W|.  Beside them stands a constant column
+s = √(K/n) for the intercept, which gives it a curvature like the others'.  Z = [L, s], (n, n+1);
+V (K, n+1) is what is solved for; λ_j is λ, and 0 for the last column:
+
+    φ(V) = Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + ½ Σ λ_j V_kj²       F = V Z'
+    φ' = (P - Y) Z + λ_j V        φ''[U] = (P∘(T - Σ_k P∘T)) Z + λ_j U,  T = U Z'
+
+φ is convex, φ'' positive definite for steps that sum to zero over classes.
+
+**Newton's method**, each step solved by conjugate gradients the more exactly the smaller the
+gradient is, then halved until φ falls enough: it converges from anywhere, in the end quadratically.
+It stops when no entry of φ' exceeds 1e-10.  The coefficients then are (Y - P)/λ, and a query x has
+the logits A X (x - μ) + b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmark_spec.errors import MethodFailedError
+from builders.baselines.tables import Tensor, gather
+from builders.extras import require
+
+TOLERANCE = 1e-10
+"""The largest entry of the gradient at which a solution is taken for exact."""
+
+_JITTER = 1e-11
+_NEWTON_STEPS, _HALVINGS = 100, 40
+
+
+def logistic_regression(
+    unit: Tensor, support: Tensor, query: Tensor, *, strength: float = 1.0
+) -> Tensor:
+    """Logits of the queries, of which an argmax is scikit-learn's prediction.
+
+    Parameters
+    ----------
+    unit : Tensor float64 (N, D)
+    support : Tensor int64 (B, K, S)
+        Row numbers of the support images of B tasks.
+    query : Tensor int64 (B, M)
+        Row numbers of their queries.
+    strength
+        scikit-learn's C.
+
+    Returns
+    -------
+    Tensor float64 (B, M, K)
+    """
+    torch = require("torch")
+    tasks, way, shot = support.shape
+    x = gather(unit, support.reshape(tasks, -1))
+    gram = torch.bmm(x, x.mT)
+    to_mean = gram.mean(dim=2)  # products of each with the mean
+    gram -= to_mean[:, :, None] + to_mean[:, None, :] - to_mean.mean(dim=1)[:, None, None]
+    target = torch.eye(way, dtype=x.dtype, device=x.device).repeat_interleave(shot, dim=1)
+    penalty = (2.0 if way == 2 else 1.0) / strength
+    coefficients, intercept = solve(gram, target, penalty)
+    weights = torch.bmm(coefficients, x)
+    intercept = intercept - torch.bmm(coefficients, to_mean[..., None])[..., 0]
+    return torch.bmm(gather(unit, query), weights.mT) + intercept[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """φ of B tasks.
+
+    Attributes
+    ----------
+    z : Tensor (B, n, n+1)
+        Coordinates of the support features and the intercept's column.
+    target : Tensor (K, n)
+        Y.
+    penalties : Tensor (n+1,)
+        λ_j.
+    """
+
+    z: Tensor
+    target: Tensor
+    penalties: Tensor
+
+    @classmethod
+    def of(cls, gram: Tensor, target: Tensor, penalty: float) -> Problem:
+        """From centred G (B, n, n), Y (K, n) and λ."""
+        torch = require("torch")
+        way, n = target.shape
+        jitter = _JITTER * torch.eye(n, dtype=gram.dtype, device=gram.device)
+        z = torch.empty(len(gram), n, n + 1, dtype=gram.dtype, device=gram.device)
+        z[..., :n] = torch.linalg.cholesky(gram + jitter)
+        z[..., n] = (way / n) ** 0.5
+        penalties = torch.full((n + 1,), penalty, dtype=gram.dtype, device=gram.device)
+        penalties[n] = 0.0
+        return cls(z, target, penalties)
+
+    def logits(self, v: Tensor) -> Tensor:
+        """F (B, K, n) of V (B, K, n+1)."""
+        return require("torch").bmm(v, self.z.mT)
+
+    def value(self, v: Tensor, logits: Tensor) -> Tensor:
+        """Φ (B,) of V and its F."""
+        loss = logits.logsumexp(dim=1).sum(dim=-1) - (logits * self.target).sum(dim=(1, 2))
+        return loss + (self.penalties * v * v).sum(dim=(1, 2)) / 2
+
+    def gradient(self, v: Tensor, probabilities: Tensor) -> Tensor:
+        """Φ' (B, K, n+1) of V and its P."""
+        residual = probabilities - self.target
+        return require("torch").bmm(residual, self.z) + self.penalties * v
+
+    def curvature(self, u: Tensor, probabilities: Tensor) -> Tensor:
+        """Φ''[U] (B, K, n+1) of a direction U, where P is what it is."""
+        t = probabilities * self.logits(u)
+        t -= probabilities * t.sum(dim=1, keepdim=True)
+        return require("torch").bmm(t, self.z) + self.penalties * u
+
+
+def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
+    """The minimum for B tasks.
+
+    Parameters
+    ----------
+    gram : Tensor float64 (B, n, n)
+        Products of the support features, which have mean zero.
+    target : Tensor float64 (K, n)
+        One for the class of each, else zero.
+    penalty
+        λ.
+
+    Returns
+    -------
+    coefficients : Tensor (B, K, n)
+        A: weights are A X.
+    intercept : Tensor (B, K)
+        That of centred features; sums to zero.
+
+    Raises
+    ------
+    MethodFailedError
+        If it is not found, which features of length at most 1 never bring about.
+    """
+    problem = Problem.of(gram, target, penalty)
+    v = gram.new_zeros(len(gram), *target.shape[:1], gram.shape[-1] + 1)
+    logits = problem.logits(v)
+    value = problem.value(v, logits)
+    for _ in range(_NEWTON_STEPS):
+        probabilities = logits.softmax(dim=1)
+        gradient = problem.gradient(v, probabilities)
+        if float(gradient.abs().max()) <= TOLERANCE:
+            break
+        step = _newton_step(problem, probabilities, gradient)
+        v, logits, value = _descend(problem, v, logits, value, gradient, step)
+    else:
+        raise MethodFailedError(
+            f"logistic regression did not converge: gradient {float(gradient.abs().max()):.1e}"
+        )
+    coefficients = (target - probabilities) / penalty
+    coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
+    return coefficients, v[..., -1] * problem.z[:, :1, -1]
+
+
+def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> Tensor:
+    """U (B, K, n+1) with φ''[U] = -φ', by conjugate gradients, to |φ'|² or a tenth of |φ'|."""
+    torch = require("torch")
+    tiny = torch.finfo(gradient.dtype).tiny
+    residual, step = -gradient, torch.zeros_like(gradient)
+    direction = residual
+    square = residual.square().sum(dim=(1, 2), keepdim=True)
+    goal = (square * square.clamp(max=0.01)).clamp(min=TOLERANCE**2 / 100)
+    for _ in range(gradient.shape[1] * gradient.shape[2]):
+        bent = problem.curvature(direction, probabilities)
+        length = square / ((direction * bent).sum(dim=(1, 2), keepdim=True) + tiny)
+        step = step + length * direction
+        residual = residual - length * bent
+        before, square = square, residual.square().sum(dim=(1, 2), keepdim=True)
+        if bool((square <= goal).all()):
+            break
+        direction = residual + square / (before + tiny) * direction
+    return step
+
+
+def _descend(
+    problem: Problem, v: Tensor, logits: Tensor, value: Tensor, gradient: Tensor, step: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """V, F and φ after the step, which is halved in those tasks where φ falls too little."""
+    torch = require("torch")
+    slope = (gradient * step).sum(dim=(1, 2))
+    noise = 1e-13 * (1 + value)
+    change = problem.logits(step)
+    share = torch.ones_like(value)
+    for _ in range(_HALVINGS):
+        new_v = v + share[:, None, None] * step
+        new_logits = logits + share[:, None, None] * change
+        new_value = problem.value(new_v, new_logits)
+        enough = new_value <= value + 1e-4 * share * slope + noise
+        if bool(enough.all()):
+            break
+        share = torch.where(enough, share, share / 2)
+    return new_v, new_logits, new_value
