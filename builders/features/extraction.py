@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
+from benchmark_spec.naming import slug
 from builders.engine import Engine, LocalEngine
 from builders.features.backbone import DType
 from builders.features.forward import (
@@ -55,6 +56,10 @@ class Settings:
         Of the processor, for the network: all unless given.
     skip_corrupt
         Give an image that cannot be shown zeros as its features, rather than an error.
+    block
+        Images of a block: 1024 but in tests.
+    engine
+        What computes the blocks.
     """
 
     weights: Path | None = None
@@ -64,11 +69,12 @@ class Settings:
     workers: int | None = None
     threads: int | None = None
     skip_corrupt: bool = False
+    block: int = BLOCK
     engine: Engine = field(default_factory=LocalEngine, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("batch", 1, BLOCK),
+            ("batch", 1, self.block),
             ("workers", 0, 2**10),
             ("threads", 1, 2**10),
         ):
@@ -100,15 +106,14 @@ class Extracted:
     provenance: dict[str, Any]
     _work: WorkFolder = field(repr=False)
 
-    def rows(self, first: int, last: int) -> NDArray[np.float16]:
-        """Features of the images `first` to `last` - 1, float16 (n, D)."""
-        blocks = range(first // BLOCK, (last - 1) // BLOCK + 1)
-        start = blocks.start * BLOCK
-        return self._work.features(blocks)[first - start : last - start]
+    def pieces(self) -> Iterator[NDArray[np.float16]]:
+        """The features, float16 (n, D), block by block in the order of ids."""
+        for block in range(-(-self.images // self.provenance["block"])):
+            yield self._work.features(block)
 
     def all(self) -> NDArray[np.float16]:
-        """All of them, float16 (N, D)."""
-        return self.rows(0, self.images)
+        """The features, float16 (N, D)."""
+        return np.concatenate(list(self.pieces()))
 
 
 def nobody(images: int, /, *, resumed: bool = False) -> None:
@@ -130,8 +135,9 @@ def extracted(
     backbone
         As :func:`builders.features.backbones.load_backbone` takes it.
     folder
-        Where finished blocks lie; new, or left by a run of the same that was stopped, which is
-        then gone on with.  Removed at the end, unless the context is left by an exception.
+        Where finished blocks lie, in a folder for the backbone and the data set; what a run of the
+        same that was stopped has left there is gone on with.  Removed at the end, unless the
+        context is left by an exception.
     progress
         Is told of every finished block, as so many images.
 
@@ -147,7 +153,7 @@ def extracted(
         If there is no such device, it has not the memory for one picture, or machines differ.
     """
     settings = settings or Settings()
-    work = WorkFolder(folder)
+    work = WorkFolder(folder / slug(backbone)[-80:] / images.name)
     try:
         yield _run(images, backbone, work, settings, progress)
     except BaseException:
@@ -164,7 +170,7 @@ def _run(
     network = Network(backbone, settings.weights, settings.device, settings.dtype)
     threads = settings.threads or default_threads()
     recorded = (work.recorded or {}).get("batch")
-    survey = Survey(network, threads, settings.batch or recorded)
+    survey = Survey(network, threads, settings.batch or recorded, settings.block)
     ((_, found),) = settings.engine.run(survey, [0])
     of = {"dataset": images.name, "images": content_digest(images.images)}
     anew = False
@@ -192,9 +198,9 @@ def _compute(
     job: Extraction, done: set[int], work: WorkFolder, engine: Engine, progress: Progress
 ) -> None:
     """Compute the blocks that are not done."""
-    total = len(job.images.images)
-    blocks = range(-(-total // BLOCK))
-    sizes = {block: min(BLOCK, total - block * BLOCK) for block in blocks}
+    total, size = len(job.images.images), int(job.survey["block"])
+    blocks = range(-(-total // size))
+    sizes = {block: min(size, total - block * size) for block in blocks}
     progress(sum(sizes[block] for block in done), resumed=True)
     result: BlockFeatures
     for block, result in engine.run(job, [block for block in blocks if block not in done]):

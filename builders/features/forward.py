@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from builders.extras import require
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
 from builders.features.decoding import Batch, Batches, Reader, problem_of
+from builders.features.doctor import AGREEMENT
 from builders.features.processor import (
     Device,
     check_facts,
@@ -75,6 +76,7 @@ class Survey:
     network: Network
     threads: int
     batch: int | None
+    block: int = BLOCK
 
     @property
     def name(self) -> str:
@@ -100,10 +102,11 @@ class Survey:
                     **facts(self.network.device),
                     "threads": self.threads,
                     "batch": batch,
-                    "block": BLOCK,
+                    "block": self.block,
                     "decoder": "nvJPEG, else Pillow" if on_gpu else "Pillow",
                     "resized_by": "torch" if on_gpu else "Pillow, the reference",
                     "stored": "float16",
+                    "agreement": AGREEMENT[self.network.dtype],
                 }
 
         return work
@@ -172,8 +175,8 @@ class Extraction:
         self, blocks: list[int], backbone: Backbone, batches: Batches
     ) -> Iterator[BlockFeatures]:
         """Features of blocks; the pictures of the next are on their way meanwhile."""
-        size, total = int(self.survey["batch"]), len(self.images.images)
-        ranges = {block: range(block * BLOCK, min((block + 1) * BLOCK, total)) for block in blocks}
+        size, block, total = self.survey["batch"], self.survey["block"], len(self.images.images)
+        ranges = {b: range(b * block, min((b + 1) * block, total)) for b in blocks}
         wanted = [
             list(of_block[first : first + size])
             for of_block in ranges.values()
@@ -181,14 +184,20 @@ class Extraction:
         ]
         parts: list[Any] = []
         problems: dict[int, str] = {}
+        last: Callable[[], BlockFeatures] | None = None
         for batch, pixels in self._inputs(batches(wanted), backbone):
             self._look_at(batch.problems)
             problems |= batch.problems
             parts.append(_forward(backbone, pixels, size))
-            ids = ranges[batch.ids[0] // BLOCK]
+            if last is not None:  # with the next batch under way, so that a GPU does not wait
+                yield last()
+                last = None
+            ids = ranges[batch.ids[0] // block]
             if batch.ids[-1] == ids[-1]:
-                yield self._finished(ids, parts, problems)
+                last = partial(self._finished, ids, _on_host(parts), problems)
                 parts, problems = [], {}
+        if last is not None:
+            yield last()
 
     def _inputs(self, batches: Iterator[Batch], backbone: Backbone) -> Iterator[tuple[Batch, Any]]:
         if self.gpus:
@@ -208,9 +217,10 @@ class Extraction:
                 "features zero with --skip-corrupt, which records it",
             )
 
-    def _finished(self, ids: range, parts: list[Any], problems: dict[int, str]) -> BlockFeatures:
-        torch = require("torch")
-        features = torch.cat(parts).to(torch.float16).cpu().numpy()
+    def _finished(
+        self, ids: range, on_host: Callable[[], NDArray[np.float16]], problems: dict[int, str]
+    ) -> BlockFeatures:
+        features = on_host()
         infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
         if infinite.size:
             raise SourceError(
@@ -235,3 +245,22 @@ def _forward(backbone: Backbone, pixels: Any, size: int) -> Any:
         f"a batch of {size} pictures does not fit the memory of the GPU",
         fix="give a smaller --batch, or end what else uses the GPU",
     )
+
+
+def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
+    """Batches of features on their way from the device; gives them, float16 (n, D), once there."""
+    torch = require("torch")
+    features = torch.cat(parts).to(torch.float16)
+    if features.device.type == "cpu":
+        return lambda: features.numpy()
+    host = torch.empty(features.shape, dtype=features.dtype, pin_memory=True)
+    host.copy_(features, non_blocking=True)
+    arrived = torch.cuda.Event()
+    arrived.record()
+
+    def wait() -> NDArray[np.float16]:
+        arrived.synchronize()
+        found: NDArray[np.float16] = host.numpy()
+        return found
+
+    return wait

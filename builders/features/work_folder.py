@@ -14,6 +14,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -108,9 +109,10 @@ class WorkFolder:
             temporary.write_bytes(data)
         self._blocks[block] = path
 
-    def features(self, blocks: range) -> NDArray[np.float16]:
-        """Blocks one after the other, float16 (n, D)."""
-        return np.concatenate([np.load(self._blocks[block]) for block in blocks])
+    def features(self, block: int) -> NDArray[np.float16]:
+        """A finished block, float16 (n, D)."""
+        found: NDArray[np.float16] = np.load(self._blocks[block])
+        return found
 
     def problems(self) -> dict[int, str]:
         """What was wrong with images that are zeros, by id, of all blocks."""
@@ -126,9 +128,12 @@ class WorkFolder:
         self._lock.close()
 
     def remove(self) -> None:
-        """End the extraction: its features lie elsewhere."""
+        """End the extraction: its features lie elsewhere.  Folders left empty go too."""
         shutil.rmtree(self.folder)
         self.close()
+        for folder in (self.folder.parent, self.folder.parent.parent):
+            with suppress(OSError):  # another extraction is in it
+                folder.rmdir()
 
     def _problems(self, block: int) -> Path:
         return self.folder / f"{block:08d}.problems.json"

@@ -24,6 +24,7 @@ from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.manifest import Redistribution
 from builders.sources.counts import check_classes
+from builders.sources.damage import keeps_damaged
 from builders.sources.doubles import check_doubles
 from builders.sources.pictures import Picture, check_file, file_of, fragment_of, open_picture
 
@@ -209,6 +210,9 @@ def image_set(
     left_out: dict[str, Any] = {}
     check_classes(name, classes, expected, folder, left_out if allow_missing else None)
     digests, damaged = _look_at_files(name, folder, classes, check, progress)
+    unknown = set(damaged)
+    if keeps_damaged():
+        damaged = {}
     if damaged:
         if not allow_missing:
             path, problem = next(iter(damaged.items()))
@@ -229,6 +233,7 @@ def image_set(
             (label, item.path, (item.sha256 or digests[file_of(item.path)], fragment_of(item.path)))
             for label, items in kept.items()
             for item in items
+            if file_of(item.path) not in unknown
         ]
         doubles = check_doubles(name, folder, images, allow_missing=allow_missing)
         if doubles:
@@ -329,7 +334,7 @@ def _columns(
         "class_id": [number[label] for label in names],
         "class_name": names,
         "path": [item.path for item in items],
-        "sha256": [item.sha256 or digests[file_of(item.path)] for item in items],
+        "sha256": [item.sha256 or digests.get(file_of(item.path)) for item in items],
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
             for item in items
