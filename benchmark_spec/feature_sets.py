@@ -7,12 +7,11 @@ for their product with ``scale`` in the tables' provenance.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from benchmark_spec.errors import ReleaseError, listing
+from benchmark_spec.errors import ReleaseError, listing, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
 SHARD_IMAGES = 65_536
 """Images in each shard but the last, as releases are written; readers take any number."""
 
-_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.parquet")
+_LARGEST = 1e30
+"""More than any feature, and within what float32 holds."""
+
+_SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 
 
 def number_of_shards(images: int) -> int:
@@ -65,7 +67,7 @@ def check_shards(tables: Iterable[Table]) -> None:
             sets.setdefault((table.dataset, table.name), []).append(shard_of(table.path))
     for (dataset, name), found in sets.items():
         counts = sorted({shards for _, shards in found})
-        about = f"features of {dataset} by {name}"
+        about = f"features of {dataset} by {shown(name, 60)}"
         if len(counts) > 1:
             raise ReleaseError(f"{about}: shards of {listing(counts)} are listed together")
         numbers = [shard for shard, _ in found]
@@ -105,9 +107,10 @@ def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> fl
         if scale is None:
             return None
         raise ReleaseError(f"{where}: features of type {kind} with a scale", expected="no scale")
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < math.inf:
+    number = isinstance(scale, int | float) and not isinstance(scale, bool)
+    if not number or not 0 < scale < _LARGEST:  # type: ignore[operator]
         raise ReleaseError(
-            f"{where}: int8 features whose provenance gives scale {scale!r}",
+            f"{where}: int8 features whose provenance gives scale {shown(scale, 60)}",
             expected="the positive number that one step of their values stands for",
         )
     return float(scale)

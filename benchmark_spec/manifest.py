@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast, get_args
 
@@ -161,7 +162,7 @@ class Manifest:
             outside the folder, or follows a later specification than this package knows.
         """
         try:
-            raw = json.loads(text, parse_constant=_no_number)
+            raw = json.loads(text, parse_constant=_finite, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             raise _corrupt(f"not JSON ({error})", where) from None
         if not isinstance(raw, dict):
@@ -288,13 +289,27 @@ def _get(raw: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     value = raw.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _corrupt(f"field {key!r} is {shown(value, 60)}, not a {kind.__name__}", where)
+    if key == "provenance":
+        _check_depth(value, where)
     if isinstance(value, int) and not 0 <= value < 1 << 63:
         raise _corrupt(f"field {key!r} is {shown(value, 60)}, which counts nothing", where)
     return value
 
 
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{shown(text)} is no number")
+    return number
+
+
+def _check_depth(value: Any, where: str, levels: int = 16) -> None:
+    """Refuse what is nested too deep for whatever walks through it."""
+    if not levels:
+        raise _corrupt("its provenance is nested deep", where)
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            _check_depth(item, where, levels - 1)
 
 
 _FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}

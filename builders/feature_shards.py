@@ -37,6 +37,12 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
     return pa.Table.from_arrays([pa.array(ids), lists], schema=schema)
 
 
+def feature_array(table: pa.Table) -> NDArray[Any]:
+    """Values (n, D) of a table of features, as :func:`feature_table` makes it."""
+    values: NDArray[Any] = table.column("feature").combine_chunks().flatten().to_numpy()
+    return values.reshape(len(table), -1)
+
+
 def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
     """The shards of a feature set, one at a time; no more than one is held in memory.
 
@@ -65,6 +71,8 @@ def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
     size, first, kind = 0, 0, None
     for piece in [pieces] if isinstance(pieces, pa.Table) else pieces:
+        if not len(piece):
+            continue
         table = _checked(piece, first, where)
         kind = kind or table.schema
         if table.schema != kind:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SourceError, SpecError, UnknownNameError
@@ -11,7 +14,9 @@ from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import run_head
 from builders.baselines.heads import HEADS
+from builders.feature_shards import Pieces, feature_array
 from builders.features import BACKBONES, extract
+from builders.features.compress import base_of, pca_int8
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
@@ -91,7 +96,7 @@ def _check(dataset: DatasetSpec) -> None:
         raise SpecError(
             f"{where}: the published task sets are what they are", fix="take tasks.published out"
         )
-    for backbone in dataset.features:
+    for backbone in (base_of(name)[0] for name in dataset.features):
         if backbone not in BACKBONES:
             raise UnknownNameError("backbone", backbone, BACKBONES, where=where)
     for head in dataset.heads:
@@ -113,6 +118,10 @@ def _reference_methods(spec: ReleaseSpec) -> Iterator[tuple[str, str, list[str]]
                 pairs.setdefault((backbone, head), []).append(dataset.name)
     for (backbone, head), datasets in pairs.items():
         yield backbone, head, datasets
+
+
+def _is_projected(name: str) -> bool:
+    return base_of(name)[1] is not None
 
 
 class _Dataset:
@@ -147,10 +156,26 @@ class _Dataset:
                     name, task_set, sizes, seed=self._seed(task_set), tasks=number, groups=groups
                 )
                 self._writer.add_tasks(name, task_set, *drawn)
-        for backbone in self._spec.features:
+        for backbone in sorted(self._spec.features, key=_is_projected):
             if not self._writer.has("features", name, backbone):
                 self._progress(f"{name}: features of {backbone}")
-                self._writer.add_features(name, backbone, *extract(backbone, self._images()))
+                self._writer.add_features(name, backbone, *self._features(backbone))
+
+    def _features(self, backbone: str) -> tuple[Pieces, dict[str, Any]]:
+        """Features that are extracted now, or projections of those extracted now or before."""
+        base, dimensions = base_of(backbone)
+        if dimensions is None:
+            return extract(base, self._images())
+        name, release = self._spec.name, self._writer.so_far()
+        if name in release.datasets_with("features", base):
+            features: NDArray[Any] = release.features(name, base)
+            tables = (t for t in release.manifest.tables if t.kind == "features")
+            known = next(t.provenance for t in tables if (t.dataset, t.name) == (name, base))
+        else:
+            table, known = extract(base, self._images())
+            features = feature_array(table)
+        values, _, provenance = pca_int8(features, dimensions)
+        return [values], {**known, **provenance}
 
     def _seed(self, task_set: TaskSetName) -> int:
         return 0 if task_set.suite == "published" else self._spec.seed

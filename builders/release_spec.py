@@ -55,7 +55,10 @@ class DatasetSpec:
     suites, protocols, seed, tasks
         The task sets: every suite at every protocol.  `tasks` says how many by suite.
     features, heads
-        Backbones to extract features with, and reference methods to run on those.
+        Backbones to extract features with, and reference methods to run on those.  A name such as
+        ``efficientnet_lite0-pca128`` asks for a backbone's features projected to so many
+        dimensions (:mod:`builders.features.compress`); the backbone's own are in the release only
+        if they are named too.
     options
         What else the source takes, such as the title of an image folder or the split of a Hub
         data set.

@@ -90,7 +90,7 @@ class ReleaseWriter:
             self._journal.whole(table_path(kind, dataset, name, shard, shards))
             for shard in range(shards)
         ]
-        entries = [entry for entry in found if entry is not None]
+        entries = [entry for entry in found if entry is not None and entry.name == name]
         if len(entries) < shards or any(e.provenance != entries[0].provenance for e in entries):
             return False
         self._tables += entries
@@ -183,7 +183,7 @@ class ReleaseWriter:
             tables and of arrays (n, D), float16 or int8, of which one shard is held in memory.
             In the order of image ids.
         provenance
-            How they were made; of int8 features with `scale`.
+            Of int8 features with `scale`.
 
         Raises
         ------
@@ -194,9 +194,9 @@ class ReleaseWriter:
         shards, entries = number_of_shards(images), []
         for shard, table in enumerate(cut(features, images, where)):
             scale_of(table.schema.field("feature").type.value_type, provenance, where)
-            path = table_path("features", dataset, backbone, shard, shards)
+            path = self._new(table_path("features", dataset, backbone, shard, shards), backbone)
             entry = self._journal.same(path, table, provenance)
-            if entry is None:
+            if entry is None or entry.name != backbone:
                 large = shards > 1 or table.nbytes >= LARGE_FEATURES
                 write = partial(write_features if large else write_table, table)
                 entry = self._written(path, "features", dataset, backbone, table, provenance, write)
@@ -250,12 +250,18 @@ class ReleaseWriter:
     ) -> None:
         if dataset:
             self._dataset(dataset)
-        path = table_path(kind, dataset, name)
+        path = self._new(table_path(kind, dataset, name), name or dataset)
         write = partial(write_table, table) if submission is None else submission.write
         entry = self._written(path, kind, dataset, name, table, provenance, write)
         self._keep([entry])
         if kind not in ("classes", "images"):  # these count together, once both are written
             self._journal.add((), [entry])
+
+    def _new(self, path: str, name: str) -> str:
+        """The path, if nothing was written there so far."""
+        if any(t.path == path for t in self._tables):
+            raise SpecError(f"{path} would be written twice ({name})")
+        return path
 
     def _written(
         self,
@@ -267,9 +273,7 @@ class ReleaseWriter:
         provenance: Mapping[str, Any],
         write: Callable[[Path], None],
     ) -> Table:
-        """The manifest's entry of a table that `write` puts where it belongs."""
-        if any(t.path == relative for t in self._tables):
-            raise SpecError(f"{relative} would be written twice ({name or dataset})")
+        """The manifest's entry of a table, which `write` puts there."""
         path = self.folder / relative
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

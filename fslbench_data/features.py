@@ -80,6 +80,8 @@ class _FeatureSet:
 
     def read(self) -> Features:
         """All of them (N, D)."""
+        for table in self._shards:  # before memory is taken for what the manifest says
+            self._open(table).close()
         kind = np.float16 if self.scale is None else np.float32
         found, first = np.empty((self.rows, self.dimensions), kind), 0
         for part in self.parts():
@@ -99,19 +101,22 @@ class _FeatureSet:
         """
         first = 0
         for table in self._shards:
-            path = self._path_of(table)
-            if compare and sha256_of(path) != table.sha256:
+            if compare and sha256_of(self._path_of(table)) != table.sha256:
                 raise _corrupt(
                     table, "is not the file that was released", f"SHA-256 {table.sha256}"
                 )
-            end = first + table.rows
-            with pq.ParquetFile(path) as file:
+            with self._open(table) as file:
                 for group in range(file.num_row_groups):
                     part = self._values(table, file.read_row_group(group), first)
                     first += len(part)
                     yield part
-            if first != end:
-                raise _corrupt(table, f"has {table.rows + first - end} rows, not {table.rows}")
+
+    def _open(self, table: Table) -> pq.ParquetFile:
+        """A shard's file, if it has as many rows as the manifest says."""
+        file = pq.ParquetFile(self._path_of(table))
+        if file.metadata.num_rows != table.rows:
+            raise _corrupt(table, f"has {file.metadata.num_rows} rows, not {table.rows}")
+        return file
 
     def _values(self, table: Table, rows: pa.Table, first: int) -> Features:
         """Features (n, D) of rows whose image ids should count from `first`."""

@@ -83,6 +83,35 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
     return load_release(folder)
 
 
+@pytest.fixture(scope="session")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """100 images in 4 shards of 32, with features float16 (100, 8) and int8 (100, 4)."""
+    from builders.release_writer import ReleaseWriter
+
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("sharded") / "release"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 32)
+        writer = ReleaseWriter(folder, "sharded", "1.0.0", "In shards.")
+        writer.add_dataset(
+            "birds",
+            title="birds",
+            homepage="https://example.org",
+            licence="CC0",
+            citation="@misc{x}",
+            class_names=["a", "b", "c"],
+            class_sizes=[40, 35, 25],
+            redistribution="features",
+        )
+        half = rng.standard_normal((100, 8)).astype(np.float16)
+        writer.add_features("birds", "net", iter([half[:50], half[50:]]), {"backbone": "net"})
+        steps = rng.integers(-127, 128, (100, 4)).astype(np.int8)
+        about = {"backbone": "net", "scale": 0.0625}
+        writer.add_features("birds", "net-pca4", iter([steps]), about)
+        writer.finish()
+    return load_release(folder)
+
+
 Rows = Callable[..., pa.Table]
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.errors import LicenceError
-from benchmark_spec.manifest import Dataset, Kind, Manifest, Redistribution
+from benchmark_spec.feature_sets import without_shard
+from benchmark_spec.manifest import Dataset, Kind, Manifest, Redistribution, Table
 
 FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
 """Tables computed from what the images show: numbers of a backbone, words of a tagger.
@@ -33,7 +37,7 @@ def check_licences(manifest: Manifest) -> None:
         f"{len(found)} table{'' if one else 's'} may not be published: "
         f"{'it is' if one else 'they are'} computed from images, and the licence of these does "
         "not let that be passed on",
-        where="; ".join(f"{t.path} ({t.dataset}: {kept[t.dataset].licence})" for t in found),
+        where="; ".join(_named(found, kept)),
         expected=f"of {', '.join(names)} no {' or '.join(FROM_IMAGES)}: only classes, the list of "
         "images, task sets and results",
         fix=f"take {' and '.join(dict.fromkeys(t.kind for t in found))} of {', '.join(names)} out "
@@ -41,6 +45,16 @@ def check_licences(manifest: Manifest) -> None:
         "it is a copy for others, too. If the licence of images of your own does allow it, say "
         'redistribution = "features" in the options of that data set',
     )
+
+
+def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator[str]:
+    """Each table with its licence; of a feature set's shards the first."""
+    counts = Counter(without_shard(table.path) for table in tables)
+    for table in tables:
+        others = counts.pop(without_shard(table.path), 0) - 1
+        if others >= 0:
+            more = f" and {others} shard{'s' if others > 1 else ''} more" if others else ""
+            yield f"{table.path}{more} ({table.dataset}: {datasets[table.dataset].licence})"
 
 
 def redistribution_of(dataset: Dataset) -> Redistribution:

@@ -57,8 +57,8 @@ def read_source(
     folder
         The raw folder; not needed by `canaries`, `digits` and `hub_dataset`.
     name, options
-        For the general sources: the data set's name; its title, homepage, licence, citation,
-        note and redistribution (``tables`` unless given); and what
+        `fashion_mnist` takes `part`.  For the general sources: the data set's name; its title,
+        homepage, licence, citation, note and redistribution (``tables`` unless given); and what
         :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
         take besides.
 
@@ -89,14 +89,15 @@ def read_source(
 
 _ABOUT = ("title", "homepage", "licence", "citation")
 _PERHAPS = ("note", "redistribution")
-_OPTIONS = {
+_OPTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fashion_mnist": ((), ("part",)),
     "image_folder": (_ABOUT, (*_PERHAPS, "groups")),
     "hub_dataset": (
         (*_ABOUT, "repo", "split"),
         (*_PERHAPS, "image", "label", "config", "revision"),
     ),
 }
-"""What the general sources must and may be given."""
+"""What sources must and may be given."""
 
 
 def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources.grey import grey_image_set
 from builders.sources.image_set import About, ImageSet, Progress, silent
 from builders.sources.packages import Package, unpacked
@@ -53,28 +53,42 @@ CLASSES = (
     "Ankle boot",
 )
 EXPECTED = dict.fromkeys(CLASSES, 7000)
+PARTS = {"train": ("train", 6000), "test": ("t10k", 1000)}
+"""The two parts: how their files begin, and images of each class."""
 
 
-def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
+def read(
+    folder: Path, *, part: str = "", allow_missing: bool = False, progress: Progress = silent
+) -> ImageSet:
     """Read Fashion-MNIST from the folder that ``fslbench-build fetch`` has filled.
 
     A path of the images table is the row of an idx file, from 0
     (``train-images-idx3-ubyte.gz#3``), and a sha256 that of the image's 784 grey levels.
 
+    Parameters
+    ----------
+    part
+        ``train`` or ``test``; by default both, in this order.
+
     Raises
     ------
+    UnknownNameError
+        If there is no such part.
     SourceError
         If the package is not there or its files are damaged.
     """
+    if part and part not in PARTS:
+        raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")
+    read_parts = [PARTS[part]] if part else list(PARTS.values())
     data = unpacked(PACKAGES[0], folder, NAME) / DATA
     paths: list[str] = []
     labels, pixels = [], []
-    for part in ("train", "t10k"):
-        file = f"{part}-images-idx3-ubyte.gz"
+    for start, _ in read_parts:
+        file = f"{start}-images-idx3-ubyte.gz"
         progress(f"{NAME}: {file}")
         images = read_idx(data / file)
         pixels.append(images.reshape(len(images), -1))
-        labels.append(read_idx(data / f"{part}-labels-idx1-ubyte.gz"))
+        labels.append(read_idx(data / f"{start}-labels-idx1-ubyte.gz"))
         paths += [f"{file}#{row}" for row in range(len(images))]
     return grey_image_set(
         NAME,
@@ -84,9 +98,12 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         labels=np.concatenate(labels),
         pixels=np.concatenate(pixels),
         white=255,
-        expected=EXPECTED,
+        expected=dict.fromkeys(CLASSES, PARTS[part][1]) if part else EXPECTED,
         allow_missing=allow_missing,
-        provenance={"packages": {PACKAGES[0].file: PACKAGES[0].sha256}},
+        provenance={
+            "packages": {PACKAGES[0].file: PACKAGES[0].sha256},
+            **({"part": part} if part else {}),
+        },
         progress=progress,
     )
 

@@ -104,14 +104,17 @@ def _write(found: Leaderboard, form: str | None, path: Path | None, most: int | 
     from fslbench_data.render.grid import latex, markdown
     from fslbench_data.render.leaderboard_formats import leaderboard_csv, leaderboard_json
     from fslbench_data.render.leaderboard_grids import leaderboard_grids, leaderboard_legend
+    from fslbench_data.render.neutral import neutral_grid
 
     form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
     if form in ("csv", "json"):
         output((leaderboard_csv if form == "csv" else leaderboard_json)(found), path)
     elif form in ("markdown", "latex"):
         write = markdown if form == "markdown" else latex
-        grids, legend = leaderboard_grids(found), leaderboard_legend(found)
-        output(write(grids, found.signature, legend), path)
+        grids = leaderboard_grids(found)
+        if form == "markdown":
+            grids = [neutral_grid(grid) for grid in grids]
+        output(write(grids, found.signature, leaderboard_legend(found)), path)
     else:
         draw(lambda console: _print(found, console, most), path)
 

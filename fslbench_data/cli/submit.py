@@ -24,6 +24,7 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     """
     from fslbench_data.hub import eval_results
     from fslbench_data.hub.submit import only_method, prepare, propose, pull_request
+    from fslbench_data.render.neutral import escaped
     from fslbench_data.scoring import score
     from fslbench_data.submission.reading import read_submission
 
@@ -57,7 +58,7 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
                 "model",
                 {eval_results.PATH: content},
                 f"FSLBench results ({proposal.digest[:12]})",
-                f"Accuracies of `{name}` on {proposal.release}, with their intervals; per-task "
-                f"results: {url}",
+                f"Accuracies of {escaped(name)} on {proposal.release}, with their intervals; "
+                f"per-task results: {url}",
             )
         )

@@ -105,8 +105,9 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
     if "HTTPStatusError" in type(error).__name__:
         return None  # the Hub's own error is made of it, and says more
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
-        broke_off = "Read" in type(error).__name__
-        return _unreachable(f"{type(error).__name__}: {plain(error)}", where, transient=broke_off)
+        name = type(error).__name__
+        broke_off = "Read" in name or "Protocol" in name
+        return _unreachable(f"{name}: {plain(error)}", where, transient=broke_off)
     if isinstance(error, OSError) and error.errno in _DISK:
         return OutputError(
             f"cannot write what comes from the Hub: {os.strerror(error.errno or 0)}",

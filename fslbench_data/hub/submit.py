@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import FSLBenchError, SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.results_files import HubResults
 from fslbench_data.release import Release
+from fslbench_data.render.neutral import escaped, neutral
+from fslbench_data.results.admission import answered
 from fslbench_data.results.repository import open_releases, read_board, submission_name
 from fslbench_data.results.untrusted import read_untrusted
 from fslbench_data.submission.checks import Validated, validate
@@ -32,7 +33,7 @@ class Proposal:
     content
         The Parquet file.
     release
-        Whose tasks it answers: the first of the repository's releases that accepts it.
+        Whose tasks it answers, of the releases that the repository takes.
     answers
         The submission, found valid.
     accepted
@@ -61,7 +62,7 @@ class Proposal:
     @property
     def title(self) -> str:
         """Title of the pull request, by which it is found again."""
-        return f"Results of {listing(self.answers.methods, 3)} ({self.digest[:12]})"
+        return f"Results of {neutral(listing(self.answers.methods, 3))} ({self.digest[:12]})"
 
 
 def prepare(submission: Submission, to: str) -> Proposal:
@@ -75,13 +76,16 @@ def prepare(submission: Submission, to: str) -> Proposal:
     Raises
     ------
     SubmissionError
-        If no release of the repository accepts it: why the newest does not.
+        If the release that it answers does not accept it; if it answers none, why the newest
+        does not.
     HubError
         If the repository cannot be read, or is none of results.
     """
     address = HubAddress.parse(to)
     files = HubResults.open(address)
-    release, answers = _accepted(submission, open_releases(read_board(files).releases))
+    releases = open_releases(read_board(files).releases)
+    release = releases[answered(submission, releases)]
+    answers = validate(submission, release)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "submission.parquet"
         submission.write(file)
@@ -98,14 +102,14 @@ def propose(proposal: Proposal) -> str:
     HubError
         If the Hub refuses or does not answer.
     """
-    methods = listing(proposal.answers.methods)
+    methods = escaped(listing(proposal.answers.methods))
     sets = {str(group.info) for group in proposal.answers.groups}
     return pull_request(
         proposal.repo_id,
         "dataset",
         {proposal.path: proposal.content},
         proposal.title,
-        f"`{methods}` on {len(sets)} task sets of {proposal.release}"
+        f"{methods} on {len(sets)} task sets of {proposal.release}"
         f"#{proposal.release.manifest.digest[:12]}. Checked by `fslbench submit`.",
     )
 
@@ -124,7 +128,11 @@ def pull_request(
             discussion_type="pull_request",
             discussion_status="open",
         ):
-            if each.title == title:
+            there = f"refs/pr/{each.num}"
+            if each.title == title and all(
+                client.file_exists(repo_id, path, repo_type=repo_type, revision=there)
+                for path in files
+            ):
                 return each.url
         commit = client.create_commit(
             repo_id,
@@ -156,14 +164,3 @@ def only_method(answers: Validated, method: str | None) -> str:
             fix=f"name it with --method: {listing(answers.methods)}",
         )
     return method or answers.methods[0]
-
-
-def _accepted(submission: Submission, releases: Sequence[Release]) -> tuple[Release, Validated]:
-    """The first release that a submission fits, or the first one's reason why not."""
-    reasons: list[FSLBenchError] = []
-    for release in releases:
-        try:
-            return release, validate(submission, release)
-        except (SubmissionError, UnknownNameError) as error:  # or of a set that only another has
-            reasons.append(error)
-    raise reasons[0]

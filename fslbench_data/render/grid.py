@@ -37,7 +37,8 @@ class Grid:
 
 def markdown(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> str:
     """Grids as Markdown; the signature stands first, as a comment."""
-    parts = [f"<!-- {signature.replace('--', '- -')} -->"] if signature else []
+    comment = re.sub(r"-(?=-|$)", "- ", _one_line(signature))
+    parts = [f"<!-- {comment} -->"] if signature else []
     for grid in grids:
         lines = [f"**{_md(grid.title)}**", ""] if grid.title else []
         lines.append(f"| {' | '.join(_md(name) for name in grid.columns)} |")
@@ -52,7 +53,7 @@ def markdown(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -
 
 def latex(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> str:
     r"""Grids as LaTeX tables that need ``\usepackage{booktabs}``; the signature is a comment."""
-    parts = [f"% {signature}"] if signature else []
+    parts = [f"% {_one_line(signature)}"] if signature else []
     parts.append(r"% needs \usepackage{booktabs}")
     for grid in grids:
         align = "".join("r" if name in grid.right else "l" for name in grid.columns)
@@ -72,14 +73,14 @@ def latex(grids: Sequence[Grid], signature: str, notes: Sequence[str] = ()) -> s
             r"\end{table}",
         ]
         parts.append("\n".join(lines))
-    parts += [f"% {note}" for note in notes]
+    parts += [f"% {_one_line(note)}" for note in notes]
     return "\n\n".join(parts) + "\n"
 
 
 def csv_text(grid: Grid, signature: str) -> str:
     """A grid as CSV after the signature as a line beginning with ``#``."""
     out = io.StringIO()
-    out.write(f"# {signature}\n")
+    out.write(f"# {_one_line(signature)}\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows([grid.columns, *grid.rows])
     return out.getvalue()
@@ -103,7 +104,17 @@ def _sentence(text: str) -> str:
 
 
 def _md(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", text).replace("\n", " ")
+    """Text for Markdown: neither markup nor formula, and no link, call or reference.
+
+    Sites make links of addresses, of @names and of #numbers by themselves, unless something that
+    is not seen parts them.
+    """
+    plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", _one_line(text))
+    return re.sub(r"@|#(?=\d)|:(?=//)|\b[Ww]{3}\.", r"\g<0>&#8203;", plain)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
 
 
 _TEX = {
@@ -127,12 +138,16 @@ _TEX = {
     "×": r"$\times$",
     "−": r"$-$",
     "…": r"\ldots{}",
-    "\n": " ",
+    "[": "{[}",  # which a row's end, and a rule, would take for their option
+    "]": "{]}",
 }
 _SIGNED = re.compile(r"^[+-](?=\d|$)")
 
 
 def _tex(text: str) -> str:
     """Text for LaTeX: specials escaped, and a sign before a number or alone set as one."""
+    text = _one_line(text)
+    if text.startswith("*"):  # which the end of the row before would take for its own
+        return f"{{*}}{_tex(text[1:])}"
     signed = {match.start() for match in _SIGNED.finditer(text)}
     return "".join(f"${c}$" if i in signed else _TEX.get(c, c) for i, c in enumerate(text))

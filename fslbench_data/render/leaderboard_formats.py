@@ -88,8 +88,8 @@ def _set(each: Standing) -> dict[str, Any]:
         "level": each.level,
         "leader": each.leader,
         "methods_compared": each.compared,
-        "could_be_best": each.could_be_best,
-        "could_be_best_new_classes": each.could_be_best_new_classes if each.aware else None,
+        "methods_could_be_best": each.could_be_best,
+        "methods_could_be_best_new_classes": each.could_be_best_new_classes if each.aware else None,
         "rows": [asdict(row) for row in each.rows()],
     }
 

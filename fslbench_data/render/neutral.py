@@ -18,7 +18,7 @@ BREAK = "\u200b"
 """A space of no width: where it stands, no name, number or address goes on."""
 
 _LINKED = re.compile(r"[@#$&!](?=\S)|:(?=[^\s:])|\b(?:GH-(?=\d)|www(?=\.))", re.IGNORECASE)
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>|#~&$!:@])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
 
 
 def neutral(text: str) -> str:

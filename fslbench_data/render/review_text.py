@@ -86,14 +86,13 @@ def _refusal(each: Refused) -> str:
 def _accepted(one: Admitted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
     """Where the methods of one file would stand, and how they compare with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
-    rows = [
-        (each, row) for each in board.sets for row in each.rows() if row.submission == one.digest
-    ]
+    rows = [(each, row) for each in board.sets for row in each.rows_of(one.digest)]
     methods = list(dict.fromkeys(row.method for _, row in rows))
     named = ", ".join(escaped(name) for name in methods[:10])
     more = f" and {len(methods) - 10} more" if len(methods) > 10 else ""
     yield f"### {one.digest[:12]}: {named}{more}"
-    yield f"Answers {escaped(board.release)}, on {len({id(each) for each, _ in rows})} task sets."
+    number = len({str(each.scored) for each, _ in rows})
+    yield f"Answers `{board.release}`, {number} task set{'s' if number > 1 else ''} of it."
     yield _table(_standing_grid(rows[:_MOST_ROWS]))
     if len(rows) > _MOST_ROWS:
         yield f"… and {len(rows) - _MOST_ROWS} more lines."

@@ -28,8 +28,6 @@ from fslbench_data.submission.model import Submission
 from fslbench_data.submission.runs import Group
 from fslbench_data.tasks import TaskSetInfo
 
-MOST_GROUPS = 20_000
-"""Results of a method, a run and a task set that one file may hold."""
 _EXACT = isqrt(2**63 - 1)
 """Tasks times queries up to which sums of squares are exact."""
 
@@ -131,7 +129,6 @@ def admit_file(
     try:
         digest = _checked_digest(name, path, limits)
         submission = replace(read_untrusted(path, limits), source="the file")
-        _check_groups(submission)
         number = answered(submission, releases)
         found = validate(submission, releases[number])
         results = tuple(_result(found, group) for group in found.groups)
@@ -179,24 +176,6 @@ def _checked_digest(name: str, path: Path, limits: Limits) -> str:
             fix="rename it; a file that changes is another submission and has another name",
         )
     return digest
-
-
-def _check_groups(submission: Submission) -> None:
-    """Refuse files of so many groups that only to list them takes long."""
-    table = submission.table
-    code = np.zeros(table.num_rows, np.int64)
-    for name in ("method", "dataset", "task_set", "run"):
-        if name in table.column_names:
-            column = table.column(name).unify_dictionaries().combine_chunks()
-            code = code * (len(column.dictionary) + 1)
-            code += column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
-    found = np.unique(code).size
-    if found > MOST_GROUPS:
-        raise TooLargeError(
-            f"it holds {found} results of a method, a run and a task set",
-            expected=f"at most {MOST_GROUPS}",
-            fix="split it into several files",
-        )
 
 
 def answered(submission: Submission, releases: Sequence[Release]) -> int:

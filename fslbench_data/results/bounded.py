@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from fslbench_data.results.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY
-from fslbench_data.submission.reading import canonical, dictionary_columns, printable
+from fslbench_data.submission.reading import canonical, printable, texts_of
 
 _BATCH = 1 << 16
 """Rows decoded at once."""
@@ -39,15 +39,20 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
         If it takes more memory than there is.
     """
     try:
-        file = _open(path, where, limits)
+        data = _whole(path, where, limits)
+        file = _open(data, limits)
         schema = file.schema_arrow
+        _at_most(_MOST_COLUMNS, len(schema), "columns", where)
         canonical(schema.empty_table(), where)  # the wrong columns are not read
         metadata = (schema.metadata or {}).get(METADATA_KEY)
         if metadata is not None:
             methods, _, _ = read_metadata(metadata, where)
             _at_most(limits.methods, len(methods), "methods in its metadata", where)
         _at_most(limits.rows, file.metadata.num_rows, "rows", where)
-        batches = list(_batches(file, where, limits))
+        try:
+            batches = list(_batches(_open(data, limits, texts_of(schema)), where, limits))
+        except OSError:  # texts stored as differences cannot be read as dictionaries
+            batches = list(_batches(file, where, limits))
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -67,24 +72,26 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
     return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
 
 
-def _open(path: Path, where: str, limits: Limits) -> pq.ParquetFile:
-    """The file, from memory so that it cannot change, once its footer is found small enough."""
+def _whole(path: Path, where: str, limits: Limits) -> bytes:
+    """The file in memory, where it cannot change, once its footer is found small enough."""
     with path.open("rb") as file:
         data = file.read(limits.file_bytes + 1)
     _at_most(limits.file_bytes, len(data), "bytes", where)
     if data[-4:] != b"PAR1" or len(data) < 12:
         raise unreadable(where, "it does not end as Parquet files do")
     _at_most(limits.metadata_bytes, struct.unpack("<I", data[-8:-4])[0], "bytes of footer", where)
-    source = pa.BufferReader(data)
-    options = {
-        "thrift_string_size_limit": limits.metadata_bytes,
-        "thrift_container_size_limit": _MOST_ENTRIES,
-        "pre_buffer": False,
-    }
-    file = pq.ParquetFile(source, **options)
-    _at_most(_MOST_COLUMNS, len(file.schema_arrow), "columns", where)
-    names = dictionary_columns(file)
-    return pq.ParquetFile(source, metadata=file.metadata, read_dictionary=names, **options)
+    return data
+
+
+def _open(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.ParquetFile:
+    """A Parquet file; nothing is asked of its metadata, which can end the process that asks."""
+    return pq.ParquetFile(
+        pa.BufferReader(data),
+        read_dictionary=list(texts),
+        thrift_string_size_limit=limits.metadata_bytes,
+        thrift_container_size_limit=_MOST_ENTRIES,
+        pre_buffer=False,
+    )
 
 
 def _batches(file: pq.ParquetFile, where: str, limits: Limits) -> Iterator[pa.RecordBatch]:

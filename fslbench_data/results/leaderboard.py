@@ -14,8 +14,9 @@ from fslbench_data.naming import names_of
 from fslbench_data.release import Release
 from fslbench_data.results.admission import Admitted, Refused, admit, results_of
 from fslbench_data.results.labels import unique_labels
+from fslbench_data.results.ranking import ranked
 from fslbench_data.results.repository import Ignored, ResultsFiles, list_submissions
-from fslbench_data.results.standing import REFERENCE, Entry, Standing, standing
+from fslbench_data.results.standing import REFERENCE, Entry, Standing
 from fslbench_data.results.untrusted import LIMITS, Limits
 from fslbench_data.scores import Signature, scored_set
 from fslbench_data.scoring import reference_results
@@ -246,7 +247,7 @@ def _board(
             tell(str(info))
             kind = info.name.interval
             design = None if kind == "closed" else ClassDesign.of(release.class_ids(info))
-            sets.append(standing(scored_set(info), kind, entries[info.text], level, design))
+            sets.append(ranked(scored_set(info), kind, entries[info.text], level, design))
     signature = Signature(
         package_version=__version__,
         release=str(release),

@@ -131,11 +131,12 @@ def review(
         If the repository itself cannot be read.
     """
     releases = open_releases(read_board(base).releases) if releases is None else releases
-    old = [(base, name) for name in list_submissions(base).submissions if name not in names]
-    new = [(proposed, name) for name in dict.fromkeys(names)]
-    admitted, refused = admit_all([*old, *new], releases, limits, lambda _: None)
-    shown = {one_line(name) for name in names}
-    ours = tuple(one for one in admitted if one.name in shown)
+    new = dict.fromkeys(names)
+    old = [name for name in list_submissions(base).submissions if name not in new]
+    sources = [*((base, name) for name in old), *((proposed, name) for name in new)]
+    admitted, refused = admit_all(sources, releases, limits, lambda _: None)
+    shown = {one_line(name) for name in new}
+    ours = tuple(one for one in admitted if one.name in new)
     answered = {(one.release, result.info.text) for one in ours for result in one.results}
     boards = boards_of(
         admitted, releases, lambda number, info: (number, info.text) in answered, level=level

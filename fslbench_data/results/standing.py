@@ -1,8 +1,8 @@
-"""One task set of a leaderboard: methods by accuracy, and which of them could be the best."""
+"""One task set of a leaderboard: its lines, best first, held as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.best import could_be_best, lead, leader_of, one_sided_p, one_sided_p_new_classes
-from analysis_sql.class_aware import method_halfwidths
-from analysis_sql.class_effects import ClassDesign
-from analysis_sql.comparison import VERDICTS, Verdict, paired_verdicts
-from analysis_sql.intervals import Interval, halfwidths
-from analysis_sql.pairs import Counts
+from analysis_sql.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.results.admission import Result
 from fslbench_data.scores import ScoredSet
@@ -23,14 +18,7 @@ from fslbench_data.scores import ScoredSet
 REFERENCE = "reference"
 """Stands in place of a submission's digest where a method is one of the release's own."""
 
-MOST_PREFIXES = 32
-"""Numbers of tasks, the largest ones, for which class-aware intervals are computed: each takes
-eigenvectors of its own, and strangers choose how many tasks they answer."""
-
-_BLOCK = 1 << 21
-"""Counts that are worked on at once."""
-_IDENTICAL, _UNKNOWN = (VERDICTS.index(v) for v in (Verdict.IDENTICAL, Verdict.NOT_ESTIMABLE))
-_NUMBERS = np.dtype(
+NUMBERS = np.dtype(
     [
         *((name, np.int64) for name in ("tasks", "common", "rank")),
         *((name, np.float64) for name in ("mean", "width", "width_new")),
@@ -40,12 +28,12 @@ _NUMBERS = np.dtype(
         *((name, np.bool_) for name in ("possible", "possible_new")),
     ]
 )
-_NAMES = tuple(_NUMBERS.names or ())
 """What is known of each method: `behind` is the difference from the leader over `common` tasks.
 
 Means and half-widths are in percentage points, NaN where there are none; those that end in `new`
 are about new classes.  A rank of 0 is none.
 """
+_NAMES = tuple(NUMBERS.names or ())
 
 
 @dataclass(frozen=True)
@@ -110,8 +98,8 @@ class Standing:
         M, the methods among which it leads: all but runs that stopped by a rule.
     aware
         Whether there are class-aware intervals: the set reuses no image.
-    entries
-        Best first, as the rows.
+    entries, numbers
+        Best first, as the rows; numbers are of :data:`NUMBERS`.
     """
 
     scored: ScoredSet
@@ -121,7 +109,7 @@ class Standing:
     compared: int
     aware: bool
     entries: tuple[Entry, ...]
-    _numbers: NDArray[Any] = field(repr=False)
+    numbers: NDArray[Any] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -140,15 +128,19 @@ class Standing:
         if self.kind == "closed" or self.leader is None:
             return None
         ordinary = np.array([entry.result.stopped is None for entry in self.entries])
-        return int((self._numbers[name] & ordinary).sum())
+        return int((self.numbers[name] & ordinary).sum())
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
         """The lines, best first; all of them, or the first ones."""
         return map(self.row, range(len(self) if most is None else min(most, len(self))))
 
+    def rows_of(self, source: str) -> Iterator[Row]:
+        """The lines of one submission, best first."""
+        return (self.row(i) for i, entry in enumerate(self.entries) if entry.source == source)
+
     def row(self, i: int) -> Row:
         """Line number `i`, from 0."""
-        entry, found = self.entries[i], {name: self._numbers[name][i].item() for name in _NAMES}
+        entry, found = self.entries[i], {name: self.numbers[name][i].item() for name in _NAMES}
         result = entry.result
         is_leader = self.leader is None or entry.label == self.leader
         claimed = self.kind != "closed" and result.stopped is None and self.leader is not None
@@ -182,136 +174,3 @@ class Standing:
             run_spread=result.run_spread,
             transductive=result.transductive,
         )
-
-
-def standing(
-    scored: ScoredSet,
-    kind: IntervalKind,
-    entries: Sequence[Entry],
-    level: float,
-    design: ClassDesign | None,
-) -> Standing:
-    """The table of a task set.
-
-    Time and memory grow as the number of methods: each is compared with the leader alone.
-
-    Parameters
-    ----------
-    entries
-        Methods under different labels; their order matters only among equal means and labels.
-    design
-        The classes of the tasks; None for closed sets.
-    """
-    entries = sorted(entries, key=lambda entry: entry.label)  # of equals the first one leads
-    found = np.zeros(len(entries), _NUMBERS)
-    for name in ("width_new", "behind", "behind_width", "behind_width_new", "p", "p_new"):
-        found[name] = np.nan
-    found["tasks"] = [len(entry.result.counts) for entry in entries]
-    ordinary = np.array([entry.result.stopped is None for entry in entries])
-    lengths = np.unique(found["tasks"])[-MOST_PREFIXES:]
-    blocks = list(_blocks(entries, found["tasks"]))
-    for rows in blocks:
-        _own(found, rows, _counts(entries, rows), kind, level, design, lengths)
-    first = leader_of(found["mean"], found["tasks"], ordinary) if ordinary.any() else None
-    if first is not None:
-        best = entries[first].result
-        for rows in blocks:
-            part = _counts(entries, rows, most=len(best.counts))
-            ahead = lead(best.counts, best.unit, part)
-            _behind(found, rows, ahead, kind, level, design, lengths)
-    compared = int(ordinary.sum())
-    silent = ~ordinary | (kind == "closed")
-    found["possible"] = could_be_best(found["p"], compared, level) | silent
-    found["possible_new"] = could_be_best(found["p_new"], compared, level) | silent
-    order = _rank(found, ordinary)
-    return Standing(
-        scored=scored,
-        kind=kind,
-        level=level,
-        leader=None if first is None else entries[first].label,
-        compared=compared,
-        aware=design is not None,
-        entries=tuple(entries[i] for i in order.tolist()),
-        _numbers=found[order],
-    )
-
-
-def _blocks(entries: Sequence[Entry], tasks: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Positions of methods that have a unit in common, not too many counts at a time."""
-    units = np.array([entry.result.unit for entry in entries], np.int64)
-    step = max(1, _BLOCK // max(int(tasks.max(initial=1)), 1))
-    for unit in np.unique(units).tolist():
-        rows = np.flatnonzero(units == unit)
-        yield from (rows[at : at + step] for at in range(0, len(rows), step))
-
-
-def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
-    """Counts of some methods of one unit, of the first `most` tasks."""
-    parts = [entries[i].result.counts[:most] for i in rows.tolist()]
-    tasks = np.array([len(part) for part in parts], np.int64)
-    correct = np.zeros((len(parts), int(tasks.max())), np.result_type(*parts))
-    for row, part in zip(correct, parts, strict=True):
-        row[: len(part)] = part
-    return Counts(correct, tasks, entries[int(rows[0])].result.unit)
-
-
-def _some(counts: Counts, rows: NDArray[Any]) -> Counts:
-    return Counts(counts.correct[rows], counts.tasks[rows], counts.unit)
-
-
-def _own(
-    found: NDArray[Any],
-    rows: NDArray[np.int64],
-    counts: Counts,
-    kind: IntervalKind,
-    level: float,
-    design: ClassDesign | None,
-    lengths: NDArray[np.int64],
-) -> None:
-    """Fill in the methods' own means and intervals."""
-    moments = counts.moments()
-    found["mean"][rows] = moments.mean
-    found["width"][rows] = halfwidths(moments, kind, level)
-    found["constant"][rows] = moments.constant
-    if design is not None:
-        usable = np.isin(counts.tasks, lengths)
-        found["width_new"][rows[usable]] = method_halfwidths(design, _some(counts, usable), level)
-
-
-def _behind(
-    found: NDArray[Any],
-    rows: NDArray[np.int64],
-    ahead: Counts,
-    kind: IntervalKind,
-    level: float,
-    design: ClassDesign | None,
-    lengths: NDArray[np.int64],
-) -> None:
-    """Fill in the differences from the leader, from by how much it is ahead."""
-    moments = ahead.moments()
-    width = halfwidths(moments, kind, level)
-    verdict = paired_verdicts(moments, kind, level, width)
-    found["common"][rows] = ahead.tasks
-    found["behind"][rows] = 0.0 - np.asarray(moments.mean)
-    found["behind_width"][rows] = np.where(
-        verdict == _UNKNOWN, np.nan, np.where(verdict == _IDENTICAL, 0.0, width)
-    )
-    found["behind_constant"][rows] = moments.constant
-    if kind != "closed":
-        found["p"][rows] = one_sided_p(ahead)
-    if design is not None:
-        usable = np.isin(ahead.tasks, lengths)
-        part = _some(ahead, usable)
-        found["behind_width_new"][rows[usable]] = method_halfwidths(design, part, level)
-        found["p_new"][rows[usable]] = one_sided_p_new_classes(design, part)
-
-
-def _rank(found: NDArray[Any], ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Fill in ranks, and give the methods' order, best first."""
-    most = found["tasks"][ordinary].max(initial=0)
-    whole = ordinary & (found["tasks"] == most)
-    means = np.sort(-found["mean"][whole])
-    found["rank"] = np.where(whole, np.searchsorted(means, -found["mean"]) + 1, 0)
-    # those without a rank stand by their differences, which are over tasks in common
-    value = np.nan_to_num(np.where(whole, found["mean"], found["behind"]))
-    return np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))

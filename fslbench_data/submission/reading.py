@@ -74,29 +74,30 @@ def printable(error: Exception | str) -> str:
 def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
     source = str(path)
-    first = pq.ParquetFile(path)
-    schema, texts = first.schema_arrow, dictionary_columns(first)
-    file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+    schema = pq.ParquetFile(path).schema_arrow
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     needed = {*SUBMISSION.names, "fingerprint", "run"}
     wanted = [name for name in schema.names if name in needed]
-    table = canonical(file.read(columns=wanted if counts_only else None), source)
+    chosen = wanted if counts_only else None
+    try:
+        texts = texts_of(schema)
+        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+        table = file.read(columns=chosen)
+    except OSError:  # texts stored as differences cannot be read so
+        table = pq.ParquetFile(path, pre_buffer=False).read(columns=chosen)
+    table = canonical(table, source)
     if metadata is None:
         return Submission(table, source=source, package_version="unknown")
     methods, bindings, version = read_metadata(metadata, source)
     return Submission(table, methods, bindings, source, version)
 
 
-def dictionary_columns(file: pq.ParquetFile) -> list[str]:
-    """Columns of names that can be read as dictionaries: none is stored as differences."""
-    names = {f.name for f in file.schema_arrow if pa.types.is_string(f.type)}
-    names &= {*_NAMES, "fingerprint", "run"}
-    for index in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(index)
-        for column in map(group.column, range(group.num_columns)):
-            if any(encoding.startswith("DELTA") for encoding in column.encodings):
-                names.discard(column.path_in_schema)
-    return sorted(names)
+def texts_of(schema: pa.Schema) -> list[str]:
+    """Columns of names that are better read as dictionaries, as most files store them."""
+    names = {*_NAMES, "fingerprint", "run"}
+    return [
+        field.name for field in schema if field.name in names and pa.types.is_string(field.type)
+    ]
 
 
 def _read_csv(path: Path) -> Submission:

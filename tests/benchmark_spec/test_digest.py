@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.digest import content_digest, content_digest_of, fingerprint
 from benchmark_spec.errors import SpecError
 
 
@@ -138,3 +138,14 @@ def test_types_that_no_release_has() -> None:
 def test_fingerprints_tell_names_apart() -> None:
     assert fingerprint("a", "b", "c") == _sha(b'["a", "b", "c"]')
     assert len({fingerprint(*x) for x in (("a", "b", "c"), ("ab", "", "c"), ("b", "a", "c"))}) == 3
+
+
+def test_parts_have_the_digest_of_the_whole() -> None:
+    whole = pa.table({"a": pa.array([1, None, 3, 4], pa.int32()), "b": ["x", "yy", None, ""]})
+    parts = [whole.slice(0, 1), whole.slice(1, 0), whole.slice(1)]
+    assert content_digest_of(iter(parts)) == content_digest(whole)
+    assert content_digest_of([whole, whole]) != content_digest(whole)
+    with pytest.raises(SpecError, match="different columns"):
+        content_digest_of([whole, whole.drop_columns("a")])
+    with pytest.raises(SpecError, match="without any part"):
+        content_digest_of([])

@@ -53,6 +53,14 @@ def test_what_it_says(embedded: Release) -> None:
         assert line in text
 
 
+def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None:
+    text = dataset_card(sharded.manifest)
+    assert text.count("- net of birds: ") == 1
+    assert "- net-pca4 of birds: backbone net; scale 0.0625" in text
+    paths = "".join(f"    - features/net/birds-0000{i}-of-00004.parquet\n" for i in range(4))
+    assert f"  - split: birds\n    path:\n{paths}" in text
+
+
 def _manifest(dataset: str = "no", **about: str) -> Manifest:
     texts = {"title": "t", "homepage": "h", "licence": "l", "citation": "@misc{x}"} | about
     table = Table(

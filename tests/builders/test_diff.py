@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -64,3 +65,63 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_text: st
     texts = diff(old, load_release(tmp_path / "text"))
     assert [(c.level, c.what) for c in texts.changes] == [("patch", "the description differs")]
     assert texts.enough
+
+
+def _features(
+    folder: Path, shard: int, patch: pytest.MonkeyPatch, *, change: float = 0, **provenance: object
+) -> Path:
+    from builders.release_writer import ReleaseWriter
+
+    patch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", shard)
+    writer = ReleaseWriter(folder, "small", "1.0.0", "x")
+    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+    writer.add_dataset("one", **about, class_names=["a", "b"], class_sizes=[12, 8])
+    kind = np.int8 if "scale" in provenance else np.float16
+    values = np.arange(60).reshape(20, 3).astype(kind)
+    values[17, 0] += change
+    writer.add_features("one", "net", [values], provenance)
+    writer.finish()
+    return folder
+
+
+def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = load_release(_features(tmp_path / "old", 8, monkeypatch))
+    last, first = (f"features/net/one-0000{i}-of-00003.parquet" for i in (2, 0))
+    one = "features/net/one-00000-of-00001.parquet"
+    for name, shard, change, found in (
+        ("same", 8, 0, []),
+        ("changed", 8, 1, [("minor", last, "other content: 4 rows became 4 rows")]),
+        ("one", 99, 0, [("patch", one, "same content, 3 shards became 1")]),
+        (
+            "one-changed",
+            99,
+            1,
+            [("minor", one, "other content: 20 rows became 20 rows, 3 shards became 1")],
+        ),
+    ):
+        new = load_release(_features(tmp_path / name, shard, monkeypatch, change=change))
+        assert [(c.level, c.where, c.what) for c in diff(old, new).changes] == found
+    none = tmp_path / "none"
+    build_release(read_spec(_spec(tmp_path)), none)
+    gone = [c for c in diff(old, load_release(none)).changes if "features" in c.where]
+    assert [(c.level, c.where, c.what) for c in gone] == [("major", first, "gone: 20 rows")]
+
+
+def _spec(folder: Path) -> Path:
+    path = folder / "none.toml"
+    path.write_text(
+        'name = "small"\nversion = "1.0.0"\ndescription = "x"\n'
+        '[[dataset]]\nname = "dtd"\nsource = "catalogue"\n'
+    )
+    return path
+
+
+@pytest.mark.parametrize("shard", [8, 99])
+def test_another_scale_is_another_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int
+) -> None:
+    old = load_release(_features(tmp_path / "old", 8, monkeypatch, scale=0.5))
+    new = load_release(_features(tmp_path / "new", shard, monkeypatch, scale=0.25))
+    found = diff(old, new)
+    assert found.needed == "minor"
+    assert all(c.what.startswith("other content") for c in found.changes)

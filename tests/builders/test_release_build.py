@@ -226,3 +226,81 @@ def test_what_cannot_be_made(tmp_path: Path, dataset: str, what: str) -> None:
     path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\n{dataset}\n')
     with pytest.raises(FSLBenchError, match=what):
         build_release(read_spec(path), tmp_path / "release")
+
+
+PROJECTED = """
+name = "r"
+version = "1.0.0"
+description = "d"
+[[dataset]]
+name = "digits"
+suites = ["open"]
+protocols = ["5w5s5q"]
+features = {features}
+heads = ["NCC"]
+"""
+
+
+def _projected(folder: Path, features: str, name: str = "release") -> Path:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    path = folder / "spec.toml"
+    path.write_text(PROJECTED.format(features=features))
+    build_release(read_spec(path), folder / name)
+    return folder / name
+
+
+def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
+    import numpy as np
+
+    from builders.features.compress import pca_int8
+    from builders.verify import verify
+
+    alone = load_release(_projected(tmp_path, '["pixels-pca16"]', "alone"))
+    both = load_release(_projected(tmp_path, '["pixels-pca16", "pixels"]', "both"))
+    assert alone.backbones == ("pixels-pca16",)
+    assert alone.methods == ("pixels-pca16/NCC",)
+    assert both.backbones == ("pixels", "pixels-pca16")
+    values, scale, _ = pca_int8(both.features("digits", "pixels"), 16)
+    for release in (alone, both):
+        found = release.features("digits", "pixels-pca16")
+        assert np.array_equal(found, values.astype(np.float32) * np.float32(scale))
+        assert verify(Path(release.files.where)).problems == ()
+        (table,) = (t for t in release.manifest.tables if t.name == "pixels-pca16")
+        assert table.provenance["scale"] == scale
+        assert table.provenance["backbone"] == "pixels"
+        assert table.provenance["pca"]["dimensions"] == 16
+    again = load_release(_projected(tmp_path, '["pixels-pca16"]', "again"))
+    assert again.manifest == alone.manifest
+
+
+def test_features_of_another_backbone_in_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+
+    from builders.feature_shards import feature_table
+    from builders.verify import verify
+
+    made = []
+
+    def extract(backbone: str, images: object) -> tuple[object, dict[str, object]]:
+        made.append(backbone)
+        values = np.random.default_rng(0).random((1797, 24)).astype(np.float16)
+        return feature_table(values), {"backbone": backbone, "weights_sha256": "0" * 64}
+
+    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 500)
+    monkeypatch.setattr("builders.release_build.extract", extract)
+    monkeypatch.setattr("builders.release_build.BACKBONES", ("net",))
+    release = load_release(_projected(tmp_path, '["net-pca8", "net-pca12", "net"]'))
+    assert made == ["net"]  # the projections are of what is in the release
+    assert release.backbones == ("net", "net-pca8", "net-pca12")
+    assert release.features("digits", "net-pca12").shape == (1797, 12)
+    assert len([t for t in release.manifest.tables if t.kind == "features"]) == 12
+    assert verify(Path(release.files.where)).problems == ()
+
+
+def test_a_projection_of_what_is_no_backbone(tmp_path: Path) -> None:
+    with pytest.raises(FSLBenchError, match="did you mean 'pixels'"):
+        _projected(tmp_path, '["pixel-pca16"]')
+    with pytest.raises(FSLBenchError, match="cannot be projected to 65 dimensions"):
+        _projected(tmp_path, '["pixels-pca65"]')

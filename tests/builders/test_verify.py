@@ -17,7 +17,7 @@ from builders.cli import main
 from builders.release_build import build_release
 from builders.release_spec import read_spec
 from builders.verify import verify
-from fslbench_data.release import load_release
+from fslbench_data.release import Release, load_release
 
 
 def test_features_and_reference_results_are_verified(tmp_path: Path) -> None:
@@ -247,3 +247,116 @@ def test_the_command_says_what_was_drawn_again(built: Path) -> None:
     run = CliRunner().invoke(main, ["verify", str(built)])
     assert run.exit_code == 0
     assert "14 tables, 12 of 12 task sets drawn again with equal digests, no problems" in run.output
+
+
+SHARD = "features/net/birds-0000{}-of-00004.parquet"
+
+
+def _ids_from(first: int) -> Any:
+    def edit(table: pa.Table) -> pa.Table:
+        ids = pa.array(range(first, first + len(table)), pa.int32())
+        return table.set_column(0, table.schema.field("image_id"), ids)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("path", "edit", "what"),
+    [
+        (SHARD.format(1), lambda t: t.slice(0, 31), None),
+        (SHARD.format(2), lambda t: t.slice(0, 31), "ends with image 98"),
+        (SHARD.format(3), lambda t: pa.concat_tables([t, t]), "not one row for each of 100"),
+        (SHARD.format(1), lambda t: t.take(list(range(31, -1, -1))), "from 32 on, in order"),
+        (SHARD.format(1), _ids_from(0), "from 32 on, in order"),
+        (SHARD.format(1), _ids_from(64), "from 32 on, in order"),
+        (SHARD.format(0), lambda t: t.slice(0, 0), None),
+        (
+            SHARD.format(2),
+            lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), np.inf)),
+            "not finite",
+        ),
+        (SHARD.format(2), lambda t: _other_values(t, pa.int8(), 8), "holds fixed_size_list<"),
+        (SHARD.format(2), lambda t: _other_values(t, pa.float16(), 7), "[7], the first of its"),
+        (SHARD.format(2), lambda t: t.rename_columns(["a", "b"]), "columns are a, b"),
+    ],
+)
+def test_shards_forged_with_their_digests(
+    sharded: Release, tmp_path: Path, path: str, edit: object, what: str | None
+) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(sharded.files.where, folder)
+    assert verify(folder).problems == ()
+    _rewrite(folder, path, edit)
+    problems = verify(folder).problems
+    last = SHARD.format(3)
+    if what is None:  # then the next ones do not go on where it ends
+        assert {p.path for p in problems} >= {SHARD.format(2), last}
+    elif "98" in what:
+        assert any(p.path == last and what in p.what for p in problems), problems
+    else:
+        assert any(p.path == path and what in p.what for p in problems), problems
+
+
+def _other_values(table: pa.Table, kind: pa.DataType, dimensions: int) -> pa.Table:
+    values = pa.array(np.zeros(len(table) * dimensions), kind)
+    lists = pa.FixedSizeListArray.from_arrays(values, dimensions)
+    return pa.table({"image_id": table.column("image_id"), "feature": lists})
+
+
+def test_shards_of_different_provenance_or_without_a_scale(
+    sharded: Release, tmp_path: Path
+) -> None:
+    for path, provenance, what in (
+        (SHARD.format(2), {"backbone": "other"}, "another provenance than the first of its shards"),
+        (SHARD.format(0), {"backbone": "net", "scale": 1.0}, "with a scale"),
+        ("features/net-pca4/birds-00000-of-00004.parquet", {}, "gives scale None"),
+    ):
+        folder = tmp_path / what
+        shutil.copytree(sharded.files.where, folder)
+        manifest = json.loads((folder / MANIFEST_FILE).read_text())
+        (entry,) = (t for t in manifest["tables"] if t["path"] == path)
+        entry["provenance"] = provenance
+        _sign(folder, manifest)
+        assert any(p.path == path and what in p.what for p in verify(folder).problems)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda t: t[:2] + t[3:], "missing"),
+        (lambda t: [*t[:3], t[2], *t[3:]], "would share|twice"),
+        (lambda t: [t[0], t[2], t[1], *t[3:]], "not in order"),
+    ],
+)
+def test_a_shard_missing_doubled_or_misplaced(
+    sharded: Release, tmp_path: Path, change: Any, what: str
+) -> None:
+    from benchmark_spec.errors import CorruptReleaseError
+
+    folder = tmp_path / "release"
+    shutil.copytree(sharded.files.where, folder)
+    manifest = json.loads((folder / MANIFEST_FILE).read_text())
+    tables = manifest["tables"]
+    shards = [t for t in tables if t["name"] == "net"]
+    manifest["tables"] = [t for t in tables if t["name"] != "net"] + change(shards)
+    _sign(folder, manifest)
+    with pytest.raises(CorruptReleaseError, match=what):
+        verify(folder)
+    run = CliRunner().invoke(main, ["verify", str(folder)])
+    assert run.exit_code == 2
+
+
+def test_files_of_shards_missing_or_exchanged(sharded: Release, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(sharded.files.where, folder)
+    first, second = folder / SHARD.format(1), folder / SHARD.format(2)
+    one, two = first.read_bytes(), second.read_bytes()
+    first.write_bytes(two)
+    second.write_bytes(one)
+    found = {(p.path, p.what.split(":")[0]) for p in verify(folder).problems}
+    for path in (SHARD.format(1), SHARD.format(2)):
+        assert (path, "is not the file that was released") in found
+    first.unlink()
+    assert any(
+        p.path == SHARD.format(1) and "cannot be read" in p.what for p in verify(folder).problems
+    )

@@ -174,6 +174,8 @@ class Parquet:
             reader = _Reader(self.body, at)
             header = reader.struct()
             at = reader.at + header[PAGE_COMPRESSED][1]
+            if not reader.at <= at <= len(self.body):
+                raise ValueError(f"a page ends at {at}")
             pages.append((header, self.body[reader.at : at]))
         return pages
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import fashion_mnist
+from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError
+from builders.sources import fashion_mnist, read_source
 from builders.sources.grey import grey_image_set
 from builders.sources.image_set import ImageSet, sha256_of_bytes
 
@@ -73,6 +73,13 @@ def test_fashion_mnist_is_training_part_then_test_part(
     assert found.pixels is not None
     assert found.pixels[:, 0].tolist() == [4, 100, 0, 8]
     assert found.white == 255
+    monkeypatch.setattr(fashion_mnist, "CLASSES", ("T-shirt/top",))
+    monkeypatch.setattr(fashion_mnist, "PARTS", {"test": ("t10k", 1)})
+    test = read_source("fashion_mnist", tmp_path / "raw", options={"part": "test"})
+    assert test.images["path"].to_pylist() == ["t10k-images-idx3-ubyte.gz#0"]
+    assert test.provenance["part"] == "test"
+    with pytest.raises(UnknownNameError, match="unknown part 'tset'; did you mean 'test'"):
+        fashion_mnist.read(tmp_path / "raw", part="tset")
 
     (data / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\0\0\x08\1\0\0\0\x05\0"))
     with pytest.raises(SourceError, match=r"t10k-labels-idx1-ubyte\.gz cannot be read"):

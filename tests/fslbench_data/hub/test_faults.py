@@ -16,12 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+import huggingface_hub
 import pytest
 from hub_server import Fault, HubServer
 from hub_server.client import forget
 
 from benchmark_spec.errors import FSLBenchError
+from fslbench_data.files import sha256_of
 from fslbench_data.release import Release, load_release
+
+MODERN = int(huggingface_hub.__version__.split(".")[0]) >= 2
+"""Whether the Hub's client heeds Retry-After."""
 
 REPO, TAG = "org/faulty", "v1.0.0"
 SET = ("cats", "open-2w1s2q")
@@ -128,7 +133,8 @@ def _(w: World) -> None:
 def _(w: World) -> None:
     w.fault(GET_TABLE, "status", method="GET", status=429, retry_after=7)
     w.load()
-    assert 8.0 in w.waits  # the seconds asked for, and one to be sure
+    # the seconds asked for, and one to be sure; older clients wait as after any failure
+    assert (8.0 if MODERN else 1) in w.waits
 
 
 @fault("the connection is cut in the middle of a table", "loaded")
@@ -282,7 +288,7 @@ def _(w: World) -> None:
         (home / "hog").write_bytes(b"x" * limit)
         run = w.child(_LIMITED.format(load=LOAD), HF_HOME=str(home), HF_HUB_CACHE=str(home / "hub"))
         said = run.communicate()[0].splitlines()[-1]
-        assert not list((home / "hub").rglob("*.parquet"))
+        assert _cached_is_right(w, home / "hub")
     raise Said(said)
 
 
@@ -363,12 +369,10 @@ def _outcome(act: Act, world: World) -> str:
     return "loaded"
 
 
-def _cached_is_right(world: World) -> bool:
-    """Whether every table in a cache that was found whole is that of the release."""
+def _cached_is_right(world: World, cache: Path) -> bool:
+    """Whether every table in a cache is that of the release."""
     truth = {t.path: t.sha256 for t in world.toy.manifest.tables}
-    from fslbench_data.files import sha256_of
-
-    for snapshot in Path(os.environ["HF_HUB_CACHE"]).glob("**/snapshots/*"):
+    for snapshot in cache.glob("**/snapshots/*"):
         for path in snapshot.rglob("*.parquet"):
             if path.exists() and sha256_of(path) != truth[path.relative_to(snapshot).as_posix()]:
                 return False
@@ -399,12 +403,12 @@ def test_every_fault_ends_well(
     hub.repo(REPO).private = hub.repo(REPO).gated = False
     world.load()
     world.load_other()
-    assert _cached_is_right(world)
+    assert _cached_is_right(world, Path(os.environ["HF_HUB_CACHE"]))
 
 
 def test_the_table_in_the_docs_is_what_happened(root: Path) -> None:
-    if len(ENDS) < len(FAULTS) - 1:
-        pytest.skip("needs the outcomes of all faults, found by the tests before")
+    if not MODERN or len(ENDS) < len(FAULTS) - 1:
+        pytest.skip("needs the outcomes of all faults, with a client of today")
     page = (root / "docs/hub_faults.md").read_text()
     rows = re.findall(r"^\| (?!fault|---)(.+?) \| (.+?) \|$", page, re.MULTILINE)
     known = {name: row for name, row in rows if name in ENDS or len(ENDS) == len(FAULTS)}

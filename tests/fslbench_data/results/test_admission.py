@@ -1,6 +1,7 @@
 """Which release a submission answers, and why files are refused."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmark_spec.errors import HubUnreachableError
 from fslbench_data.release import Release
 from fslbench_data.results import admission
 from fslbench_data.results.admission import Admitted, Refused, admit
-from fslbench_data.results.untrusted import Limits
+from fslbench_data.results.untrusted import LIMITS
 from fslbench_data.submission.model import Binding, Method, Stopping, Submission
 
 Answers = Callable[..., Submission]
@@ -197,23 +198,11 @@ def test_more_runs_than_can_be_compared_exactly(
     assert found.expected.startswith("at most 3 ")
 
 
-def test_too_many_groups(
-    repository: Repository,
-    long_form: Callable[..., pa.Table],
-    newer: Release,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    info = newer.task_set_info("cats", "open-2w1s2q")
-    table = long_form([1] * 40, fingerprint=info.fingerprint)
-    table = table.append_column("run", pa.array([str(i % 20) for i in range(40)]))
-    name = repository.add(Submission(table))
-    monkeypatch.setattr(admission, "MOST_GROUPS", 19)
-    assert "it holds 20 results" in _refused(admit(repository.files, name, [newer])).what
-
-
 def test_limits_are_passed_on(repository: Repository, answers: Answers, newer: Release) -> None:
     name = repository.add(answers(newer, {"cats/open-2w1s2q": _full(newer, "cats/open-2w1s2q")}))
-    assert "rows" in _refused(admit(repository.files, name, [newer], Limits(rows=3))).what
+    for limit in ("rows", "groups"):
+        found = _refused(admit(repository.files, name, [newer], replace(LIMITS, **{limit: 0})))
+        assert found.expected == "at most 0", limit
 
 
 def test_a_run_that_stopped(repository: Repository, answers: Answers, newer: Release) -> None:

@@ -13,9 +13,10 @@ from analysis_sql.intervals import interval
 from analysis_sql.moments import Moments
 from analysis_sql.pairs import Counts
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.results import standing as module
+from fslbench_data.results import ranking as module
 from fslbench_data.results.admission import Result
-from fslbench_data.results.standing import Entry, Standing, standing
+from fslbench_data.results.ranking import ranked
+from fslbench_data.results.standing import Entry, Standing
 from fslbench_data.scores import scored_set
 from fslbench_data.tasks import TaskSetInfo
 
@@ -37,7 +38,7 @@ def _entry(
 
 def _standing(entries: Sequence[Entry], kind: str = "open", level: float = 0.95) -> Standing:
     design = DESIGN if kind == "open" else None
-    return standing(scored_set(INFO), kind, entries, level, design)  # type: ignore[arg-type]
+    return ranked(scored_set(INFO), kind, entries, level, design)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

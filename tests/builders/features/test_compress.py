@@ -1,0 +1,144 @@
+"""Features projected onto their principal directions and kept as int8."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark_spec.errors import SpecError
+from builders.features.compress import base_of, fit_projection, pca_int8
+from fslbench_data.release import Release
+
+Array = np.ndarray[Any, Any]
+
+
+def _features(n: int = 300, d: int = 20, seed: int = 0) -> Array:
+    """Rectified, with most of their variance in few directions."""
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) + 0.1 * rng.random((n, d))
+    return np.maximum(found + 1, 0).astype(np.float16)
+
+
+def _unit(x: Array) -> Array:
+    x = x.astype(np.float64)
+    return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def test_it_is_the_singular_value_decomposition() -> None:
+    x = _features()
+    values, scale, about = pca_int8(x, 6)
+    assert (values.shape, values.dtype) == ((300, 6), np.int8)
+    u, s, vt = np.linalg.svd(_unit(x), full_matrices=False)
+    signs = np.sign(vt[np.arange(6), np.abs(vt[:6]).argmax(axis=1)])
+    expected = (u * s)[:, :6] * signs
+    assert np.abs(values * scale - expected).max() <= scale / 2 + 1e-9
+    assert np.abs(values).max() == 127
+    assert about["pca"]["kept"] == pytest.approx((s[:6] ** 2).sum() / (s**2).sum(), abs=1e-4)
+    assert (about["scale"], about["dtype"], about["pca"]["from"]) == (scale, "int8", 20)
+    assert float(np.float32(scale)) == scale
+
+
+def test_as_many_dimensions_as_there_are_keep_all_cosines() -> None:
+    x = _features()
+    values, scale, _ = pca_int8(x, 20)
+    found = values * scale
+    assert np.abs(found @ found.T - _unit(x) @ _unit(x).T).max() < 0.02
+
+
+def test_pieces_and_scaled_images_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builders.features.compress._ROWS", 64)
+    x = _features()
+    values, scale, _ = pca_int8(x, 6)
+    for cuts in ([], [1, 2, 150], [64, 128], [299]):
+        projection = fit_projection(lambda cuts=cuts: np.split(x, cuts), 6)  # type: ignore[misc]
+        assert projection.scale == scale
+        parts = [projection(part) for part in np.split(x, cuts)]
+        assert np.array_equal(np.concatenate(parts), values)
+    longer = (x.astype(np.float32) * np.float32(4)).astype(np.float16)
+    assert np.array_equal(pca_int8(longer, 6)[0], values)
+
+
+def test_other_images_are_projected_alike_and_cut_off() -> None:
+    x, canaries = _features(), _features(seed=1)[:32]
+    projection = fit_projection(lambda: [x], 6)
+    found = projection(canaries)
+    expected = np.rint(_unit(canaries) @ projection.directions / projection.scale)
+    assert np.array_equal(found, np.clip(expected, -127, 127))
+    assert np.array_equal(projection(x[7:8]), pca_int8(x, 6)[0][7:8])
+    strange = np.zeros((1, 20))
+    strange[0, np.abs(projection.directions[:, 5]).argmax()] = 1e4
+    assert np.abs(projection(strange)).max() <= 127
+    assert not projection(np.zeros((2, 20), np.float16)).any()
+
+
+@pytest.mark.parametrize(
+    ("features", "what"),
+    [
+        (_features(n=300, d=5), "at most 5"),
+        (_features(n=4), "at most 4"),
+        (np.zeros((0, 20)), "at most 0"),
+        (np.zeros((30, 20)), "all zero"),
+    ],
+)
+def test_what_cannot_be_projected(features: Array, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        pca_int8(features, 6)
+
+
+def test_directions_without_any_image_are_zero() -> None:
+    x = np.zeros((30, 8), np.float16)
+    x[:, :2] = np.random.default_rng(0).random((30, 2))
+    values, _, about = pca_int8(x, 5)
+    assert not values[:, 2:].any()
+    assert about["pca"]["kept"] == 1.0
+
+
+_RUN = (
+    "import hashlib; from builders.features.compress import pca_int8;"
+    "from fslbench_data.release import load_release;"
+    "found = pca_int8(load_release().features('digits', 'pixels'), 16);"
+    "print(hashlib.sha256(found[0].tobytes()).hexdigest(), found[1])"
+)
+
+
+def test_two_runs_give_the_same_bytes() -> None:
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", _RUN],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_accuracy_hardly_changes(embedded: Release) -> None:
+    from builders.baselines.heads import ncc
+
+    x = embedded.features("digits", "pixels").astype(np.float64)
+    values, scale, _ = pca_int8(x, 32)
+    accuracies = [
+        np.mean(
+            [
+                (ncc(f[task.support], f[task.query]) == task.query_label).mean()
+                for task in embedded.task_set("digits", "open-5w5s5q")
+            ]
+        )
+        for f in (x, values * scale)
+    ]
+    assert abs(accuracies[0] - accuracies[1]) < 0.01
+
+
+def test_names() -> None:
+    assert base_of("efficientnet_lite0-pca128") == ("efficientnet_lite0", 128)
+    assert base_of("timm:vit_base-pca64") == ("timm:vit_base", 64)
+    for name in ("efficientnet_lite0", "x-pca", "x-pca0", "x-pca128b", "-pca128"):
+        assert base_of(name) == (name, None)
