@@ -76,6 +76,7 @@ class User:
 
 @pytest.mark.slow
 def test_build_publish_load_evaluate_submit_leaderboard(hub: HubServer, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     user = User(hub, tmp_path)
     (tmp_path / "small.toml").write_text(SPEC)
     (tmp_path / "method.py").write_text(METHOD)

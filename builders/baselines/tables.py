@@ -64,7 +64,7 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
 
 def groups(tasks: int, rows: int, unit: Tensor) -> Iterator[slice]:
     """Which tasks are taken at once: each gathers `rows` rows of the unit vectors (N, D)."""
-    each = rows * unit.shape[1] * unit.element_size()
+    each = max(1, rows * unit.shape[1] * unit.element_size())
     on_cpu = unit.device.type == "cpu"
     step = max(1, min(MOST_TASKS, CPU_BYTES // each) if on_cpu else GPU_BYTES // each)
     for start in range(0, tasks, step):

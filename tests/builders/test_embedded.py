@@ -130,11 +130,11 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
     assert content_digest(features) == golden["features/pixels/digits-00000-of-00001.parquet"]
 
 
-@pytest.mark.parametrize("head", ["NCC", "MatchingNet", pytest.param("LR", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
 def test_reference_results_are_made_again_from_the_features(
     head: str, golden: dict[str, str], embedded: Release
 ) -> None:
-    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     from builders.baselines import run_head
 
     submission = run_head(embedded, head, "pixels", ["digits"])

@@ -22,6 +22,7 @@ from fslbench_data.release import Release, load_release
 
 def test_features_and_reference_results_are_verified(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     path = tmp_path / "spec.toml"
     path.write_text(
         'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "digits"\n'

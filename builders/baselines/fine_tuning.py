@@ -1,0 +1,205 @@
+"""Fine-tuning of the whole network for each task (FT of Lafargue et al., TMLR 2024).
+
+The network and a linear layer on its features, made length 1, are trained on the task's support
+set: 30 steps of SGD with momentum 0.9 on the mean cross-entropy of all support images at once; the
+learning rate of the network falls from 1e-4, that of the layer from 0.1, along half a cosine; the
+layer starts with weights of 1 and biases of 0; everything stays in evaluation mode (the statistics
+of batch normalisation are not updated, there is no dropout).  Nothing is random.
+
+At the start the layer sends the network no gradient, since all classes' weights are equal.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SpecError
+from builders.baselines.linear_probe import MOMENTUM, RATE, STEPS, cosine_decay
+from builders.baselines.tables import Tensor
+from builders.extras import require
+from builders.sources.pictures import Picture, decode
+
+BACKBONE_RATE = 1e-4
+_QUERIES_AT_ONCE = 100
+
+
+class FineTuner:
+    """Fine-tunes copies of a network.
+
+    Parameters
+    ----------
+    module
+        A ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); it is copied, and stays
+        as it is.
+    device
+        Where the copy works, as torch names it.
+    rate
+        Learning rate of the network at the start.
+    """
+
+    def __init__(self, module: Any, device: str = "cpu", *, rate: float = BACKBONE_RATE) -> None:
+        self._rate, self._device = rate, device
+        self._module = deepcopy(module).to(device).eval().requires_grad_(True)
+        self._start = [values.detach().clone() for values in self._state()]
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Logits (M, K) of the queries of one task, on the device.
+
+        Parameters
+        ----------
+        support : Tensor float (K, S, 3, H, W)
+        query : Tensor float (M, 3, H, W)
+
+        Raises
+        ------
+        SpecError
+            If the network does not give one vector of each image.
+        """
+        torch = require("torch")
+        linear = torch.nn.functional.linear
+        way, shot = support.shape[:2]
+        with _repeatable(self._device):
+            try:
+                layer = self._train(support.flatten(0, 1).to(self._device), way, shot)
+                with torch.no_grad():
+                    found = [
+                        linear(self._features(images.to(self._device)), *layer)
+                        for images in query.split(_QUERIES_AT_ONCE)
+                    ]
+            finally:
+                self._restore()
+        return torch.cat(found)
+
+    def __call__(self, support: Tensor, query: Tensor) -> NDArray[np.int64]:
+        """Predictions int64 (M,), positions 0..K-1 of classes; see :meth:`scores`."""
+        found: NDArray[np.int64] = self.scores(support, query).argmax(dim=1).cpu().numpy()
+        return found
+
+    def _train(self, images: Tensor, way: int, shot: int) -> tuple[Tensor, Tensor]:
+        """Train layer and copy on images (K·S, 3, H, W); the layer's weights (K, D), biases (K,)."""
+        torch = require("torch")
+        target = torch.arange(way, device=self._device).repeat_interleave(shot)
+        with torch.enable_grad():
+            features = self._features(images)
+            weights = features.new_ones(way, features.shape[1], requires_grad=True)
+            biases = features.new_zeros(way, requires_grad=True)
+            optimiser = torch.optim.SGD(
+                [
+                    {"params": list(self._module.parameters()), "lr": self._rate},
+                    {"params": [weights, biases], "lr": RATE},
+                ],
+                momentum=MOMENTUM,
+            )
+            for step in range(STEPS):
+                if step:
+                    features = self._features(images)
+                logits = torch.nn.functional.linear(features, weights, biases)
+                loss = torch.nn.functional.cross_entropy(logits, target)
+                optimiser.zero_grad()
+                loss.backward()
+                for group, rate in zip(optimiser.param_groups, (self._rate, RATE), strict=True):
+                    group["lr"] = rate * cosine_decay(step)
+                optimiser.step()
+        return weights, biases
+
+    def _features(self, images: Tensor) -> Tensor:
+        """Features (B, D) of length 1."""
+        torch = require("torch")
+        found = self._module(images)
+        if found.ndim != 2:
+            raise SpecError(
+                f"the network gives {tuple(found.shape)} of {len(images)} images",
+                expected="one vector of each, (B, D)",
+            )
+        return torch.nn.functional.normalize(found, dim=1)
+
+    def _state(self) -> list[Any]:
+        """All that training may change."""
+        return [*self._module.parameters(), *self._module.buffers()]
+
+    def _restore(self) -> None:
+        with require("torch").no_grad():
+            for values, start in zip(self._state(), self._start, strict=True):
+                values.copy_(start)
+        self._module.zero_grad(set_to_none=True)
+
+
+def fine_tune(
+    module: Any, support: Tensor, query: Tensor, *, device: str = "cpu", rate: float = BACKBONE_RATE
+) -> NDArray[np.int64]:
+    """Predictions (M,) of one task; :class:`FineTuner` is faster for several."""
+    return FineTuner(module, device, rate=rate)(support, query)
+
+
+class Preprocessing(Protocol):
+    """What makes a network's input of a picture."""
+
+    def reference(self, picture: Picture) -> NDArray[np.float32]:
+        """The float32 (3, H, W) of an RGB picture."""
+
+
+class PictureFineTuner:
+    """FT as a method for :func:`fslbench_data.evaluate`, on the files of pictures.
+
+    Parameters
+    ----------
+    module, device, rate
+        As for :class:`FineTuner`.
+    preprocessing
+        Of the network.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        preprocessing: Preprocessing,
+        device: str = "cpu",
+        *,
+        rate: float = BACKBONE_RATE,
+    ) -> None:
+        self._tune = FineTuner(module, device, rate=rate)
+        self._preprocessing = preprocessing
+
+    def __call__(
+        self, support: Sequence[Sequence[Path]], query: Sequence[Path], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Predictions (K·Q,) of a task; the generator is not used."""
+        torch = require("torch")
+        return self._tune(torch.stack([self._read(row) for row in support]), self._read(query))
+
+    def _read(self, paths: Sequence[Path]) -> Tensor:
+        """The network's input (B, 3, H, W)."""
+        read = self._preprocessing.reference
+        return require("torch").from_numpy(
+            np.stack([read(decode(path.read_bytes())) for path in paths])
+        )
+
+
+@contextmanager
+def _repeatable(device: str) -> Iterator[None]:
+    """The same result each time: on a GPU torch has to be told, as far as it can."""
+    torch = require("torch")
+    if torch.device(device).type == "cpu":
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled()
+    warn = torch.is_deterministic_algorithms_warn_only_enabled()
+    precision = torch.get_float32_matmul_precision()
+    exact = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": False}
+    torch.set_float32_matmul_precision("highest")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with torch.backends.cudnn.flags(**exact), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*deterministic")
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warn)
+        torch.set_float32_matmul_precision(precision)

@@ -1,0 +1,111 @@
+"""Running the reference methods on the task sets of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from builders.baselines.fine_tuning import PictureFineTuner, Preprocessing
+from builders.baselines.heads import Predictor, head_of
+from fslbench_data.evaluation.loop import evaluate
+from fslbench_data.release import Release
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
+
+
+def run_head(
+    release: Release, head: str, backbone: str, datasets: Sequence[str], *, device: str = "cpu"
+) -> Submission:
+    """Run a head on every task set of some data sets, on the features of `backbone`.
+
+    The method is named ``<backbone>/<head>``; the submission has predictions and the counts of
+    each class.
+
+    Parameters
+    ----------
+    device
+        As torch names it, such as ``cpu`` or ``cuda``.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such head, or the release has no such features.
+    """
+    about = head_of(head).description
+    recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
+    for dataset in datasets:
+        predict = Predictor(head, release.features(dataset, backbone), device)
+        for info in release.task_sets:
+            if info.dataset == dataset:
+                tasks = release.task_set(dataset, str(info.name))
+                recorder.add_task_set(tasks, predict(tasks.support, tasks.query))
+    return recorder.submission()
+
+
+class Tunable(Protocol):
+    """What :func:`run_ft` needs of a backbone."""
+
+    @property
+    def name(self) -> str:
+        """For the method's name."""
+
+    @property
+    def module(self) -> Any:
+        """The ``torch.nn.Module`` from (B, 3, H, W) to (B, D)."""
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """What makes (3, H, W) of a picture."""
+
+
+def run_ft(
+    release: Release,
+    backbone: Tunable,
+    images: str | Path,
+    dataset: str,
+    task_sets: str | Sequence[str] = (),
+    *,
+    max_tasks: int | None = None,
+    device: str = "cpu",
+    journal: str | Path | None = None,
+    show_progress: bool = False,
+) -> Submission:
+    """Fine-tune a backbone on every task of some task sets, or on the first few.
+
+    The method is named ``<backbone>/FT``; the submission has predictions and the counts of each
+    class, and says how many tasks it answered if not all.
+
+    Parameters
+    ----------
+    images
+        Folder of the data set's images, as for :func:`fslbench_data.evaluate`.
+    task_sets
+        By default all of the data set.
+    max_tasks
+        Answer only the first few tasks of each set.
+    device
+        As torch names it, such as ``cpu`` or ``cuda``.
+    journal
+        File that keeps every answered task: a run that was stopped, or that is asked for more
+        tasks, goes on from there.
+    show_progress
+        Show a progress bar on standard error, where that is a terminal.
+    """
+    submission = evaluate(
+        PictureFineTuner(backbone.module, backbone.preprocessing, device),
+        release,
+        name=f"{backbone.name}/FT",
+        datasets=dataset,
+        task_sets=task_sets,
+        images=images,
+        max_tasks=max_tasks,
+        description="whole network fine-tuned on each task, 30 steps of SGD with momentum",
+        journal=journal,
+        show_progress=show_progress,
+    )
+    about = {
+        name: replace(method, backbone=backbone.name) for name, method in submission.methods.items()
+    }
+    return replace(submission, methods=about)

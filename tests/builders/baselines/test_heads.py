@@ -1,0 +1,138 @@
+"""All heads against plain ones, one task at a time, and what they have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_heads
+from numpy.testing import assert_array_equal
+from reference_heads import margins
+
+from benchmark_spec.errors import SpecError, UnknownNameError
+from builders.baselines import HEADS, Predictor, tables
+from builders.baselines import heads as heads_module
+from fslbench_data.release import Release
+
+pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+
+Array = np.ndarray[Any, Any]
+
+
+def draw(
+    rng: np.random.Generator, way: int, shot: int, dimensions: int, *, tasks: int = 4
+) -> tuple[Array, Array, Array]:
+    """Features float16 (N, D) of noisy classes with a common direction, support and query ids."""
+    classes, each = way + 2, shot + 8
+    mean = rng.normal(size=(classes, dimensions)) * 0.5 + 2 * rng.normal(size=dimensions)
+    features = np.repeat(mean, each, axis=0) + rng.normal(size=(classes * each, dimensions))
+    chosen = np.stack([rng.choice(classes, way, replace=False) for _ in range(tasks)])
+    images = rng.permuted(np.tile(np.arange(each), (tasks, way, 1)), axis=2)
+    ids = chosen[..., None] * each + images
+    return features.astype(np.float16), ids[..., :shot], ids[..., shot:].reshape(tasks, -1)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(("way", "shot", "dimensions"), [(2, 1, 3), (5, 5, 40), (20, 3, 16)])
+def test_predictions_are_those_of_plain_heads(
+    head: str, way: int, shot: int, dimensions: int
+) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    features, support, query = draw(np.random.default_rng(way), way, shot, dimensions)
+    found = Predictor(head, features)(support, query)
+    assert (found.dtype, found.shape) == (np.int64, query.shape)
+    for task in range(len(support)):
+        scores = reference_heads.HEADS[head](features[support[task]], features[query[task]])
+        clear = margins(scores) > 1e-6
+        assert clear.mean() > 0.9
+        assert_array_equal(found[task, clear], scores.argmax(axis=1)[clear])
+
+
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet"])
+def test_digits_are_predicted_as_in_float64(head: str, embedded: Release) -> None:
+    """Every query of every task, however small its margin."""
+    features = embedded.features("digits", "pixels")
+    predict = Predictor(head, features)
+    for info in embedded.task_sets:
+        if info.dataset == "digits" and info.name.suite == "open":
+            tasks = embedded.task_set("digits", str(info.name))
+            found = predict(tasks.support, tasks.query)
+            plain = [
+                reference_heads.HEADS[head](features[task.support], features[task.query])
+                for task in tasks
+            ]
+            assert_array_equal(found, np.stack(plain).argmax(axis=2))
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_it_does_not_matter_how_many_tasks_are_taken_at_once(
+    head: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features, support, query = draw(np.random.default_rng(0), 5, 2, 32, tasks=7)
+    expected = Predictor(head, features)(support, query)
+    monkeypatch.setattr(tables, "MOST_TASKS", most)
+    assert_array_equal(Predictor(head, features)(support, query), expected)
+    monkeypatch.setattr(tables, "CPU_BYTES", 1)
+    assert_array_equal(Predictor(head, features)(support, query), expected)
+    assert Predictor(head, features)(support[:0], query[:0]).shape == (0, query.shape[1])
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_lengths_and_types_of_features_change_nothing(head: str, kind: type) -> None:
+    features, support, query = draw(np.random.default_rng(1), 4, 3, 24)
+    expected = Predictor(head, features)(support, query)
+    longer = features * np.random.default_rng(2).choice([0.5, 2.0, 4.0], (len(features), 1))
+    assert_array_equal(Predictor(head, longer.astype(kind))(support, query), expected)
+
+
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet"])
+def test_float64_decides_what_float32_cannot(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes 1e-9 apart are the same in float32."""
+    features = np.array([[1.0, 1.0], [1.0, 1 + 1e-9], [1.0, 1 + 2e-9], [-1.0, 1.0], [1.0, -1.0]])
+    support = np.array([[[0], [1], [2]], [[1], [2], [0]]])
+    query = np.array([[3, 4], [4, 3]])
+    predict = Predictor(head, features)
+    assert predict(support, query).tolist() == [[2, 0], [2, 1]]
+    assert predict(support[:1], query[:1]).tolist() == [[2, 0]]
+    monkeypatch.setattr(heads_module, "CLOSE", 0.0)
+    assert predict(support, query).tolist() != [[2, 0], [2, 1]]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_equal_classes_and_zero_features(head: str) -> None:
+    """One of the equal classes; of vectors of zeros, the first."""
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    found = Predictor(head, features)(np.array([[[0], [3], [1]]]), np.array([[0, 1, 3]]))
+    assert found[0, 1] == 2
+    assert found[0, 0] in (0, 1)
+    assert found[0, 2] in (0, 1)
+    nothing = Predictor(head, np.zeros((3, 4), np.float16))
+    assert nothing(np.array([[[0], [1]]]), np.array([[2]])).tolist() == [[0]]
+
+
+def test_refusals() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'NCC'"):
+        Predictor("ncc", np.zeros((2, 2)))
+    for features, said in (
+        (np.zeros((2, 2), int), "int64"),
+        (np.zeros(2), r"\(2,\)"),
+        (np.array([[0.0], [np.inf]]), "image 1 are not finite"),
+        (np.array([[np.nan], [0.0]]), "image 0 are not finite"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            Predictor("NCC", features)
+
+
+def test_settings_of_the_process_are_left_alone() -> None:
+    import torch
+
+    torch.set_float32_matmul_precision("high")
+    try:
+        features, support, query = draw(np.random.default_rng(3), 3, 1, 8)
+        Predictor("NCC", features)(support, query)
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision("highest")

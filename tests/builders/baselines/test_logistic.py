@@ -1,0 +1,181 @@
+"""Logistic regression by hand, by finite differences, and against scikit-learn run to the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_heads
+from numpy.testing import assert_allclose, assert_array_equal
+from reference_heads import margins
+from scipy.optimize import brentq
+
+from benchmark_spec.errors import MethodFailedError
+from builders.baselines import logistic
+from builders.baselines.logistic import Problem, logistic_regression, solve
+from builders.baselines.tables import unit_vectors
+
+torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+
+Array = np.ndarray[Any, Any]
+
+
+def logits_of(features: Array, support: Array, query: Array, strength: float = 1.0) -> Array:
+    """Logits (B, M, K) with the mean 0 over classes."""
+    found = logistic_regression(
+        unit_vectors(features),
+        torch.from_numpy(support),
+        torch.from_numpy(query),
+        strength=strength,
+    ).numpy()
+    return np.asarray(found - found.mean(axis=2, keepdims=True))
+
+
+def test_two_classes_by_hand() -> None:
+    """At x = 1 and -1: minimise 2 ln(1 + exp(-w)) + w²/2, so w = 2/(1 + exp w)."""
+    w = brentq(lambda w: w - 2 / (1 + np.exp(w)), 0, 2)
+    features = np.array([[-1.0], [1.0], [0.0]])
+    found = logits_of(features, np.array([[[0], [1]]]), np.array([[0, 1, 2]]))
+    assert_allclose(found[0], [[w / 2, -w / 2], [-w / 2, w / 2], [0, 0]], atol=1e-10)
+
+
+def test_three_classes_by_hand() -> None:
+    """Three right angles: the own class's coefficient is 1 - p, the others' (p - 1)/2 each."""
+    p = brentq(lambda p: p - 1 / (1 + 2 * np.exp(-1.5 * (1 - p))), 0, 1)
+    found = logits_of(np.eye(3), np.arange(3).reshape(1, 3, 1), np.arange(3)[None])
+    assert_allclose(found[0], (1 - p) * (1.5 * np.eye(3) - 0.5), atol=1e-10)
+
+
+def make(kind: str, rng: np.random.Generator, way: int, shot: int, dimensions: int) -> Array:
+    """Features (K·S + 40, D) of a task's support, class by class, and of queries."""
+    number = way * shot
+    mean = rng.normal(size=(way, dimensions)) + rng.normal(size=dimensions)
+    support = np.repeat(mean, shot, axis=0) + 0.5 * rng.normal(size=(number, dimensions))
+    if kind == "noise":
+        support = rng.normal(size=(number, dimensions))
+    elif kind == "apart":  # the classes' own images are all but equal
+        support = np.repeat(rng.normal(size=(way, dimensions)), shot, axis=0)
+        support += 1e-6 * rng.normal(size=support.shape)
+    elif kind == "doubles":  # within classes and between them
+        support = support[rng.integers(0, max(2, number // 3), number)]
+    elif kind == "zeros":
+        support[rng.random(number) < 0.4] = 0.0
+    elif kind == "one":
+        support[:] = support[0]
+    query = mean[rng.integers(0, way, 40)] + rng.normal(size=(40, dimensions))
+    query[:2] = 0.0
+    return np.concatenate([support, query])
+
+
+KINDS = ("classes", "noise", "apart", "doubles", "zeros", "one")
+SHAPES = ((2, 1, 3), (2, 20, 8), (3, 2, 1), (5, 1, 64), (5, 5, 16), (5, 5, 40), (10, 10, 24),
+          (20, 1, 12), (20, 20, 6))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("way", "shot", "dimensions"), SHAPES)
+def test_it_is_scikit_learns(kind: str, way: int, shot: int, dimensions: int) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    seed = [KINDS.index(kind), way, shot, dimensions]
+    features = make(kind, np.random.default_rng(seed), way, shot, dimensions)
+    number = way * shot
+    support, query = np.arange(number).reshape(way, shot), np.arange(number, number + 40)
+    found = logits_of(features, support[None], query[None])[0]
+    expected = reference_heads.logistic_regression(features[support], features[query])
+    assert_allclose(found, expected, atol=1e-7)
+    clear = margins(expected) > 1e-6
+    assert_array_equal(found.argmax(axis=1)[clear], expected.argmax(axis=1)[clear])
+
+
+@pytest.mark.parametrize("strength", [1e-3, 0.1, 100.0, 1e4])
+def test_other_strengths(strength: float) -> None:
+    """With hardly any penalty steps must be cut short."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    features = make("classes", np.random.default_rng(5), 4, 3, 6)
+    support, query = np.arange(12).reshape(4, 3), np.arange(12, 52)
+    found = logits_of(features, support[None], query[None], strength)[0]
+    expected = reference_heads.logistic_regression(features[support], features[query], strength)
+    assert_allclose(found, expected, atol=1e-6 * max(1.0, strength))
+
+
+def test_many_dimensions() -> None:
+    """The paper's: 5 ways, 5 shots, 768 dimensions."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    features = make("classes", np.random.default_rng(6), 5, 5, 768)
+    support, query = np.arange(25).reshape(5, 5), np.arange(25, 65)
+    found = logits_of(features, support[None], query[None])[0]
+    expected = reference_heads.logistic_regression(features[support], features[query])
+    assert_allclose(found, expected, atol=1e-7)
+
+
+def test_a_task_does_not_depend_on_those_beside_it() -> None:
+    rng = np.random.default_rng(7)
+    features = np.concatenate([make(kind, rng, 3, 4, 9) for kind in KINDS])
+    start = np.arange(len(KINDS)) * 52
+    support = start[:, None, None] + np.arange(12).reshape(1, 3, 4)
+    query = start[:, None] + np.arange(12, 52)
+    together = logits_of(features, support, query)
+    for task in range(len(KINDS)):
+        alone = logits_of(features, support[task, None], query[task, None])
+        assert_allclose(alone[0], together[task], atol=1e-9)
+
+
+def problem(rng: np.random.Generator) -> tuple[Problem, Any]:
+    x = torch.from_numpy(rng.normal(size=(2, 6, 4)))
+    x = x - x.mean(dim=1, keepdim=True)
+    target = torch.eye(3, dtype=torch.float64).repeat_interleave(2, dim=1)
+    found = Problem.of(torch.bmm(x, x.mT), target, 0.7)
+    return found, torch.from_numpy(rng.normal(size=(2, 3, 7)))
+
+
+def test_gradient_and_curvature_by_finite_differences() -> None:
+    rng = np.random.default_rng(8)
+    made, v = problem(rng)
+    value = lambda v: made.value(v, made.logits(v))  # noqa: E731
+    gradient = lambda v: made.gradient(v, made.logits(v).softmax(dim=1))  # noqa: E731
+    step = 1e-5
+    for _ in range(10):
+        u = torch.from_numpy(rng.normal(size=v.shape))
+        difference = (value(v + step * u) - value(v - step * u)) / (2 * step)
+        assert_allclose(difference, (gradient(v) * u).sum(dim=(1, 2)), rtol=1e-7, atol=1e-8)
+        bent = (gradient(v + step * u) - gradient(v - step * u)) / (2 * step)
+        assert_allclose(made.curvature(u, made.logits(v).softmax(dim=1)), bent, atol=1e-8)
+
+
+def test_the_objective_is_scikit_learns() -> None:
+    """φ in coordinates is the loss and the penalty of weights on features."""
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=(6, 4))
+    x -= x.mean(axis=0)
+    target = np.repeat(np.eye(3), 2, axis=1)
+    a, b = rng.normal(size=(3, 6)), rng.normal(size=3)
+    weights = a @ x
+    logits = weights @ x.T + b[:, None]
+    plain = (np.log(np.exp(logits).sum(axis=0)) - (logits * target).sum(axis=0)).sum()
+    plain += 0.7 / 2 * (weights**2).sum()
+    made = Problem.of(torch.from_numpy(x @ x.T)[None], torch.from_numpy(target), 0.7)
+    lower, scale = made.z[0, :, :6].numpy(), float(made.z[0, 0, 6])
+    v = torch.from_numpy(np.concatenate([a @ lower, b[:, None] / scale], axis=1))[None]
+    assert_allclose(made.logits(v)[0], logits, atol=1e-9)
+    assert float(made.value(v, made.logits(v))) == pytest.approx(plain, rel=1e-9)
+
+
+def test_what_holds_at_the_minimum() -> None:
+    rng = np.random.default_rng(10)
+    x = rng.normal(size=(2, 6, 4))
+    x -= x.mean(axis=1, keepdims=True)
+    gram = x @ x.transpose(0, 2, 1)
+    target = np.repeat(np.eye(3), 2, axis=1)
+    a, b = (each.numpy() for each in solve(torch.from_numpy(gram), torch.from_numpy(target), 0.7))
+    logits = a @ gram + b[..., None]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert_allclose(0.7 * a, target - p, atol=1e-9)
+    assert_allclose(a.sum(axis=2), 0, atol=1e-12)
+    assert_allclose(b.sum(axis=1), 0, atol=1e-12)
+
+
+def test_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logistic, "_NEWTON_STEPS", 1)
+    with pytest.raises(MethodFailedError, match="did not converge"):
+        logits_of(np.eye(3), np.arange(3).reshape(1, 3, 1), np.arange(3)[None])
