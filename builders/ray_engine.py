@@ -58,13 +58,13 @@ class RayEngine:
             retry_exceptions=False,  # what the job raises, it would raise again
             scheduling_strategy="SPREAD",
         )
-        shared = ray.put(job)
+        shared, name = ray.put(job), job.name
         waiting = iter(blocks)
         handed_out: deque[tuple[B, Any]] = deque()
         try:
             while True:
                 for block in islice(waiting, AHEAD * slots - len(handed_out)):
-                    handed_out.append((block, task.remote([shared], job.name, block)))
+                    handed_out.append((block, task.remote([shared], name, block)))
                 if not handed_out:
                     return
                 block, ref = handed_out[0]

@@ -177,6 +177,8 @@ def _run(
     while True:
         provenance = {**found, **of}
         done = work.begin(provenance, anew=anew)
+        if not settings.skip_corrupt:
+            done -= set(work.problems())
         job = Extraction(
             network, images, found, settings.workers_for(default_threads()), settings.skip_corrupt
         )
@@ -187,8 +189,7 @@ def _run(
             if found["batch"] == 1:
                 raise
             found, anew = {**found, "batch": found["batch"] // 2}, True
-    problems = work.problems()
-    left_out = {str(image_id): problem for image_id, problem in problems.items()}
+    left_out = {key: value for of in work.problems().values() for key, value in of.items()}
     if left_out:
         provenance["left_out"] = left_out
     return Extracted(len(images.images), int(found["dimensions"]), provenance, work)

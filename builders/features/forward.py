@@ -93,13 +93,14 @@ class Survey:
 
         def work(blocks: Iterable[int]) -> Iterator[dict[str, Any]]:
             for _ in blocks:
+                machine = facts(self.network.device)
                 with reproducible(self.threads):
                     backbone = self.network.load()
                     batch = self.batch or default_batch(backbone)
                 on_gpu = self.gpus > 0
                 yield {
                     **backbone.describe(),
-                    **facts(self.network.device),
+                    **machine,
                     "threads": self.threads,
                     "batch": batch,
                     "block": self.block,
@@ -189,13 +190,16 @@ class Extraction:
             self._look_at(batch.problems)
             problems |= batch.problems
             parts.append(_forward(backbone, pixels, size))
-            if last is not None:  # with the next batch under way, so that a GPU does not wait
+            if last is not None:
                 yield last()
                 last = None
             ids = ranges[batch.ids[0] // block]
             if batch.ids[-1] == ids[-1]:
                 last = partial(self._finished, ids, _on_host(parts), problems)
                 parts, problems = [], {}
+                if not self.gpus:  # which else would wait until the next batch is under way
+                    yield last()
+                    last = None
         if last is not None:
             yield last()
 

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import FSLBenchError, OutputError, ReleaseError, UnknownNameError
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    FSLBenchError,
+    OutputError,
+    ReleaseError,
+    UnknownNameError,
+)
 from benchmark_spec.feature_sets import check_shards, number_of_shards, shard_of
 from benchmark_spec.manifest import Table, table_path
 from benchmark_spec.version import __version__
@@ -58,11 +64,23 @@ class LooseFeatures:
         CorruptReleaseError
             If a file is not the one that ``features.json`` lists.
         """
-        return read_features(self._of(dataset), lambda table: self.folder / table.path)
+        return read_features(self._of(dataset), self._compared)
 
     def provenance(self, dataset: str) -> dict[str, Any]:
         """How they were made."""
         return dict(self._of(dataset)[0].provenance)
+
+    def _compared(self, table: Table) -> Path:
+        """The file of a table, if it is the one that is listed."""
+        path = self.folder / table.path
+        if not path.is_file() or sha256_of(path) != table.sha256:
+            raise CorruptReleaseError(
+                f"{table.path} is not the file that was written",
+                where=str(path),
+                expected=f"SHA-256 {table.sha256}",
+                fix="extract the features again into another folder",
+            )
+        return path
 
     def _of(self, dataset: str) -> list[Table]:
         if dataset not in self.datasets:

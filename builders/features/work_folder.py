@@ -114,14 +114,13 @@ class WorkFolder:
         found: NDArray[np.float16] = np.load(self._blocks[block])
         return found
 
-    def problems(self) -> dict[int, str]:
-        """What was wrong with images that are zeros, by id, of all blocks."""
-        found: dict[int, str] = {}
-        for block in sorted(self._blocks):
-            if self._problems(block).exists():
-                read = json.loads(self._problems(block).read_text(encoding="utf-8"))
-                found |= {int(image_id): problem for image_id, problem in read.items()}
-        return found
+    def problems(self) -> dict[int, dict[str, str]]:
+        """What was wrong with images that are zeros, by id, of each block that has any."""
+        return {
+            block: json.loads(self._problems(block).read_text(encoding="utf-8"))
+            for block in sorted(self._blocks)
+            if self._problems(block).exists()
+        }
 
     def close(self) -> None:
         """Let others work in the folder."""

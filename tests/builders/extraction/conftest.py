@@ -8,68 +8,53 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_features import TINY, read_pictures, write_checkpoint, write_pictures
 
-from builders.sources import ImageSet, read_source
+pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
 
-TINY = "timm:test_vit@tiny.safetensors"
-"""97 thousand... parameters are few; pictures become 160 x 160, features 64 numbers."""
-
-ABOUT = {
-    "title": "Tiny",
-    "homepage": "https://example.org",
-    "licence": "CC0",
-    "citation": "@misc{tiny}",
-    "redistribution": "features",
-}
-Folder = Callable[..., Path]
+Extract = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the checkpoint of :data:`TINY`, randomly initialised."""
-    timm = pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
-    torch = pytest.importorskip("torch")
-    save = pytest.importorskip("safetensors.torch").save_file
-    state = torch.random.get_rng_state()
-    torch.manual_seed(7)
-    module = timm.create_model("test_vit", pretrained=False)
-    torch.random.set_rng_state(state)
-    folder = tmp_path_factory.mktemp("weights")
-    save(module.state_dict(), str(folder / "tiny.safetensors"))
-    return folder
+    """A folder with the checkpoint of :data:`TINY`."""
+    return write_checkpoint(tmp_path_factory.mktemp("weights"))
 
 
 @pytest.fixture(scope="session")
-def make_pictures(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    """Writes a folder of classes of small PNG and JPEG files."""
-    pil = pytest.importorskip("PIL.Image")
-
-    def make(of_each: int, classes: int = 4, seed: int = 0) -> Path:
-        chance = np.random.default_rng(seed)
-        folder = tmp_path_factory.mktemp("pictures")
-        for label in range(classes):
-            (folder / f"class_{label}").mkdir()
-            for number in range(of_each):
-                height, width = chance.integers(12, 40, 2)
-                rough = chance.integers(0, 256, (3, 3, 3), dtype=np.uint8)
-                picture = pil.fromarray(rough).resize((int(width), int(height)))
-                suffix = "jpg" if number % 2 else "png"
-                picture.save(folder / f"class_{label}" / f"{number:04d}.{suffix}")
-        return folder
-
-    return make
-
-
-def read(folder: Path, **options: Any) -> ImageSet:
-    return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """76 pictures in 4 classes: with blocks of 16 five, the last of 12."""
+    return write_pictures(tmp_path_factory.mktemp("pictures"), 19)
 
 
 @pytest.fixture(scope="session")
-def pictures(make_pictures: Folder) -> Path:
-    """2100 of them, in three blocks."""
-    return make_pictures(525)
+def tiny(pictures: Path) -> Any:
+    """The data set."""
+    return read_pictures(pictures)
 
 
 @pytest.fixture(scope="session")
-def tiny(pictures: Path) -> ImageSet:
-    return read(pictures)
+def extract(weights: Path) -> Extract:
+    """Features (N, D) of a data set and their provenance, in small blocks."""
+    from builders.features import Settings
+    from builders.features.extraction import extracted
+
+    def run(
+        images: Any, folder: Path, progress: Any = None, **given: Any
+    ) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+        given = {"block": 16, "batch": 8, "threads": 1, "workers": 0, "weights": weights} | given
+        told = {} if progress is None else {"progress": progress}
+        with extracted(images, TINY, folder / "work", Settings(**given), **told) as found:
+            return found.all(), found.provenance
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def plain(
+    tiny: Any, extract: Extract, tmp_path_factory: pytest.TempPathFactory
+) -> np.ndarray[Any, Any]:
+    """Features of the data set from a run that nothing disturbed."""
+    values: np.ndarray[Any, Any] = extract(tiny, tmp_path_factory.mktemp("plain"))[0]
+    return values
