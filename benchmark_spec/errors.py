@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from typing import Self
+from typing import Any, Self
 
 __all__ = [
     "AccuracyError",
@@ -19,6 +19,7 @@ __all__ = [
     "CorruptReleaseError",
     "CountError",
     "DoubledTaskError",
+    "EngineError",
     "FSLBenchError",
     "FingerprintError",
     "HubAccessError",
@@ -89,6 +90,16 @@ class FSLBenchError(Exception):
             fix=fix or self.fix,
         )
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # from one process to another whole, whatever the arguments of its kind
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class SpecError(FSLBenchError):
@@ -233,6 +244,10 @@ class SamplingError(FSLBenchError):
 
 class SourceError(FSLBenchError):
     """A source of images that is not what it should be."""
+
+
+class EngineError(FSLBenchError):
+    """Work that other processes or machines were to do and could not."""
 
 
 class BackboneError(FSLBenchError):

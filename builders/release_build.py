@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SourceError, SpecError, UnknownNameError
@@ -14,9 +11,9 @@ from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import run_head
 from builders.baselines.heads import HEADS
-from builders.feature_shards import Pieces, feature_array
-from builders.features import BACKBONES, extract
-from builders.features.compress import base_of, pca_int8
+from builders.features import Settings, check_backbone
+from builders.features.compress import base_of
+from builders.release_features import FeatureBuild, networks, with_canaries
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
@@ -30,6 +27,7 @@ def build_release(
     *,
     raw: Path | None = None,
     allow_missing: bool = False,
+    settings: Settings | None = None,
     progress: Progress = silent,
 ) -> Manifest:
     """Make a whole release.
@@ -45,6 +43,9 @@ def build_release(
         Holds the raw folder of each data set.
     allow_missing
         Go on where images or classes are missing, and record them in the manifest.
+    settings
+        How features are extracted.  Where they are of a network, the release has a data set more:
+        the canaries.
 
     Raises
     ------
@@ -52,19 +53,34 @@ def build_release(
         If the specification asks for what cannot be made.
     SourceError, CatalogueError, SamplingError
         If a raw folder is not what it should be, or a task set cannot be drawn from it.
+    BackboneError, EngineError
+        If features cannot be extracted.
     OutputError
         If the folder cannot be written, or holds something else.
     """
     for dataset in spec.datasets:
         _check(dataset)
+    settings = settings or Settings()
+    if settings.skip_corrupt:
+        raise SpecError("features in a release are of whole images: none can be skipped")
     recipe = spec.digest + (" allow_missing" if allow_missing else "")
+    if networks(spec):
+        recipe += f" {settings.device} {settings.dtype}"
+    spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
     for dataset in spec.datasets:
-        _Dataset(dataset, writer, raw, allow_missing, progress).build()
+        _Dataset(dataset, writer, raw, allow_missing, settings, progress).build()
     for backbone, head, datasets in _reference_methods(spec):
         if not writer.has("results", "", f"{backbone}/{head}"):
             progress(f"{backbone}/{head}")
-            submission = run_head(writer.so_far(), head, backbone, datasets)
+            submission = run_head(
+                writer.so_far(),
+                head,
+                backbone,
+                datasets,
+                engine=settings.engine,
+                threads=settings.threads,
+            )
             writer.add_results(submission, {"head": head, "features": backbone})
     return writer.finish()
 
@@ -97,8 +113,7 @@ def _check(dataset: DatasetSpec) -> None:
             f"{where}: the published task sets are what they are", fix="take tasks.published out"
         )
     for backbone in (base_of(name)[0] for name in dataset.features):
-        if backbone not in BACKBONES:
-            raise UnknownNameError("backbone", backbone, BACKBONES, where=where)
+        check_backbone(backbone, where)
     for head in dataset.heads:
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
@@ -120,10 +135,6 @@ def _reference_methods(spec: ReleaseSpec) -> Iterator[tuple[str, str, list[str]]
         yield backbone, head, datasets
 
 
-def _is_projected(name: str) -> bool:
-    return base_of(name)[1] is not None
-
-
 class _Dataset:
     """The build of one data set's tables; its raw folder is read only if something needs it."""
 
@@ -133,9 +144,11 @@ class _Dataset:
         writer: ReleaseWriter,
         raw: Path | None,
         allow_missing: bool,
+        settings: Settings,
         progress: Progress,
     ) -> None:
         self._spec, self._writer, self._progress = spec, writer, progress
+        self._settings = settings
         self._raw, self._allow_missing = raw, allow_missing
         self._read: ImageSet | None = None
 
@@ -156,26 +169,8 @@ class _Dataset:
                     name, task_set, sizes, seed=self._seed(task_set), tasks=number, groups=groups
                 )
                 self._writer.add_tasks(name, task_set, *drawn)
-        for backbone in sorted(self._spec.features, key=_is_projected):
-            if not self._writer.has("features", name, backbone):
-                self._progress(f"{name}: features of {backbone}")
-                self._writer.add_features(name, backbone, *self._features(backbone))
-
-    def _features(self, backbone: str) -> tuple[Pieces, dict[str, Any]]:
-        """Features that are extracted now, or projections of those extracted now or before."""
-        base, dimensions = base_of(backbone)
-        if dimensions is None:
-            return extract(base, self._images())
-        name, release = self._spec.name, self._writer.so_far()
-        if name in release.datasets_with("features", base):
-            features: NDArray[Any] = release.features(name, base)
-            tables = (t for t in release.manifest.tables if t.kind == "features")
-            known = next(t.provenance for t in tables if (t.dataset, t.name) == (name, base))
-        else:
-            table, known = extract(base, self._images())
-            features = feature_array(table)
-        values, _, provenance = pca_int8(features, dimensions)
-        return [values], {**known, **provenance}
+        features = FeatureBuild(self._writer, self._settings, self._progress)
+        features.add(name, self._spec.features, self._images)
 
     def _seed(self, task_set: TaskSetName) -> int:
         return 0 if task_set.suite == "published" else self._spec.seed

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builders.baselines.fine_tuning import PictureFineTuner, Preprocessing
-from builders.baselines.heads import Predictor, head_of
+from builders.baselines.heads import head_of
+from builders.baselines.task_ranges import predictions
+from builders.engine import Engine
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release import Release
 from fslbench_data.submission.model import Submission
@@ -16,7 +18,14 @@ from fslbench_data.submission.recorder import Recorder
 
 
 def run_head(
-    release: Release, head: str, backbone: str, datasets: Sequence[str], *, device: str = "cpu"
+    release: Release,
+    head: str,
+    backbone: str,
+    datasets: Sequence[str],
+    *,
+    device: str = "cpu",
+    engine: Engine | None = None,
+    threads: int | None = None,
 ) -> Submission:
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
@@ -27,20 +36,28 @@ def run_head(
     ----------
     device
         As torch names it, such as ``cpu`` or ``cuda``.
+    engine
+        What computes, over fixed ranges of tasks: this process unless given.
+    threads
+        Of the processor: all unless given.
 
     Raises
     ------
     UnknownNameError
         If there is no such head, or the release has no such features.
+    EngineError
+        If the engine cannot compute a range of tasks.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
     for dataset in datasets:
-        predict = Predictor(head, release.features(dataset, backbone), device)
-        for info in release.task_sets:
-            if info.dataset == dataset:
-                tasks = release.task_set(dataset, str(info.name))
-                recorder.add_task_set(tasks, predict(tasks.support, tasks.query))
+        features = release.features(dataset, backbone)
+        infos = [info for info in release.task_sets if info.dataset == dataset]
+        sets = [release.task_set(dataset, str(info.name)) for info in infos]
+        arrays = [(tasks.support, tasks.query) for tasks in sets]
+        found = predictions(head, features, arrays, device=device, engine=engine, threads=threads)
+        for tasks, answers in zip(sets, found, strict=True):
+            recorder.add_task_set(tasks, answers)
     return recorder.submission()
 
 

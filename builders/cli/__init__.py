@@ -6,6 +6,8 @@ import click
 
 from benchmark_spec.version import __version__
 from builders.cli.diff import diff
+from builders.cli.doctor import doctor
+from builders.cli.features import features
 from builders.cli.fetch import fetch
 from builders.cli.import_published import import_published
 from builders.cli.publish import publish
@@ -30,6 +32,8 @@ def main() -> None:
 for command in (
     fetch,
     source,
+    features,
+    doctor,
     release,
     verify,
     diff,

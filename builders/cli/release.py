@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from builders.cli.extraction_options import engine_from, extraction_options, settings_from
+
 
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path), metavar="SPEC.toml")
@@ -27,21 +29,44 @@ import click
     is_flag=True,
     help="Leave out images and classes that are missing or damaged, and record them.",
 )
-def release(spec: Path, folder: Path, raw: Path | None, allow_missing: bool) -> None:
+@extraction_options
+def release(
+    spec: Path,
+    folder: Path,
+    raw: Path | None,
+    allow_missing: bool,
+    weights: Path | None,
+    device: str | None,
+    dtype: str,
+    engine_name: str,
+    address: str | None,
+    **numbers: int | None,
+) -> None:
     """Make a release as SPEC.toml describes it.
 
     SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`
     or `meta_dataset`.  Interrupted, it goes on where it was when called again, and gives the same
-    release.
+    release.  The last options say how features of networks are extracted, where SPEC.toml asks for
+    any.
     """
     from builders.release_build import build_release
+    from builders.release_features import networks
     from builders.release_spec import find_spec, read_spec
     from fslbench_data.render.screen import steps
 
     wanted = read_spec(find_spec(spec))
+    settings = None
+    if networks(wanted) or engine_name != "local" or address is not None:
+        engine = engine_from(engine_name, address)
+        settings = settings_from(weights, device, dtype, engine, **numbers)
     with steps(f"making {wanted.name} {wanted.version}") as progress:
         manifest = build_release(
-            wanted, folder, raw=raw, allow_missing=allow_missing, progress=progress
+            wanted,
+            folder,
+            raw=raw.resolve() if raw else None,
+            allow_missing=allow_missing,
+            settings=settings,
+            progress=progress,
         )
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
     tasks = [table for table in manifest.tables if table.kind == "tasks"]

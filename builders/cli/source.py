@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
-
-if TYPE_CHECKING:
-    from builders.release_spec import DatasetSpec
 
 
 @click.command()
@@ -51,24 +47,15 @@ def source(
     import pyarrow.parquet as pq
 
     from benchmark_spec.errors import OutputError
-    from builders.sources import GENERAL, SOURCES, read_source
+    from builders.cli.named_source import named_source
+    from builders.sources import read_source
     from builders.sources.export import check_folder, write_pictures
     from fslbench_data.files import whole_file
     from fslbench_data.render.screen import steps
 
     if path is not None and path.suffix != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-    given: dict[str, Any] = {}
-    kind = name
-    if spec is not None:
-        entry = _entry(spec, name)
-        kind, given = entry.source, {"name": entry.name, "options": entry.options}
-    elif name not in SOURCES or name in GENERAL:
-        from benchmark_spec.errors import UnknownNameError
-
-        fix = f"{name} takes options: name the release's specification with --spec"
-        valid = [s for s in SOURCES if s not in GENERAL]
-        raise UnknownNameError("source", name, valid, fix=fix if name in GENERAL else "")
+    kind, given = named_source(name, spec)
     if pictures is not None:
         check_folder(pictures, folder)
     with steps(f"reading {name}") as progress:
@@ -93,16 +80,3 @@ def source(
             f"wrote {written:,} pictures to {pictures}" + (f", kept {kept:,}" if kept else ""),
             err=True,
         )
-
-
-def _entry(path: Path, name: str) -> DatasetSpec:
-    """The data set of that name in a specification."""
-    from benchmark_spec.errors import SpecError, UnknownNameError
-    from builders.release_spec import CATALOGUE, find_spec, read_spec
-
-    datasets = {entry.name: entry for entry in read_spec(find_spec(path)).datasets}
-    if name not in datasets:
-        raise UnknownNameError("data set", name, datasets, where=str(path))
-    if datasets[name].source == CATALOGUE:
-        raise SpecError(f"{name} has no images, only the counts of the catalogue", where=str(path))
-    return datasets[name]

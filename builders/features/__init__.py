@@ -2,27 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from benchmark_spec.errors import UnknownNameError
+from builders.feature_shards import Pieces
 from builders.features import pixels
+from builders.features.backbones import BACKBONES, FAMILIES
+from builders.features.extraction import Settings, extracted, nobody
 from builders.sources.image_set import ImageSet
+from fslbench_data.evaluation.progress import Progress
 
-BACKBONES = (pixels.NAME,)
+__all__ = ["Settings", "check_backbone", "features_of", "is_network"]
+
+WORK = ".extracting"
+"""The folder, beside the result, of what is not finished."""
 
 
-def extract(backbone: str, images: ImageSet) -> tuple[pa.Table, dict[str, Any]]:
-    """Feature table of a data set, and how it was made.
+def is_network(backbone: str) -> bool:
+    """Whether features of that name are extracted by a network, and not the pixels themselves."""
+    return backbone != pixels.NAME
+
+
+def check_backbone(name: str, where: str = "") -> None:
+    """Refuse a name that can be no backbone's, before any weights are looked for.
 
     Raises
     ------
     UnknownNameError
-        If there is no such backbone.
-    SourceError
-        If it cannot take these images.
+        Listing the backbones there are, and the forms of other names.
     """
-    if backbone not in BACKBONES:
-        raise UnknownNameError("backbone", backbone, BACKBONES)
-    return pixels.extract(images)
+    named = (pixels.NAME, *BACKBONES)
+    families = [usage.partition(":")[0] for usage in FAMILIES]
+    if name not in named and name.partition(":")[0] not in families:
+        raise UnknownNameError("backbone", name, (*named, *FAMILIES), where=where)
+
+
+@contextmanager
+def features_of(
+    backbone: str,
+    images: ImageSet,
+    folder: Path,
+    settings: Settings | None = None,
+    progress: Progress = nobody,
+) -> Iterator[tuple[Pieces, dict[str, Any]]]:
+    """Features of a data set in pieces, and how they were made, while the context lasts.
+
+    Parameters
+    ----------
+    backbone
+        As :func:`builders.features.backbones.load_backbone` takes it, or ``pixels``.
+    folder
+        Of the result: unfinished work lies in it, and is gone on with, until the context is left
+        without an exception.
+    progress
+        Is told of so many images more.
+
+    Raises
+    ------
+    SourceError
+        If the backbone cannot take these images, or one of them cannot be shown.
+    OutputError, BackboneError, UnknownNameError, EngineError
+        See :func:`builders.features.extraction.extracted`.
+    """
+    if not is_network(backbone):
+        yield pixels.extract(images)
+        return
+    with extracted(images, backbone, folder / WORK, settings, progress) as found:
+        yield found.pieces(), found.provenance

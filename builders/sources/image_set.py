@@ -24,6 +24,7 @@ from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.manifest import Redistribution
 from builders.sources.counts import check_classes
+from builders.sources.damage import keeps_damaged
 from builders.sources.doubles import check_doubles
 from builders.sources.pictures import Picture, check_file, file_of, fragment_of, open_picture
 
@@ -103,6 +104,9 @@ class ImageSet:
     pixels : uint8 (N, D), optional
         Grey levels 0..`white` of images so small that these are features of their own; row i is
         image id i.
+    file
+        Gives the file at a path of the table whose content, decoded, is the image and nothing
+        else is done to it; None where there is no such file.
     """
 
     name: str
@@ -114,6 +118,7 @@ class ImageSet:
     picture: Callable[[str], Picture] = field(repr=False)
     pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
     white: int = 255
+    file: Callable[[str], Path | None] | None = field(default=None, repr=False)
 
     def open(self, image_id: int) -> Picture:
         """The image of that id, as an RGB picture."""
@@ -205,6 +210,9 @@ def image_set(
     left_out: dict[str, Any] = {}
     check_classes(name, classes, expected, folder, left_out if allow_missing else None)
     digests, damaged = _look_at_files(name, folder, classes, check, progress)
+    unknown = set(damaged)
+    if keeps_damaged():
+        damaged = {}
     if damaged:
         if not allow_missing:
             path, problem = next(iter(damaged.items()))
@@ -225,6 +233,7 @@ def image_set(
             (label, item.path, (item.sha256 or digests[file_of(item.path)], fragment_of(item.path)))
             for label, items in kept.items()
             for item in items
+            if file_of(item.path) not in unknown
         ]
         doubles = check_doubles(name, folder, images, allow_missing=allow_missing)
         if doubles:
@@ -246,7 +255,12 @@ def image_set(
         images=images_table(columns),
         provenance={**(provenance or {}), **({"left_out": left_out} if left_out else {})},
         picture=picture or (lambda path: open_picture(folder, path, finish)),
+        file=None if picture or finish else (lambda path: _whole_file(folder, path)),
     )
+
+
+def _whole_file(folder: Path, path: str) -> Path | None:
+    return None if fragment_of(path) else folder / path
 
 
 def images_table(columns: Mapping[str, Any]) -> pa.Table:
@@ -320,7 +334,7 @@ def _columns(
         "class_id": [number[label] for label in names],
         "class_name": names,
         "path": [item.path for item in items],
-        "sha256": [item.sha256 or digests[file_of(item.path)] for item in items],
+        "sha256": [item.sha256 or digests.get(file_of(item.path)) for item in items],
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
             for item in items

@@ -1,4 +1,4 @@
-"""A progress bar with tasks per second and the time left, on standard error."""
+"""A progress bar with tasks (or images) per second and the time left, on standard error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told of answered tasks."""
+    """Is told of answered tasks, or of whatever else is counted."""
 
-    def __call__(self, tasks: int, *, resumed: bool = False) -> None:
+    def __call__(self, tasks: int, /, *, resumed: bool = False) -> None:
         """`tasks` more are answered, or were so already in an earlier run."""
 
 
 @contextmanager
-def progress_bar(total: int, *, show: bool) -> Iterator[Progress]:
+def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Progress]:
     """Show how far `total` tasks are; silent unless shown on a terminal."""
     if not show:
         yield _silent
@@ -35,14 +35,14 @@ def progress_bar(total: int, *, show: bool) -> Iterator[Progress]:
         SpinnerColumn(),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("tasks, {task.fields[rate]} tasks/s,"),
+        TextColumn(f"{unit}, {{task.fields[rate]}} {unit}/s,"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("tasks", total=total, rate="…")
+        task = bar.add_task(unit, total=total, rate="…")
 
-        def advance(tasks: int, *, resumed: bool = False) -> None:
+        def advance(tasks: int, /, *, resumed: bool = False) -> None:
             if resumed:
                 bar.update(task, advance=tasks)
                 return
@@ -52,5 +52,5 @@ def progress_bar(total: int, *, show: bool) -> Iterator[Progress]:
         yield advance
 
 
-def _silent(tasks: int, *, resumed: bool = False) -> None:
+def _silent(tasks: int, /, *, resumed: bool = False) -> None:
     """Say nothing."""

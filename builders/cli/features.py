@@ -1,0 +1,105 @@
+"""``fslbench-build features``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from builders.cli.extraction_options import engine_from, extraction_options, settings_from
+
+
+@click.command()
+@click.argument("name", metavar="SOURCE")
+@click.option("--backbone", required=True, help="Such as efficientnet_lite0 or timm:MODEL@FILE.")
+@click.option(
+    "--raw",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The raw folder of the data set.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A new folder, or one that an interrupted extraction left.",
+)
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path),
+    metavar="SPEC",
+    help="SOURCE is a data set of this specification of a release, with its source and options.",
+)
+@click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber.")
+@click.option(
+    "--skip-corrupt",
+    is_flag=True,
+    help="Go on where an image cannot be shown: it keeps its id, its features are zeros, and it is "
+    "recorded.",
+)
+@extraction_options
+def features(
+    name: str,
+    backbone: str,
+    raw: Path | None,
+    folder: Path,
+    spec: Path | None,
+    allow_missing: bool,
+    skip_corrupt: bool,
+    weights: Path | None,
+    device: str | None,
+    dtype: str,
+    engine_name: str,
+    address: str | None,
+    **numbers: int | None,
+) -> None:
+    """Extract the features of a data set's images, and of the canaries, into a folder.
+
+    SOURCE is a data set such as `cub` or `openclipart`. The folder gets Parquet files and
+    features.json, which says how they were made. Interrupted, the same command goes on where it
+    was, and gives the same features.
+    """
+    from builders.cli.named_source import named_source
+    from builders.features import check_backbone
+    from builders.features.loose import write_loose
+    from builders.sources import read_source
+    from builders.sources.damage import keeping_damaged
+    from fslbench_data.evaluation.progress import progress_bar
+    from fslbench_data.render.screen import steps
+
+    check_backbone(backbone)
+    kind, given = named_source(name, spec)
+    engine = engine_from(engine_name, address)
+    settings = settings_from(weights, device, dtype, engine, skip_corrupt=skip_corrupt, **numbers)
+    with (
+        keeping_damaged() if skip_corrupt else nullcontext(),
+        steps(f"reading {name}") as progress,
+    ):
+        raw = raw.resolve() if raw is not None else None
+        images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **given)
+    with progress_bar(len(images.images), show=True, unit="images") as advance:
+        found = write_loose(images, backbone, folder, settings, advance)
+    _say(found.provenance(images.name))
+    for table in found.tables:
+        click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
+    click.echo(f"wrote {folder}", err=True)
+
+
+def _say(provenance: dict[str, Any]) -> None:
+    """Say how the features were made, and of which images there are none."""
+    if "batch" in provenance:
+        click.echo(
+            f"{provenance['backbone']}: {provenance['dimensions']} dimensions, "
+            f"{provenance['dtype']} on {provenance['processor']}, {provenance['threads']} threads, "
+            f"batches of {provenance['batch']}",
+            err=True,
+        )
+    left_out = provenance.get("left_out", {})
+    for image_id, problem in list(left_out.items())[:8]:
+        click.echo(f"zeros for image {image_id}: {problem}", err=True)
+    if len(left_out) > 8:
+        click.echo(f"and for {len(left_out) - 8} more", err=True)

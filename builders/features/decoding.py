@@ -1,0 +1,209 @@
+"""Pictures on their way to the network: read and decoded by processes beside it, in order.
+
+For a network on the CPU the processes do all that :meth:`Preprocessing.reference` does, so the
+network gets its very input.  For one on a GPU they hand over grey levels, or, of a JPEG file that
+the GPU decodes alike, its bytes; what is left is done there (:mod:`builders.features.on_gpu`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import EngineError
+from builders.extras import require
+from builders.features.backbone import Preprocessing
+from builders.sources.image_set import ImageSet
+from builders.sources.pictures import MAX_PIXELS, decode
+
+AHEAD = 3
+"""Batches that each process may have ready."""
+
+Ids = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pictures of some ids, one after the other, in one piece of memory.
+
+    Attributes
+    ----------
+    ids
+        Of the images.
+    data : torch.Tensor
+        Float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,).
+    shapes
+        Of each picture in `data`: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
+    problems
+        What is wrong with images that cannot be shown, which are black here, by id.
+    """
+
+    ids: Ids
+    data: Any
+    shapes: tuple[tuple[int, ...], ...] = ()
+    problems: dict[int, str] = field(default_factory=dict)
+
+    def pin_memory(self) -> Batch:
+        """Put it where the GPU fetches it without waiting; called by torch's loader."""
+        return replace(self, data=self.data.pin_memory())
+
+    def parts(self) -> list[Any]:
+        """Each picture's part of `data`, in its shape."""
+        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        pieces = self.data.split(sizes)
+        return [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads the pictures of a data set; torch's loader calls it in its processes.
+
+    Attributes
+    ----------
+    paths, digests
+        Of each image, from the images table.
+    ready
+        Whether to give the network's input, or else what a GPU makes it of.
+    """
+
+    images: ImageSet
+    preprocessing: Preprocessing
+    ready: bool
+    paths: list[str]
+    digests: list[str | None]
+
+    @classmethod
+    def of(cls, images: ImageSet, preprocessing: Preprocessing, *, ready: bool) -> Reader:
+        """A reader of all images of a data set."""
+        table = images.images
+        paths, digests = (table.column(name).to_pylist() for name in ("path", "sha256"))
+        return cls(images, preprocessing, ready, paths, digests)
+
+    def __getitems__(self, ids: Ids) -> Batch:
+        """A batch; an image that cannot be shown is a black one, and said to be a problem."""
+        torch = require("torch")
+        problems: dict[int, str] = {}
+        parts = [torch.from_numpy(self._part(i, problems)) for i in ids]
+        if self.ready:
+            return Batch(ids, torch.stack(parts), (), problems)
+        shapes = tuple(tuple(part.shape) for part in parts)
+        return Batch(ids, torch.cat([part.reshape(-1) for part in parts]), shapes, problems)
+
+    def _part(self, image_id: int, problems: dict[int, str]) -> NDArray[Any]:
+        try:
+            return self._read(image_id)
+        except Exception as error:
+            problems[image_id] = str(error).splitlines()[0] if str(error) else repr(error)
+            kind = np.float32 if self.ready else np.uint8
+            return np.zeros((3, *self.preprocessing.crop), dtype=kind)
+
+    def _read(self, image_id: int) -> NDArray[Any]:
+        path, expected = self.paths[image_id], self.digests[image_id]
+        file = self.images.file(path) if self.images.file else None
+        if file is None:
+            picture = self.images.picture(path)
+        else:
+            data = file.read_bytes()
+            if expected and hashlib.sha256(data).hexdigest() != expected:
+                raise ValueError(f"is another file than was read before: not SHA-256 {expected}")
+            if not self.ready and is_plain_jpeg(data):
+                return np.frombuffer(bytearray(data), dtype=np.uint8)
+            picture = decode(data)
+        if self.ready:
+            return self.preprocessing.reference(picture)
+        return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
+
+
+def is_plain_jpeg(data: bytes) -> bool:
+    """Whether it is a whole JPEG file of the usual kind, which every decoder reads alike.
+
+    Others (CMYK, RGB without YCbCr, truncated, no JPEG) are left to Pillow, which shows them or
+    says what is wrong.
+    """
+    if not data.startswith(b"\xff\xd8\xff") or not data.rstrip(b"\0").endswith(b"\xff\xd9"):
+        return False
+    pil = require("PIL.Image")
+    try:
+        picture = pil.open(io.BytesIO(data))
+    except (OSError, SyntaxError, ValueError, pil.DecompressionBombError):
+        return False
+    small = picture.width * picture.height <= MAX_PIXELS
+    coded = picture.mode == "L" or (
+        picture.mode == "RGB" and picture.info.get("adobe_transform", 1) == 1
+    )
+    return bool(picture.format == "JPEG" and coded and small)
+
+
+class Batches:
+    """Decoded batches, in order; its processes stay from one call to the next.
+
+    Parameters
+    ----------
+    workers
+        Processes; 0 decodes in this one, which then does nothing else meanwhile.
+    pinned
+        Whether a GPU is to fetch them.
+    """
+
+    def __init__(self, reader: Reader, workers: int, *, pinned: bool) -> None:
+        torch = require("torch")
+        if not sys.platform.startswith("linux"):
+            workers = 0  # where a process cannot be forked, pictures cannot be handed to it
+        self._sampler = _Sampler()
+        self._loader = torch.utils.data.DataLoader(
+            reader,
+            batch_sampler=self._sampler,
+            collate_fn=_as_it_is,
+            num_workers=workers,
+            prefetch_factor=AHEAD if workers else None,
+            persistent_workers=workers > 0,
+            multiprocessing_context="fork" if workers else None,
+            pin_memory=pinned,
+            generator=torch.Generator(),  # not the global one
+        )
+
+    def __call__(self, batches: Iterable[Ids]) -> Iterator[Batch]:
+        """The batch of each list of ids.
+
+        Raises
+        ------
+        EngineError
+            If a process that decodes was killed.
+        """
+        self._sampler.batches = batches
+        try:
+            yield from self._loader
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise EngineError(
+                f"a process that decodes pictures has died: {str(error).splitlines()[0]}",
+                fix="it may lack memory, or room in /dev/shm: give fewer --workers (0 for none) "
+                "or a smaller --batch",
+            ) from None
+
+
+class _Sampler:
+    """What the loader asks for the ids of its batches."""
+
+    batches: Iterable[Ids] = ()
+
+    def __iter__(self) -> Iterator[Ids]:
+        return iter(self.batches)
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
+
+
+def problem_of(images: ImageSet, image_id: int, problem: str) -> str:
+    """A sentence on an image that cannot be shown."""
+    path = images.images.column("path")[image_id].as_py()
+    return f"{images.name}: image {image_id} ({path}) cannot be shown: {problem}"

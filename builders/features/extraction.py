@@ -1,0 +1,209 @@
+"""Extracting the features of a data set: streaming, resumable, the same whoever computes them.
+
+The unit is a block of 1024 images by their ids; within it batches of one size, from its first
+image on.  Who computes a block changes nothing: a plain run, one that was killed and called
+again, and one on a cluster give the same values, on the same kind of processor and with as many
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import SpecError
+from benchmark_spec.naming import slug
+from builders.engine import Engine, LocalEngine
+from builders.features.backbone import DType
+from builders.features.forward import (
+    BLOCK,
+    BlockFeatures,
+    DeviceMemoryError,
+    Extraction,
+    Network,
+    Survey,
+    forget_network,
+)
+from builders.features.processor import Device, default_threads
+from builders.features.work_folder import WorkFolder
+from builders.sources.image_set import ImageSet
+from fslbench_data.evaluation.progress import Progress
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to extract.
+
+    Attributes
+    ----------
+    weights
+        The folder that ``fslbench-build fetch`` has filled, and of other checkpoints.
+    device, dtype
+        Where and in what type of numbers the network computes.
+    batch
+        Pictures at a time, 1..1024: 32 unless given, on a GPU what half of its memory holds.  Of
+        a run that is gone on with, what it began with.
+    workers
+        Processes that decode: one for four processors unless given, on a GPU one for each.
+    threads
+        Of the processor, for the network: all unless given.
+    skip_corrupt
+        Give an image that cannot be shown zeros as its features, rather than an error.
+    block
+        Images of a block: 1024 but in tests.
+    engine
+        What computes the blocks.
+    """
+
+    weights: Path | None = None
+    device: Device = "cpu"
+    dtype: DType = "float32"
+    batch: int | None = None
+    workers: int | None = None
+    threads: int | None = None
+    skip_corrupt: bool = False
+    block: int = BLOCK
+    engine: Engine = field(default_factory=LocalEngine, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("batch", 1, self.block),
+            ("workers", 0, 2**10),
+            ("threads", 1, 2**10),
+        ):
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise SpecError(f"{name} is {value}", expected=f"{least} to {most}")
+
+    def workers_for(self, processors: int) -> int:
+        """Processes that decode, beside a network that has so many processors."""
+        if self.workers is not None:
+            return self.workers
+        return processors if self.device == "cuda" else max(1, processors // 4)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The features of a data set, in blocks on the disk until they are written elsewhere.
+
+    Attributes
+    ----------
+    images, dimensions
+        N and D.
+    provenance
+        How they were made; ``left_out`` has what is wrong with images whose features are zeros.
+    """
+
+    images: int
+    dimensions: int
+    provenance: dict[str, Any]
+    _work: WorkFolder = field(repr=False)
+
+    def pieces(self) -> Iterator[NDArray[np.float16]]:
+        """The features, float16 (n, D), block by block in the order of ids."""
+        for block in range(-(-self.images // self.provenance["block"])):
+            yield self._work.features(block)
+
+    def all(self) -> NDArray[np.float16]:
+        """The features, float16 (N, D)."""
+        return np.concatenate(list(self.pieces()))
+
+
+def nobody(images: int, /, *, resumed: bool = False) -> None:
+    """Progress that nobody follows."""
+
+
+@contextmanager
+def extracted(
+    images: ImageSet,
+    backbone: str,
+    folder: Path,
+    settings: Settings | None = None,
+    progress: Progress = nobody,
+) -> Iterator[Extracted]:
+    """Extract the features of a data set, and keep them while the context lasts.
+
+    Parameters
+    ----------
+    backbone
+        As :func:`builders.features.backbones.load_backbone` takes it.
+    folder
+        Where finished blocks lie, in a folder for the backbone and the data set; what a run of the
+        same that was stopped has left there is gone on with.  Removed at the end, unless the
+        context is left by an exception.
+    progress
+        Is told of every finished block, as so many images.
+
+    Raises
+    ------
+    SourceError
+        If an image cannot be shown, naming it, or its features overflow.
+    OutputError
+        If the folder holds an unfinished run of something else.
+    BackboneError, UnknownNameError
+        If the backbone cannot be loaded.
+    EngineError
+        If there is no such device, it has not the memory for one picture, or machines differ.
+    """
+    settings = settings or Settings()
+    work = WorkFolder(folder / slug(backbone)[-80:] / images.name)
+    try:
+        yield _run(images, backbone, work, settings, progress)
+    except BaseException:
+        work.close()
+        raise
+    finally:
+        forget_network()
+    work.remove()
+
+
+def _run(
+    images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
+) -> Extracted:
+    network = Network(backbone, settings.weights, settings.device, settings.dtype)
+    threads = settings.threads or default_threads()
+    recorded = (work.recorded or {}).get("batch")
+    survey = Survey(network, threads, settings.batch or recorded, settings.block)
+    ((_, found),) = settings.engine.run(survey, [0])
+    of = {"dataset": images.name, "images": content_digest(images.images)}
+    anew = False
+    while True:
+        provenance = {**found, **of}
+        done = work.begin(provenance, anew=anew)
+        if not settings.skip_corrupt:
+            done -= set(work.problems())
+        job = Extraction(
+            network, images, found, settings.workers_for(default_threads()), settings.skip_corrupt
+        )
+        try:
+            _compute(job, done, work, settings.engine, progress)
+            break
+        except DeviceMemoryError:
+            if found["batch"] == 1:
+                raise
+            found, anew = {**found, "batch": found["batch"] // 2}, True
+    left_out = {key: value for of in work.problems().values() for key, value in of.items()}
+    if left_out:
+        provenance["left_out"] = left_out
+    return Extracted(len(images.images), int(found["dimensions"]), provenance, work)
+
+
+def _compute(
+    job: Extraction, done: set[int], work: WorkFolder, engine: Engine, progress: Progress
+) -> None:
+    """Compute the blocks that are not done."""
+    total, size = len(job.images.images), int(job.survey["block"])
+    blocks = range(-(-total // size))
+    sizes = {block: min(size, total - block * size) for block in blocks}
+    progress(sum(sizes[block] for block in done), resumed=True)
+    result: BlockFeatures
+    for block, result in engine.run(job, [block for block in blocks if block not in done]):
+        work.add(block, result.features, result.problems)
+        progress(sizes[block])

@@ -1,0 +1,109 @@
+"""What a GPU does with batches before the network sees them: decoding JPEG files, and resizing.
+
+This module runs only where torch sees a GPU.  A thread keeps a few batches ahead of the network,
+on a CUDA stream of its own, so that the network does not wait for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+import numpy as np
+
+from builders.extras import require
+from builders.features.backbone import Preprocessing
+from builders.features.decoding import Batch
+from builders.sources.pictures import decode
+
+T = TypeVar("T")
+AHEAD = 2
+"""Batches that are ready for the network."""
+
+
+def inputs(batches: Iterable[Batch], preprocessing: Preprocessing) -> Iterator[tuple[Batch, Any]]:
+    """Each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
+    torch = require("torch")
+    stream = torch.cuda.Stream()
+
+    def prepared() -> Iterator[tuple[Batch, Any, Any]]:
+        for batch in batches:
+            with torch.cuda.stream(stream), torch.no_grad():
+                pixels = preprocessing.batch(_grey_levels(batch))
+                yield batch, pixels, stream.record_event()
+
+    for batch, pixels, done in ahead(prepared(), AHEAD):
+        network = torch.cuda.current_stream()
+        network.wait_event(done)
+        pixels.record_stream(network)
+        yield batch, pixels
+
+
+def _grey_levels(batch: Batch) -> list[Any]:
+    """The pictures of a batch on the GPU, uint8 (3, h, w)."""
+    parts = batch.parts()
+    coded = [i for i, part in enumerate(parts) if part.ndim == 1]
+    pictures = [None if part.ndim == 1 else part for part in parts]
+    if len(coded) < len(parts):  # one copy for all
+        data = batch.data.to("cuda", non_blocking=True)
+        on_gpu = Batch(batch.ids, data, batch.shapes).parts()
+        pictures = [p if p is None else on_gpu[i] for i, p in enumerate(pictures)]
+    if coded:
+        for i, picture in zip(coded, _decoded([parts[i] for i in coded]), strict=True):
+            pictures[i] = picture
+    return pictures
+
+
+def _decoded(files: list[Any]) -> list[Any]:
+    """JPEG files, uint8 (n,) each, decoded by nvJPEG; those that it refuses, by Pillow."""
+    io, torch = require("torchvision.io"), require("torch")
+    try:
+        found: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device="cuda")
+    except RuntimeError:
+        found = []
+        for file in files:
+            pixels = np.asarray(decode(file.numpy().tobytes())).transpose(2, 0, 1)
+            found.append(torch.from_numpy(np.ascontiguousarray(pixels)).to("cuda"))
+    return found
+
+
+def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
+    """The same items, made by a thread that is up to `depth` of them ahead.
+
+    What making them raises is raised here.  The thread ends soon after this iterator is closed.
+    """
+    queue: Queue[tuple[str, Any]] = Queue(depth)
+    closed = Event()
+
+    def put(kind: str, item: Any) -> None:
+        while not closed.is_set():
+            with suppress(Full):
+                queue.put((kind, item), timeout=0.1)
+                return
+
+    def make() -> None:
+        try:
+            for item in items:
+                put("item", item)
+                if closed.is_set():
+                    return
+            put("end", None)
+        except BaseException as error:
+            put("error", error)
+
+    thread = Thread(target=make, daemon=True)
+    thread.start()
+    try:
+        while True:
+            kind, item = queue.get()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise item
+            yield item
+    finally:
+        closed.set()
+        thread.join()

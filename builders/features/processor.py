@@ -1,0 +1,129 @@
+"""What a feature depends on besides its picture and its network: the processor and the packages.
+
+The same sums in another order differ in their last bits.  Their order depends on the kind of
+processor, on the number of threads and on the size of a batch; so all of these are fixed for a
+run, equal in all its processes, and recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmark_spec.errors import EngineError
+from benchmark_spec.version import __version__
+from builders.extras import require
+from builders.features.backbone import Backbone
+
+Device = Literal["cpu", "cuda"]
+
+CPU_BATCH = 32
+LARGEST_BATCH = 256
+"""More pictures at a time make no GPU faster."""
+
+PACKAGES = ("numpy", "open_clip_torch", "pillow", "timm", "torch", "torchvision")
+
+
+def default_device() -> Device:
+    """The GPU where torch sees one."""
+    return "cuda" if require("torch").cuda.is_available() else "cpu"
+
+
+def default_threads() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def facts(device: Device) -> dict[str, Any]:
+    """The kind of processor of this machine, and the packages that the features depend on.
+
+    Raises
+    ------
+    EngineError
+        If the GPU is asked for and torch sees none.
+    """
+    torch = require("torch")
+    if device == "cuda":
+        if not torch.cuda.is_available():
+            raise EngineError(
+                "torch sees no GPU on this machine",
+                fix="ask for --device cpu, or install a build of torch for the GPU",
+            )
+        processor = str(torch.cuda.get_device_name())
+    else:
+        processor = f"{_cpu_model()}, {torch.backends.cpu.get_cpu_capability()}"
+    packages = {"fslbench": __version__}
+    for name in PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:  # one that this network does without
+            continue
+    return {"device": device, "processor": processor, "packages": packages}
+
+
+def check_facts(expected: dict[str, Any]) -> None:
+    """Refuse to work on a machine whose results could differ from those of the others.
+
+    Raises
+    ------
+    EngineError
+        Naming what is not as it was where the run began.
+    """
+    found = facts(expected["device"])
+    for key, value in expected.items():
+        if found[key] != value:
+            raise EngineError(
+                f"{platform.node()} has another {key} than the machine on which the run began",
+                where=f"{key} {found[key]}",
+                expected=str(value),
+                fix="use machines of one kind with the same packages: features of different "
+                "ones agree only nearly, and a feature set is to have one digest",
+            )
+
+
+def default_batch(backbone: Backbone) -> int:
+    """How many pictures to put through the network at a time: on a GPU, what half of it holds."""
+    torch = require("torch")
+    if backbone.device.type != "cuda":
+        return CPU_BATCH
+    few = 8
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    backbone.features(torch.zeros(few, 3, *backbone.preprocessing.crop, device="cuda"))
+    of_each = max(1, (torch.cuda.max_memory_allocated() - before) // few)
+    torch.cuda.empty_cache()
+    fits = max(1, int(torch.cuda.mem_get_info()[0] // 2 // of_each))
+    return int(min(LARGEST_BATCH, 2 ** (fits.bit_length() - 1)))
+
+
+@contextmanager
+def reproducible(threads: int) -> Iterator[None]:
+    """Let torch compute with that many threads, without what gives other bits from run to run."""
+    torch = require("torch")
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = torch.get_num_threads(), matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
+    benchmark, cudnn.benchmark = cudnn.benchmark, False
+    torch.set_num_threads(threads)
+    matmul.allow_tf32 = cudnn.allow_tf32 = False
+    cudnn.deterministic = True
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        _, matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
+        cudnn.benchmark = benchmark
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:  # no Linux
+        pass
+    return platform.processor() or platform.machine()

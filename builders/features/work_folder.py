@@ -1,0 +1,187 @@
+"""Blocks of features that are finished, so that an extraction that was stopped can go on.
+
+In the folder lie a journal, which says what the blocks are of, and a file a block.  The name of a
+block's file holds the SHA-256 of its content; so a file is whole and what was written, or it is
+made again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import OutputError
+from fslbench_data.files import whole_file, write_whole
+
+JOURNAL_FILE = "extraction.json"
+LOCK_FILE = ".lock"
+_OURS = re.compile(r"\.?\d{8}\.|\.extraction\.json\.")
+_BLOCK = re.compile(r"(\d{8})\.([0-9a-f]{64})\.npy")
+
+
+class WorkFolder:
+    """The blocks of one extraction, begun or continued.
+
+    Parameters
+    ----------
+    folder
+        New, or left by an unfinished extraction.
+
+    Attributes
+    ----------
+    recorded
+        What the blocks of an unfinished extraction are of; None where there was none.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be made, another process works in it, or its journal is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._journal = folder, folder / JOURNAL_FILE
+        self._blocks: dict[int, Path] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+        self._lock = self._locked()
+        self.recorded = self._read()
+
+    def begin(self, of: Mapping[str, Any], *, anew: bool = False) -> set[int]:
+        """Say what the blocks are of; gives the numbers of those that are there already.
+
+        Parameters
+        ----------
+        of
+            Compared with what was recorded, as JSON.
+        anew
+            Throw away what is there, instead.
+
+        Raises
+        ------
+        OutputError
+            If the blocks that are there are of something else.
+        """
+        wanted: dict[str, Any] = json.loads(json.dumps(of))
+        if anew or self.recorded is None:
+            for path in self._files():
+                path.unlink()
+            write_whole(self._journal, json.dumps(wanted, indent=1) + "\n")
+            self.recorded = wanted
+        elif self.recorded != wanted:
+            raise OutputError(
+                f"{self.folder} holds an unfinished extraction of something else: "
+                f"they differ in {', '.join(_differences(self.recorded, wanted))}",
+                where=str(self._journal),
+                expected="the same images, backbone and settings as when it was begun",
+                fix="ask for the same, or name another folder",
+            )
+        self._blocks = {}
+        for path in self._files():
+            match = _BLOCK.fullmatch(path.name)
+            if match and hashlib.sha256(path.read_bytes()).hexdigest() == match[2]:
+                self._blocks[int(match[1])] = path
+            elif not path.name.endswith(".json"):
+                path.unlink()
+        return set(self._blocks)
+
+    def add(self, block: int, features: NDArray[np.float16], problems: Mapping[int, str]) -> None:
+        """Keep a block, float16 (n, D), and what was wrong with images that are zeros in it."""
+        if problems:
+            write_whole(self._problems(block), json.dumps(dict(problems)) + "\n")
+        else:
+            self._problems(block).unlink(missing_ok=True)
+        data = _npy(features)
+        path = self.folder / f"{block:08d}.{hashlib.sha256(data).hexdigest()}.npy"
+        with whole_file(path) as temporary:
+            temporary.write_bytes(data)
+        self._blocks[block] = path
+
+    def features(self, block: int) -> NDArray[np.float16]:
+        """A finished block, float16 (n, D)."""
+        found: NDArray[np.float16] = np.load(self._blocks[block])
+        return found
+
+    def problems(self) -> dict[int, dict[str, str]]:
+        """What was wrong with images that are zeros, by id, of each block that has any."""
+        return {
+            block: json.loads(self._problems(block).read_text(encoding="utf-8"))
+            for block in sorted(self._blocks)
+            if self._problems(block).exists()
+        }
+
+    def close(self) -> None:
+        """Let others work in the folder."""
+        self._lock.close()
+
+    def remove(self) -> None:
+        """End the extraction: its features lie elsewhere.  Folders left empty go too."""
+        shutil.rmtree(self.folder)
+        self.close()
+        for folder in (self.folder.parent, self.folder.parent.parent):
+            with suppress(OSError):  # another extraction is in it
+                folder.rmdir()
+
+    def _problems(self, block: int) -> Path:
+        return self.folder / f"{block:08d}.problems.json"
+
+    def _files(self) -> list[Path]:
+        """Files of blocks, and what a killed run has left half-written."""
+        return sorted(path for path in self.folder.iterdir() if _OURS.match(path.name))
+
+    def _locked(self) -> IO[bytes]:
+        """A lock on the folder, which the system takes back when the process ends."""
+        lock = (self.folder / LOCK_FILE).open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise OutputError(
+                f"another extraction is running in {self.folder}", fix="wait until it has ended"
+            ) from None
+        return lock
+
+    def _read(self) -> dict[str, Any] | None:
+        if not self._journal.exists():
+            return None
+        try:
+            content = json.loads(self._journal.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            content = error
+        if not isinstance(content, dict):
+            raise OutputError(
+                f"the journal of the unfinished extraction in {self.folder} cannot be read",
+                where=str(self._journal),
+                fix="remove the folder and extract again",
+            )
+        return content
+
+
+def _npy(array: NDArray[np.float16]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+    return file.getvalue()
+
+
+def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """The keys of two nested mappings that differ, such as `preprocessing.crop`."""
+    found = []
+    for key in sorted({*a, *b}):
+        one, other = a.get(key), b.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            found += [f"{key}.{inner}" for inner in _differences(one, other)]
+        elif one != other:
+            found.append(key)
+    return found

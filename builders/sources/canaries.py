@@ -1,0 +1,74 @@
+"""The 32 canaries as a data set: pictures that anybody can make again, in 8 classes of 4.
+
+Their features are part of every release that has features of a network, and of every feature
+set, so that whoever extracts features can compare (``fslbench-build doctor``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from builders.extras import require
+from builders.features.canaries import CANARIES, FAMILIES, OF_EACH, pictures
+from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
+from builders.sources.packages import Package
+
+NAME = "canaries"
+ABOUT = About(
+    title="Canaries: 32 pictures to compare features on",
+    homepage="https://scikit-learn.org/stable/modules/generated/"
+    "sklearn.datasets.load_sample_images.html",
+    licence="CC BY 2.0 (cut out of two photographs), Apache-2.0 (drawn)",
+    citation="""@misc{canaries,
+  title = {china.jpg by danielbuechele and flower.jpg by vultilion, in scikit-learn},
+  howpublished = {Flickr},
+  note = {CC BY 2.0}
+}""",
+    note="Not to draw tasks from: whoever extracts features compares their own with these.",
+    redistribution="features",
+)
+LAYOUT = "Nothing to fetch: the photographs come with scikit-learn, the rest is drawn."
+PACKAGES: tuple[Package, ...] = ()
+
+
+def read(
+    folder: Path | None = None, *, allow_missing: bool = False, progress: Progress = silent
+) -> ImageSet:
+    """Make the canaries; no folder is needed.
+
+    A path of the images table is the canary's name.
+
+    Raises
+    ------
+    BackboneError
+        If this machine decodes the photographs to other pixels.
+    """
+    progress(NAME)
+    pixels = dict(zip((canary.name for canary in CANARIES), pictures(), strict=True))
+    pil = require("PIL.Image")
+    digests = "".join(canary.sha256 for canary in CANARIES)
+    return ImageSet(
+        name=NAME,
+        about=ABOUT,
+        class_names=FAMILIES,
+        class_sizes=(OF_EACH,) * len(FAMILIES),
+        images=images_table(
+            {
+                "image_id": range(len(CANARIES)),
+                "class_id": [FAMILIES.index(canary.family) for canary in CANARIES],
+                "class_name": [canary.family for canary in CANARIES],
+                "path": [canary.name for canary in CANARIES],
+                "creator": [_split(canary.credit)[0] for canary in CANARIES],
+                "licence": [_split(canary.credit)[1] for canary in CANARIES],
+            }
+        ),
+        provenance={"pixels_sha256": hashlib.sha256(digests.encode()).hexdigest()},
+        picture=lambda path: pil.fromarray(pixels[path]),
+    )
+
+
+def _split(credit: str) -> tuple[str, str]:
+    """Creator and licence of ``WHAT by CREATOR, LICENCE``, perhaps with `` in PACKAGE``."""
+    creator, _, licence = credit.partition(" by ")[2].partition(", ")
+    return creator, licence.partition(",")[0]

@@ -1,0 +1,60 @@
+"""A tiny network with its checkpoint, and a folder of small pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_features import TINY, read_pictures, write_checkpoint, write_pictures
+
+pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
+
+Extract = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkpoint of :data:`TINY`."""
+    return write_checkpoint(tmp_path_factory.mktemp("weights"))
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """76 pictures in 4 classes: with blocks of 16 five, the last of 12."""
+    return write_pictures(tmp_path_factory.mktemp("pictures"), 19)
+
+
+@pytest.fixture(scope="session")
+def tiny(pictures: Path) -> Any:
+    """The data set."""
+    return read_pictures(pictures)
+
+
+@pytest.fixture(scope="session")
+def extract(weights: Path) -> Extract:
+    """Features (N, D) of a data set and their provenance, in small blocks."""
+    from builders.features import Settings
+    from builders.features.extraction import extracted
+
+    def run(
+        images: Any, folder: Path, progress: Any = None, **given: Any
+    ) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+        given = {"block": 16, "batch": 8, "threads": 1, "workers": 0, "weights": weights} | given
+        told = {} if progress is None else {"progress": progress}
+        with extracted(images, TINY, folder / "work", Settings(**given), **told) as found:
+            return found.all(), found.provenance
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def plain(
+    tiny: Any, extract: Extract, tmp_path_factory: pytest.TempPathFactory
+) -> np.ndarray[Any, Any]:
+    """Features of the data set from a run that nothing disturbed."""
+    values: np.ndarray[Any, Any] = extract(tiny, tmp_path_factory.mktemp("plain"))[0]
+    return values

@@ -1,0 +1,56 @@
+"""A tiny network with its checkpoint, and folders of small pictures, for tests of extraction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TINY = "timm:test_vit@tiny.safetensors"
+"""Of pictures of 160 x 160; features are 64 numbers."""
+
+ABOUT = {
+    "title": "Tiny",
+    "homepage": "https://example.org",
+    "licence": "CC0",
+    "citation": "@misc{tiny}",
+    "redistribution": "features",
+}
+
+
+def write_checkpoint(folder: Path) -> Path:
+    """The checkpoint of :data:`TINY`, randomly initialised, in a folder; gives the folder."""
+    import timm
+    import torch
+    from safetensors.torch import save_file
+
+    state = torch.random.get_rng_state()
+    torch.manual_seed(7)
+    module = timm.create_model("test_vit", pretrained=False)
+    torch.random.set_rng_state(state)
+    save_file(module.state_dict(), str(folder / "tiny.safetensors"))
+    return folder
+
+
+def write_pictures(folder: Path, of_each: int, classes: int = 4) -> Path:
+    """Folders of classes of small PNG and JPEG files; gives the folder."""
+    from PIL import Image
+
+    chance = np.random.default_rng(0)
+    for label in range(classes):
+        (folder / f"class_{label}").mkdir(parents=True)
+        for number in range(of_each):
+            height, width = chance.integers(12, 40, 2)
+            rough = chance.integers(0, 256, (3, 3, 3), dtype=np.uint8)
+            picture = Image.fromarray(rough).resize((int(width), int(height)))
+            suffix = "jpg" if number % 2 else "png"
+            picture.save(folder / f"class_{label}" / f"{number:04d}.{suffix}")
+    return folder
+
+
+def read_pictures(folder: Path, **options: Any) -> Any:
+    """The data set `tiny` of such a folder."""
+    from builders.sources import read_source
+
+    return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)
