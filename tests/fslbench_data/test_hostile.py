@@ -263,7 +263,7 @@ def test_names_in_markdown(outputs: dict[str, str]) -> None:
     assert r"\[x\](javascript:alert(1))" in text
     assert "everyone @&#8203;everyone" in text
     assert r"see \#&#8203;1" in text
-    assert "www.&#8203;example.org" in text
+    assert "www&#8203;.example.org" in text
 
 
 def test_names_in_latex(outputs: dict[str, str]) -> None:
