@@ -50,7 +50,7 @@ OUTCOMES: dict[str, tuple[type[errors.FSLBenchError], str]] = {
     "lists_too_many": (TooLarge, "32768000 entries in predictions"),
     "many_columns": (TooLarge, "5000 columns"),
     "doubled_column": (Schema, "doubles column 'method'"),
-    "nested_schema": (Unreadable, "cannot be read"),
+    "nested_schema": (Unreadable, "cannot be read|ends the process"),
     "nested_footer": (Unreadable, "cannot be read"),
     "list_said_to_be_long": (Unreadable, "cannot be read"),
     "footer_said_to_be_large": (TooLarge, "4294967295 bytes of footer"),
