@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
+from typing import Self
 
 __all__ = [
     "AccuracyError",
@@ -75,6 +76,18 @@ class FSLBenchError(Exception):
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
         parts = [("where", where), ("expected", expected), ("to mend", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
+
+    def saying(self, *, expected: str = "", fix: str = "") -> Self:
+        """The same error with something else expected, or another remedy."""
+        found = type(self).__new__(type(self))
+        FSLBenchError.__init__(
+            found,
+            self.what,
+            where=self.where,
+            expected=expected or self.expected,
+            fix=fix or self.fix,
+        )
+        return found
 
 
 class SpecError(FSLBenchError):
