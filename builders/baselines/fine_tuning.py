@@ -37,8 +37,8 @@ class FineTuner:
     Parameters
     ----------
     module
-        A ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); it is copied, and stays
-        as it is.
+        A ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); it is copied, to
+        float32, and stays as it is.
     device
         Where the copy works, as torch names it.
     rate
@@ -47,7 +47,7 @@ class FineTuner:
 
     def __init__(self, module: Any, device: str = "cpu", *, rate: float = BACKBONE_RATE) -> None:
         self._rate, self._device = rate, device
-        self._module = deepcopy(module).to(device).eval().requires_grad_(True)
+        self._module = deepcopy(module).to(device).float().eval().requires_grad_(True)
         self._start = [values.detach().clone() for values in self._state()]
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class FineTuner:
         return found
 
     def _train(self, images: Tensor, way: int, shot: int) -> tuple[Tensor, Tensor]:
-        """Train layer and copy on images (K·S, 3, H, W); the layer's weights (K, D), biases (K,)."""
+        """Train on images (K·S, 3, H, W); gives the layer's weights (K, D) and biases (K,)."""
         torch = require("torch")
         target = torch.arange(way, device=self._device).repeat_interleave(shot)
         with torch.enable_grad():

@@ -20,8 +20,11 @@ from builders.baselines.logistic import logistic_regression
 from builders.baselines.tables import Tensor, groups, unit_vectors
 from builders.extras import require
 
-CLOSE = 1e-5
-"""Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger."""
+CLOSE = 5e-6
+"""Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger.
+
+Float32 is off by up to 4e-7 at 768 dimensions, 6e-7 at 2048.
+"""
 
 
 @dataclass(frozen=True)

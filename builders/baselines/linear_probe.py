@@ -59,4 +59,4 @@ def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
         coefficients = coefficients - rate * velocity
         intercept = intercept - rate * drift
     weights = torch.bmm(coefficients, x)
-    return torch.bmm(gather(unit, query), weights.mT) + intercept.mT
+    return (torch.bmm(weights, gather(unit, query).mT) + intercept).mT

@@ -84,7 +84,7 @@ def logistic_regression(
     coefficients, intercept = solve(gram, target, penalty)
     weights = torch.bmm(coefficients, x)
     intercept = intercept - torch.bmm(coefficients, to_mean[..., None])[..., 0]
-    return torch.bmm(gather(unit, query), weights.mT) + intercept[:, None]
+    return (torch.bmm(weights, gather(unit, query).mT) + intercept[..., None]).mT
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +124,8 @@ class Problem:
 
     def value(self, v: Tensor, logits: Tensor) -> Tensor:
         """Φ (B,) of V and its F."""
-        loss = logits.logsumexp(dim=1).sum(dim=-1) - (logits * self.target).sum(dim=(1, 2))
-        return loss + (self.penalties * v * v).sum(dim=(1, 2)) / 2
+        loss = logits.logsumexp(dim=1).sum(dim=1) - (logits * self.target).flatten(1).sum(dim=1)
+        return loss + _inner(self.penalties * v, v) / 2
 
     def gradient(self, v: Tensor, probabilities: Tensor) -> Tensor:
         """Φ' (B, K, n+1) of V and its P."""
@@ -189,17 +189,17 @@ def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> T
     tiny = torch.finfo(gradient.dtype).tiny
     residual, step = -gradient, torch.zeros_like(gradient)
     direction = residual
-    square = residual.square().sum(dim=(1, 2), keepdim=True)
+    square = _inner(residual, residual)
     goal = (square * square.clamp(max=0.01)).clamp(min=TOLERANCE**2 / 100)
     for _ in range(gradient.shape[1] * gradient.shape[2]):
         bent = problem.curvature(direction, probabilities)
-        length = square / ((direction * bent).sum(dim=(1, 2), keepdim=True) + tiny)
+        length = (square / (_inner(direction, bent) + tiny))[:, None, None]
         step = step + length * direction
         residual = residual - length * bent
-        before, square = square, residual.square().sum(dim=(1, 2), keepdim=True)
+        before, square = square, _inner(residual, residual)
         if bool((square <= goal).all()):
             break
-        direction = residual + square / (before + tiny) * direction
+        direction = residual + (square / (before + tiny))[:, None, None] * direction
     return step
 
 
@@ -208,7 +208,7 @@ def _descend(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """V, F and φ after the step, which is halved in those tasks where φ falls too little."""
     torch = require("torch")
-    slope = (gradient * step).sum(dim=(1, 2))
+    slope = _inner(gradient, step)
     noise = 1e-13 * (1 + value)
     change = problem.logits(step)
     share = torch.ones_like(value)
@@ -221,3 +221,8 @@ def _descend(
             break
         share = torch.where(enough, share, share / 2)
     return new_v, new_logits, new_value
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    """Inner products (B,) of two tensors (B, ...)."""
+    return require("torch").linalg.vecdot(a.flatten(1), b.flatten(1))
