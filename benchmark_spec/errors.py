@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "AccuracyError",
@@ -82,6 +82,18 @@ class FSLBenchError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # from one process to another whole, whatever the arguments of its kind
         return _again, (type(self), self.args, self.__dict__)
+
+    def saying(self, *, expected: str = "", fix: str = "") -> Self:
+        """The same error with something else expected, or another remedy."""
+        found = type(self).__new__(type(self))
+        FSLBenchError.__init__(
+            found,
+            self.what,
+            where=self.where,
+            expected=expected or self.expected,
+            fix=fix or self.fix,
+        )
+        return found
 
 
 def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:

@@ -107,10 +107,9 @@ def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> fl
         if scale is None:
             return None
         raise ReleaseError(f"{where}: features of type {kind} with a scale", expected="no scale")
-    number = isinstance(scale, int | float) and not isinstance(scale, bool)
-    if not number or not 0 < scale < _LARGEST:  # type: ignore[operator]
-        raise ReleaseError(
-            f"{where}: int8 features whose provenance gives scale {shown(scale, 60)}",
-            expected="the positive number that one step of their values stands for",
-        )
-    return float(scale)
+    if isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < _LARGEST:
+        return float(scale)
+    raise ReleaseError(
+        f"{where}: int8 features whose provenance gives scale {shown(scale, 60)}",
+        expected="the positive number that one step of their values stands for",
+    )

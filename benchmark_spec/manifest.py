@@ -245,6 +245,8 @@ def check_manifest(manifest: Manifest) -> None:
             check_method_name(table.name)
         elif table.dataset not in known:
             raise FSLBenchError(f"{table.path}: no data set {shown(table.dataset)} is described")
+        if bool(table.name) == (table.kind in ("classes", "images")):
+            raise FSLBenchError(f"{table.path}: the name of such a table is {shown(table.name)}")
         if table.kind == "tasks":
             TaskSetName.parse(table.name)
         path = PurePosixPath(table.path)

@@ -48,7 +48,7 @@ def write_features(table: pa.Table, path: Path) -> None:
 
     Figures are in benchmarks/README.md.  zstd leaves 57 % of rectified features and 93 % of others,
     which are downloaded often and read from Parquet once.  Definition levels would slow reading by
-    a third; the smallest and the largest value of a row group take longer to find than to write.
+    a quarter; the smallest and the largest value of a row group take longer to find than to write.
     """
     with whole_file(path) as temporary:
         pq.write_table(

@@ -24,7 +24,7 @@ from benchmark_spec.manifest import MANIFEST_FILE, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.features import Features, read_features
 from fslbench_data.files import sha256_of
-from fslbench_data.hub.address import HubAddress, is_address
+from fslbench_data.hub.address import HubAddress, is_address, meant_address
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -251,11 +251,14 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
         folder = folder.resolve()
         text = (folder / MANIFEST_FILE).read_bytes()
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
+        meant = meant_address(str(where))
         raise ReleaseNotFoundError(
             f"there is no release at {folder}: {getattr(error, 'strerror', error)}",
             where=str(folder / MANIFEST_FILE),
-            expected=f"a folder with {MANIFEST_FILE} and the tables it lists",
-            fix="name the folder of a finished release; the one in the package needs no name",
+            expected=f"a folder with {MANIFEST_FILE} and the tables it lists, or on the Hub "
+            "ORG/NAME@v1.0.0",
+            fix=(f"did you mean {meant}? Or " if meant else "")
+            + "name the folder of a finished release; the one in the package needs no name",
         ) from None
     return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
 

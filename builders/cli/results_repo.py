@@ -15,7 +15,7 @@ import click
     multiple=True,
     required=True,
     metavar="R",
-    help="ORG/NAME@vX.Y.Z or `embedded`; may be repeated, newest first.",
+    help="ORG/NAME@vX.Y.Z or `embedded`, which is opened; may be repeated, newest first.",
 )
 @click.option("--title", metavar="T", help="Of the leaderboard.")
 def results_repo(folder: Path, releases: tuple[str, ...], title: str | None) -> None:

@@ -17,10 +17,13 @@ def webhook(results: str, host: str, port: int) -> None:
     account that of `hf auth login` or HF_TOKEN. Needs the extra `app`.
     """
     import logging
+    import os
 
     from builders.hub.webhook import make_app
     from fslbench_data.hub.address import HubAddress
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    logging.getLogger("builders").setLevel(logging.INFO)  # not of others: they log addresses
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     repo_id = HubAddress.parse(results).repo_id
     make_app(repo_id).launch(server_name=host, server_port=port, share=False)

@@ -13,7 +13,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 from huggingface_hub.hf_api import RepoFile
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import CorruptReleaseError, HubError, HubNotFoundError
+from benchmark_spec.errors import CorruptReleaseError, HubAccessError, HubError, HubNotFoundError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from builders.hub.files import Changes, ReleaseFile
 from fslbench_data.files import sha256_of
@@ -114,6 +114,12 @@ class Repository:
                     create_pr=create_pr,
                     parent_commit=parent or None,
                 )
+        except HubAccessError as error:
+            if create_pr:
+                raise
+            raise error.saying(
+                fix=f"{error.fix}; or propose it to those who may: --create-pr"
+            ) from None
         except (RuntimeError, ValueError) as error:  # the client's own words for what went wrong
             raise HubError(
                 f"the upload failed: {plain(error)}",

@@ -10,7 +10,13 @@ from pathlib import Path
 from benchmark_spec.errors import OutputError
 from benchmark_spec.version import __version__
 from fslbench_data.files import write_whole
-from fslbench_data.results.repository import BOARD_FILE, parse_board
+from fslbench_data.results.repository import (
+    BOARD_FILE,
+    EMBEDDED,
+    check_release_name,
+    open_releases,
+    parse_board,
+)
 
 WORKFLOW = ".github/workflows/validate.yml"
 _TEMPLATES = {
@@ -31,7 +37,8 @@ def start_results_repository(
     folder
         Made if there is none; nothing in it is written over.
     releases
-        Newest first: ``embedded``, or ``ORG/NAME@REVISION`` on the Hub.
+        Newest first: ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub; each is opened before
+        anything is written.
     title
         Of the leaderboard; one printable line.
 
@@ -43,15 +50,20 @@ def start_results_repository(
     ------
     ResultsError
         If the title or a release is not one that anybody could read.
+    HubError
+        If the Hub has no such release, refuses it or does not answer, and the cache has it not.
     OutputError
         If one of the files is there already, or the folder cannot be written.
     """
+    for name in releases:
+        check_release_name(name)
     texts = {
         name: (files("builders") / "hub" / "templates" / template).read_text(encoding="utf-8")
         for name, template in _TEMPLATES.items()
     }
     texts = {name: text.replace("@VERSION@", __version__) for name, text in texts.items()}
-    texts["README.md"] = texts["README.md"].replace("@TITLE@", title)
+    option = "" if not releases or releases[0] == EMBEDDED else f" --release {releases[0]}"
+    texts["README.md"] = texts["README.md"].replace(" @RELEASE@", option).replace("@TITLE@", title)
     quoted = [json.dumps(text, ensure_ascii=False) for text in (title, *releases)]
     texts[BOARD_FILE] = (
         texts[BOARD_FILE]
@@ -59,6 +71,7 @@ def start_results_repository(
         .replace("@TITLE@", quoted[0])
     )
     parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), BOARD_FILE)
+    open_releases(releases)
     targets = {folder / name: text for name, text in texts.items()}
     for target in targets:
         if target.exists() or target.is_symlink():

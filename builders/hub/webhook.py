@@ -13,9 +13,12 @@ from huggingface_hub import WebhookPayload, WebhooksServer
 
 from benchmark_spec.errors import FSLBenchError, HubError, listing
 from builders.extras import require
+from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.proposals import Changes, changes_of
+from fslbench_data.hub.results_files import HubResults
 from fslbench_data.render.neutral import escaped
+from fslbench_data.results.repository import read_board
 from fslbench_data.results.review import review
 
 PATH = "fslbench"
@@ -98,7 +101,8 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
     MissingPackageError
         If gradio is not installed, on which the server runs.
     HubError
-        If there is no secret: anybody could then make the app work.
+        If there is no secret: anybody could then make the app work. If the repository is none
+        of results, cannot be read, or there is no login to comment with.
     """
     require("gradio", "app")
     from huggingface_hub import WebhooksServer
@@ -110,6 +114,10 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
             expected="the variable WEBHOOK_SECRET",
             fix="set it to a long random text, here and in the webhook's settings on the Hub",
         )
+    read_board(HubResults.open(HubAddress(repo_id)))
+    with hub_errors("looking at its own account", repo_id):
+        _LOG.info("reviewing %s as %s", repo_id, api().whoami()["name"])
+    app = WebhooksServer(webhook_secret=secret)
     queue = ThreadPoolExecutor(max_workers=1)
 
     @app.add_webhook(PATH)

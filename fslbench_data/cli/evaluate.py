@@ -98,4 +98,5 @@ def evaluate(
     )
     submission.write(path)
     journal.unlink(missing_ok=True)
-    click.echo(f"wrote {path}: score it with fslbench score {path}", err=True)
+    where = f" --release {release}" if release else ""
+    click.echo(f"wrote {path}: score it with fslbench score {path}{where}", err=True)

@@ -70,6 +70,7 @@ def leaderboard(
     """
     from fslbench_data.render.screen import steps
     from fslbench_data.results.leaderboard import leaderboard as run
+    from fslbench_data.results.pointers import pointers_among, unfetched
     from fslbench_data.results.repository import open_releases, open_results, read_board
 
     check_output(path)
@@ -86,6 +87,9 @@ def leaderboard(
             progress=step,
         )
     _write(found, form, path, None if every else MOST_ROWS)
+    if pointers := pointers_among(found.refused):
+        total = len(found.refused) + sum(len(board.submissions) for board in found.boards)
+        click.echo(unfetched(pointers, total), err=True)
     for what, reasons in (
         ("refused", [(each.name, each.reason) for each in found.refused]),
         ("ignored", [(each.name, each.reason) for each in found.ignored]),

@@ -23,42 +23,46 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     Doing it again opens no second pull request. The account is that of `hf auth login`.
     """
     from fslbench_data.hub import eval_results
-    from fslbench_data.hub.submit import only_method, prepare, propose, pull_request
+    from fslbench_data.hub.submit import only_method, open_proposal, prepare, propose, pull_request
     from fslbench_data.render.neutral import escaped
+    from fslbench_data.results.untrusted import read_untrusted
     from fslbench_data.scoring import score
     from fslbench_data.submission.reading import read_submission
 
-    submission = read_submission(file)
+    if method is not None and model is None:
+        raise click.UsageError("--method says which method the model is, and needs --model")
+    parquet = file.suffix.lower() == ".parquet" and file.is_file()
+    submission = read_untrusted(file) if parquet else read_submission(file)
     proposal = prepare(submission, to)
-    methods = ", ".join(proposal.answers.methods)
-    click.echo(f"{file}: {methods}, valid for {proposal.release}", err=True)
-    report = name = None
-    if model is not None:
-        name = only_method(proposal.answers, method)
+    click.echo(
+        f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}", err=True
+    )
+
+    def page(source: str) -> bytes:
+        """The model's file with these results; whatever is wrong with it is said here."""
         report = score(submission, proposal.release, references=False)
-        eval_results.entries(report, name, "")  # so that nothing is sent if this cannot be
-    if dry_run:
-        click.echo(f"would propose {proposal.path} to {to}")
-        if report is not None and name is not None:
-            click.echo(f"would propose {eval_results.PATH} to {model}:")
-            new = eval_results.entries(report, name, f"(the pull request on {to})")
-            click.echo(eval_results.merged(str(model), new).decode(), nl=False)
-        return
-    if proposal.accepted:
-        url = proposal.url
+        name = only_method(proposal.answers, method)
+        return eval_results.merged(str(model), eval_results.entries(report, name, source))
+
+    new = page(proposal.url) if model is not None else b""  # before anything is sent
+    url = proposal.url if proposal.accepted else ""
+    if url:
         click.echo(f"{to} has these results already, as {proposal.path}")
+    elif dry_run:
+        there = open_proposal(proposal.repo_id, "dataset", proposal.title, [proposal.path])
+        click.echo(there or f"would propose {proposal.path} to {to}")
     else:
         url = propose(proposal)
         click.echo(url)
-    if report is not None and name is not None and model is not None:
-        content = eval_results.merged(model, eval_results.entries(report, name, url))
-        click.echo(
-            pull_request(
-                model,
-                "model",
-                {eval_results.PATH: content},
-                f"FSLBench results ({proposal.digest[:12]})",
-                f"Accuracies of {escaped(name)} on {proposal.release}, with their intervals; "
-                f"per-task results: {url}",
-            )
-        )
+    if model is None:
+        return
+    if not new:
+        click.echo(f"{model} has these results already, in {eval_results.PATH}")
+    elif dry_run:
+        click.echo(f"would propose {eval_results.PATH} to {model}:\n{new.decode()}", nl=False)
+    else:
+        name = escaped(only_method(proposal.answers, method))
+        title = f"FSLBench results ({proposal.digest[:12]})"
+        text = f"Accuracies of {name} on {proposal.release}, with their intervals; per-task "
+        files = {eval_results.PATH: page(url)}
+        click.echo(pull_request(model, "model", files, title, f"{text}results: {url}"))

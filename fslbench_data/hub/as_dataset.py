@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, UnknownNameError
-from benchmark_spec.manifest import Manifest, Table, config_and_split
-from fslbench_data.hub.calls import hub_errors
+from benchmark_spec.manifest import CARD_FILE, Manifest, Table, config_and_split
+from fslbench_data.hub.calls import hub_errors, plain
 
 if TYPE_CHECKING:
     import datasets
@@ -44,8 +44,16 @@ def as_dataset(
 
     from datasets import load_dataset
 
-    with hub_errors(f"loading {config}, split {split}", where):
-        found = load_dataset(where, config, split=split, revision=revision)
+    try:
+        with hub_errors(f"loading {config}, split {split}", where):
+            found = load_dataset(where, config, split=split, revision=revision)
+    except ValueError as error:
+        raise CorruptReleaseError(
+            f"the dataset card does not say where {config}, split {split}, is",
+            where=f"{where}: {plain(error)}",
+            expected=f"{CARD_FILE} with the configurations of {release}",
+            fix="get the release again, or read the table with Release's own methods",
+        ) from None
     tables, first = splits[config][split], 0
     for table in tables:  # the reference methods' results share a split
         rows = found.data.table.slice(first, table.rows)

@@ -29,7 +29,7 @@ _NETWORK = ("httpx", "httpcore", "requests", "urllib3", "aiohttp")
 """Packages whose exceptions speak of the network, in the versions that the client uses."""
 
 _SECRET = re.compile(
-    r"hf_\w+|(?i:bearer|token|authorization)[\s:=]+\S+|[?&](?:X-Amz-\w+|sig\w*)=\S+"
+    r"hf_\w+|(?i:bearer\s+|(?:token|authorization)\s*[:=]\s*)\S+|[?&](?i:X-Amz-\w+|sig\w*)=\S+"
 )
 
 
@@ -108,6 +108,12 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
         name = type(error).__name__
         broke_off = "Read" in name or "Protocol" in name
         return _unreachable(f"{name}: {plain(error)}", where, transient=broke_off)
+    if isinstance(error, UnicodeEncodeError):  # of a header
+        return HubAccessError(
+            "the token is none: it holds characters that no token has",
+            where=where,
+            fix="copy it again from the Hub's settings, or hf auth login",
+        )
     if isinstance(error, OSError) and error.errno in _DISK:
         return OutputError(
             f"cannot write what comes from the Hub: {os.strerror(error.errno or 0)}",
@@ -146,6 +152,10 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
     if isinstance(error, errors.EntryNotFoundError):
         return HubNotFoundError("the repository has no such file at that revision", where=where)
     said = plain(error.server_message or "")
+    if status == 401 and "credentials" in f"{said} {error}":
+        return HubAccessError(
+            "the token is not valid, or no longer", where=where, fix="hf auth login, or HF_TOKEN"
+        )
     if status in (401, 403):
         return HubAccessError(
             f"the Hub does not allow it{f': {said}' if said else ''}", where=where, fix=login

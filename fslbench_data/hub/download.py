@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmark_spec.errors import CorruptReleaseError, HubUnreachableError
+from benchmark_spec.version import __version__
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.calls import hub_errors
 
@@ -50,6 +51,7 @@ def fetch(
                         revision=revision,
                         cache_dir=cache,
                         library_name="fslbench",
+                        library_version=__version__,
                     )
                 )
         except HubUnreachableError as error:

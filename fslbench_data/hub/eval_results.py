@@ -73,6 +73,8 @@ def entries(report: Report, method: str, source_url: str) -> list[dict[str, Any]
 def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
     """The model's file with the new entries: those of other task sets or benchmarks are kept.
 
+    Empty if the file has all of them already; where their per-task results are does not count.
+
     Raises
     ------
     HubError
@@ -93,6 +95,8 @@ def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
             api().model_info(repo_id)  # so that only the file may be missing
     try:
         there = yaml.safe_load(text) or []
+        if all(_without_source(entry) in map(_without_source, there) for entry in new):
+            return b""
         about = {_key(entry) for entry in new}
         kept = [entry for entry in there if _key(entry) not in about]
     except (yaml.YAMLError, TypeError, KeyError, AttributeError, RecursionError):
@@ -106,6 +110,10 @@ def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
 
 def _key(entry: dict[str, Any]) -> tuple[str, str]:
     return str(entry["dataset"]["id"]), str(entry["dataset"].get("task_id", ""))
+
+
+def _without_source(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "source"}
 
 
 def _has_interval(score: Score) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import CorruptReleaseError, HubNotFoundError, MovedTagError, listing
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    HubError,
+    HubNotFoundError,
+    HubUnreachableError,
+    MovedTagError,
+    listing,
+)
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress, is_commit, version_of
@@ -79,13 +86,16 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
     """
     if not address.revision:
         address = HubAddress(address.repo_id, newest_tag(address.repo_id))
-    path = fetch_checked(
-        address.repo_id,
-        MANIFEST_FILE,
-        address.revision,
-        fits_its_name,
-        "the bytes that its name in the cache promises",
-    )
+    try:
+        path = fetch_checked(
+            address.repo_id,
+            MANIFEST_FILE,
+            address.revision,
+            fits_its_name,
+            "the bytes that its name in the cache promises",
+        )
+    except HubNotFoundError as error:
+        raise _with_tags(error, address) from None
     commit = address.revision if is_commit(address.revision) else path.parent.name
     if version_of(address.revision) is not None:
         _check_pin(address, Pin(commit, sha256_of(path)))
@@ -112,12 +122,15 @@ def newest_tag(repo_id: str) -> str:
     """
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
-        tags = Memory(repo_id).tags()
-    else:
-        with hub_errors("listing its tags", repo_id):
-            refs = api().list_repo_refs(repo_id, repo_type="dataset")
-        tags = [tag.name for tag in refs.tags]
+    known = Memory(repo_id).tags()
+    try:
+        tags = known if constants.HF_HUB_OFFLINE else _tags(repo_id)
+    except HubUnreachableError as error:
+        if known:
+            raise error.saying(
+                fix=f"{error.fix}; or name a version that was loaded before: {listing(known)}"
+            ) from None
+        raise
     versions = {version: tag for tag in tags if (version := version_of(tag)) is not None}
     if not versions:
         raise HubNotFoundError(
@@ -128,6 +141,25 @@ def newest_tag(repo_id: str) -> str:
             fix="name a branch or a commit: ORG/NAME@main",
         )
     return versions[max(versions)]
+
+
+def _tags(repo_id: str) -> list[str]:
+    with hub_errors("listing its tags", repo_id):
+        return [tag.name for tag in api().list_repo_refs(repo_id, repo_type="dataset").tags]
+
+
+def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError:
+    """The error about a revision that is not there, with those that are."""
+    try:
+        tags = _tags(address.repo_id)
+    except HubError:
+        return error
+    near = [f"v{address.revision.lstrip('vV')}", f"v{address.revision.lstrip('vV')}.0"]
+    meant = next((tag for tag in near if tag in tags and tag != address.revision), None)
+    return error.saying(
+        expected=f"one of the tags {listing(tags)}; or a branch or a whole commit" if tags else "",
+        fix=f"did you mean {address.repo_id}@{meant}?" if meant else "",
+    )
 
 
 def _check_pin(address: HubAddress, now: Pin) -> None:

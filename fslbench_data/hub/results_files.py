@@ -8,7 +8,7 @@ from functools import cached_property
 from glob import escape
 from pathlib import Path
 
-from benchmark_spec.errors import HubError, ResultsError, TooLargeError
+from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.download import fetch
@@ -55,8 +55,15 @@ class HubResults:
         HubError
             If it does not exist, may not be read, or cannot be reached.
         """
+        from huggingface_hub import constants
         from huggingface_hub.hf_api import RepoFile
 
+        if constants.HF_HUB_OFFLINE:
+            raise HubUnreachableError(
+                "a results repository is asked anew each time, and HF_HUB_OFFLINE forbids it",
+                where=address.repo_id,
+                fix="unset HF_HUB_OFFLINE, or name a folder with a copy of the repository",
+            )
         revision = address.revision or "main"
         with hub_errors("listing its files", address.repo_id):
             client = api()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SubmissionError, UnboundError, UnknownNameError, listing
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
@@ -85,7 +86,13 @@ def prepare(submission: Submission, to: str) -> Proposal:
     files = HubResults.open(address)
     releases = open_releases(read_board(files).releases)
     release = releases[answered(submission, releases)]
-    answers = validate(submission, release)
+    try:
+        answers = validate(submission, release)
+    except UnboundError as error:
+        raise error.saying(
+            fix="add the column (fslbench info lists the fingerprints): a results repository takes "
+            "no results on anybody's word"
+        ) from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "submission.parquet"
         submission.write(file)
@@ -95,7 +102,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
 
 
 def propose(proposal: Proposal) -> str:
-    """Open the pull request, or find the one that is open, and return its address.
+    """Open the pull request, or find the one that this account has open; returns its address.
 
     Raises
     ------
@@ -109,19 +116,16 @@ def propose(proposal: Proposal) -> str:
         "dataset",
         {proposal.path: proposal.content},
         proposal.title,
-        f"{methods} on {len(sets)} task sets of {proposal.release}"
+        f"{methods} on {len(sets)} task set{'s' if len(sets) > 1 else ''} of {proposal.release}"
         f"#{proposal.release.manifest.digest[:12]}. Checked by `fslbench submit`.",
     )
 
 
-def pull_request(
-    repo_id: str, repo_type: str, files: dict[str, bytes], title: str, description: str
-) -> str:
-    """Propose files in one commit; an open pull request of the same title is not doubled."""
-    from huggingface_hub import CommitOperationAdd
-
-    with hub_errors("opening a pull request", repo_id):
+def open_proposal(repo_id: str, repo_type: str, title: str, paths: Iterable[str]) -> str:
+    """The address of this account's open pull request of a title with these files; else empty."""
+    with hub_errors("looking for an open pull request", repo_id):
         client = api()
+        own_name = client.whoami()["name"]
         for each in client.get_repo_discussions(
             repo_id,
             repo_type=repo_type,
@@ -129,12 +133,31 @@ def pull_request(
             discussion_status="open",
         ):
             there = f"refs/pr/{each.num}"
-            if each.title == title and all(
+            if (each.title, each.author) == (title, own_name) and all(
                 client.file_exists(repo_id, path, repo_type=repo_type, revision=there)
-                for path in files
+                for path in paths
             ):
-                return each.url
-        commit = client.create_commit(
+                return str(each.url)
+    return ""
+
+
+def pull_request(
+    repo_id: str, repo_type: str, files: Mapping[str, bytes], title: str, description: str
+) -> str:
+    """Propose files in one commit; this account's open pull request of that title is not doubled.
+
+    Returns
+    -------
+    str
+        Its address; empty if the repository holds these very files already.
+    """
+    from huggingface_hub import CommitOperationAdd
+
+    there = open_proposal(repo_id, repo_type, title, files)
+    if there:
+        return there
+    with hub_errors("opening a pull request", repo_id):
+        commit = api().create_commit(
             repo_id,
             [CommitOperationAdd(path, content) for path, content in files.items()],
             commit_message=title,
@@ -142,7 +165,7 @@ def pull_request(
             repo_type=repo_type,
             create_pr=True,
         )
-        return str(commit.pr_url)
+        return commit.pr_url or ""
 
 
 def only_method(answers: Validated, method: str | None) -> str:

@@ -107,10 +107,10 @@ def _md(text: str) -> str:
     """Text for Markdown: neither markup nor formula, and no link, call or reference.
 
     Sites make links of addresses, of @names and of #numbers by themselves, unless something that
-    is not seen parts them.
+    is not seen parts them, perhaps already.
     """
     plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", _one_line(text))
-    return re.sub(r"@|#(?=\d)|:(?=//)|\b[Ww]{3}\.", r"\g<0>&#8203;", plain)
+    return re.sub(r"@(?!\u200b)|#(?=\d)|:(?=//)|(?i:\bGH-(?=\d)|www(?=\.))", r"\g<0>&#8203;", plain)
 
 
 def _one_line(text: str) -> str:

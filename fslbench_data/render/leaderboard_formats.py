@@ -90,6 +90,7 @@ def _set(each: Standing) -> dict[str, Any]:
         "methods_compared": each.compared,
         "methods_could_be_best": each.could_be_best,
         "methods_could_be_best_new_classes": each.could_be_best_new_classes if each.aware else None,
+        "identical": [[entry.label for entry in group] for group in each.coincident],
         "rows": [asdict(row) for row in each.rows()],
     }
 

@@ -14,10 +14,12 @@ from fslbench_data.render.wording import (
     plus_minus,
 )
 from fslbench_data.results.leaderboard import Leaderboard
-from fslbench_data.results.standing import REFERENCE, Row, Standing
+from fslbench_data.results.standing import REFERENCE, Entry, Row, Standing
 
 DIGITS = 8
 """Digits of a submission's name that tables show; the machines' formats have all."""
+_MOST_ALIKE = 5
+_MOST_GROUPS = 10
 
 NO_CLAIM = "Tasks of a closed set reuse images: which method could be the best is not claimed."
 PARTIAL_NOTE = (
@@ -97,11 +99,11 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
                 *((str(row.accuracy.tasks),) if partial else ()),
                 *((_claim(row.could_be_best),) if claims else ()),
                 *((_claim(row.could_be_best_new_classes),) if claims and each.aware else ()),
-                row.submission if row.submission == REFERENCE else row.submission[:DIGITS],
+                _origin(row.submission),
             )
             for row in rows
         ),
-        notes=(summary(each), *marks(rows)),
+        notes=(summary(each), *marks(rows), *coincidences(each)),
     )
 
 
@@ -121,6 +123,30 @@ def summary(each: Standing) -> str:
         return NO_CLAIM
     text = f"Of {each.compared} methods {could} could be the best"
     return f"{text}; for new classes {new}." if each.aware else f"{text}."
+
+
+def coincidences(each: Standing) -> list[str]:
+    """Which methods of the whole table have the same counts, as one sentence; the first of them."""
+    groups = [
+        " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
+        for group in each.coincident[:_MOST_GROUPS]
+    ]
+    text = "; ".join([*groups, *_more(each.coincident, _MOST_GROUPS)])
+    return [f"Identical on every task: {text}."] if text else []
+
+
+def from_where(entry: Entry) -> str:
+    """What a method is called, and where it is from."""
+    origin = _origin(entry.source)
+    return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
+
+
+def _origin(source: str) -> str:
+    return source if source == REFERENCE else source[:DIGITS]
+
+
+def _more(found: Sequence[object], shown: int) -> list[str]:
+    return [f"{len(found) - shown} more"] if len(found) > shown else []
 
 
 def label(row: Row) -> str:

@@ -17,7 +17,7 @@ from fslbench_data.results.text import one_line
 BREAK = "\u200b"
 """A space of no width: where it stands, no name, number or address goes on."""
 
-_LINKED = re.compile(r"[@#$&!](?=\S)|:(?=[^\s:])|\b(?:GH-(?=\d)|www(?=\.))", re.IGNORECASE)
+_LINKED = re.compile(r"[@#$&!](?=\S)|:(?=[^\s:])|\bGH-(?=\d)|www(?=\.)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fslbench_data.render.grid import Grid, markdown
-from fslbench_data.render.leaderboard_grids import behind, label, legend_of, marks
+from fslbench_data.render.leaderboard_grids import behind, from_where, label, legend_of, marks
 from fslbench_data.render.neutral import escaped, neutral_grid
 from fslbench_data.render.wording import (
     bracket,
@@ -17,6 +17,7 @@ from fslbench_data.render.wording import (
 from fslbench_data.report import Report
 from fslbench_data.results.admission import Admitted, Refused
 from fslbench_data.results.leaderboard import Board
+from fslbench_data.results.pointers import unfetched
 from fslbench_data.results.review import Review
 from fslbench_data.results.standing import Row, Standing
 
@@ -24,6 +25,7 @@ MOST_CHARACTERS = 60_000
 """Of a comment; hosts refuse more than 65,536."""
 _MOST_REFUSED = 30
 _MOST_ROWS = 60
+_MOST_ALIKE = 30
 
 VERDICTS_LEGEND = (
     "Verdicts: + better, - worse, 0 not told apart, = identical, ? not estimable; each stands "
@@ -49,6 +51,8 @@ def _parts(found: Review) -> Iterator[str]:
     signature = " + ".join(str(board) for board in found.boards)
     if signature:
         yield f"<!-- {signature.replace('--', '- -')} -->"
+    if found.pointers[0]:
+        yield f"**{unfetched(*found.pointers)} The ranks below leave them out.**"
     total = len(found.accepted) + len(found.refused)
     files = "file" if total == 1 else "files"
     if not total:
@@ -87,21 +91,43 @@ def _accepted(one: Admitted, boards: tuple[Board, ...], report: Report | None) -
     """Where the methods of one file would stand, and how they compare with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
     rows = [(each, row) for each in board.sets for row in each.rows_of(one.digest)]
+    sets = list({str(each.scored): each for each, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
     named = ", ".join(escaped(name) for name in methods[:10])
     more = f" and {len(methods) - 10} more" if len(methods) > 10 else ""
     yield f"### {one.digest[:12]}: {named}{more}"
-    number = len({str(each.scored) for each, _ in rows})
+    number = len(sets)
     yield f"Answers `{board.release}`, {number} task set{'s' if number > 1 else ''} of it."
     yield _table(_standing_grid(rows[:_MOST_ROWS]))
     if len(rows) > _MOST_ROWS:
         yield f"… and {len(rows) - _MOST_ROWS} more lines."
     yield from (escaped(text) for each, row in rows[:_MOST_ROWS] if (text := _ahead(each, row)))
+    alike = _alike(one.digest, sets)
+    yield from (escaped(text) for text in alike[:_MOST_ALIKE])
+    if (left := len(alike) - _MOST_ALIKE) > 0:
+        yield f"… and {left} more that are identical."
     if report is not None:
         yield "Against the reference methods:"
         yield _table(_comparisons_grid(report))
         if (left := len(report.comparisons) - _MOST_ROWS) > 0:
             yield f"… and {left} more lines."
+
+
+def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
+    """Which methods of a file have the counts of other methods, and of which of them."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in sets:
+        for group in each.coincident:
+            for entry in (entry for entry in group if entry.source == digest):
+                others = [other for other in group if other is not entry]
+                # of many, one of another file, if there is any: a comment is short
+                other = min(others, key=lambda other: other.source == digest)
+                key = (from_where(entry), from_where(other))
+                found.setdefault(key, []).append(str(each.scored))
+    return [
+        f"{own} is identical on every task to {other}: {', '.join(there)}."
+        for (own, other), there in found.items()
+    ]
 
 
 def _table(grid: Grid) -> str:

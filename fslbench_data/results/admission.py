@@ -20,6 +20,7 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.files import sha256_of
 from fslbench_data.release import Release
+from fslbench_data.results.pointers import check_is_no_pointer
 from fslbench_data.results.repository import ResultsFiles, submission_name
 from fslbench_data.results.text import one_line
 from fslbench_data.results.untrusted import LIMITS, Limits, read_untrusted
@@ -160,12 +161,14 @@ def refusal(name: str, error: FSLBenchError, path: Path | None = None) -> Refuse
 def _checked_digest(name: str, path: Path, limits: Limits) -> str:
     """The SHA-256 of the file, which must be its name; of an oversized one nothing is read."""
     try:
-        if path.stat().st_size > limits.file_bytes:
+        size = path.stat().st_size
+        if size > limits.file_bytes:
             raise TooLargeError(
-                f"the file has {path.stat().st_size} bytes",
+                f"the file has {size} bytes",
                 expected=f"at most {limits.file_bytes}",
                 fix="split it into several files",
             )
+        check_is_no_pointer(path, size)
         digest = sha256_of(path)
     except OSError as error:
         raise ResultsError(f"it cannot be opened: {error.strerror}") from None

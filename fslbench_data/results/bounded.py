@@ -39,36 +39,34 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
         If it takes more memory than there is.
     """
     try:
-        data = _whole(path, where, limits)
-        file = _open(data, limits)
-        schema = file.schema_arrow
-        _at_most(_MOST_COLUMNS, len(schema), "columns", where)
-        canonical(schema.empty_table(), where)  # the wrong columns are not read
-        metadata = (schema.metadata or {}).get(METADATA_KEY)
-        if metadata is not None:
-            methods, _, _ = read_metadata(metadata, where)
-            _at_most(limits.methods, len(methods), "methods in its metadata", where)
-        _at_most(limits.rows, file.metadata.num_rows, "rows", where)
-        try:
-            batches = list(_batches(_open(data, limits, texts_of(schema)), where, limits))
-        except OSError:  # texts stored as differences cannot be read as dictionaries
-            batches = list(_batches(file, where, limits))
-    except MemoryError:
+        return _read(path, where, limits)
+    except MemoryError:  # some of which are errors of Arrow too
         raise
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise unreadable(where, error) from None
+
+
+def _read(path: Path, where: str, limits: Limits) -> pa.Table:
+    data = _whole(path, where, limits)
+    file = _open(data, limits)
+    schema = file.schema_arrow
+    _at_most(_MOST_COLUMNS, len(schema), "columns", where)
+    canonical(schema.empty_table(), where)  # the wrong columns are not read
+    metadata = (schema.metadata or {}).get(METADATA_KEY)
+    if metadata is not None:
+        methods, _, _ = read_metadata(metadata, where)
+        _at_most(limits.methods, len(methods), "methods in its metadata", where)
+    _at_most(limits.rows, file.metadata.num_rows, "rows", where)
+    try:
+        batches = list(_batches(_open(data, limits, texts_of(schema)), where, limits))
+    except OSError:  # texts stored as differences cannot be read as dictionaries
+        batches = list(_batches(file, where, limits))
     if not batches:
         raise UnreadableError(f"{where} has columns but no rows", fix="write the results into it")
     table = pa.Table.from_batches(batches)
     del batches
     table = canonical(table, where).unify_dictionaries()
-    group = np.zeros(table.num_rows, np.int64)
-    for name in set(_NAMES) & set(table.column_names):
-        names = table.column(name).chunk(0).dictionary
-        _check_names(names, name, where, limits)
-        if name != "fingerprint":
-            group = group * len(names) + table.column(name).combine_chunks().indices.to_numpy()
-    _at_most(limits.groups, len(np.unique(group)), "combinations of method, task set, run", where)
+    _check_groups(table, where, limits)
     return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
 
 
@@ -118,6 +116,17 @@ def _batches(file: pq.ParquetFile, where: str, limits: Limits) -> Iterator[pa.Re
                 arrays[name] = encoded.cast(columns.NAMES)
         if batch.num_rows:
             yield pa.RecordBatch.from_pydict(arrays)
+
+
+def _check_groups(table: pa.Table, where: str, limits: Limits) -> None:
+    """The different names of the whole table, and how many of their combinations there are."""
+    group = np.zeros(table.num_rows, np.int64)
+    for name in set(_NAMES) & set(table.column_names):
+        column = table.column(name).combine_chunks()
+        _check_names(column.dictionary, name, where, limits)
+        if name != "fingerprint":
+            group = group * len(column.dictionary) + column.indices.to_numpy()
+    _at_most(limits.groups, len(np.unique(group)), "combinations of method, task set, run", where)
 
 
 def _check_names(names: pa.Array, column: str, where: str, limits: Limits) -> None:

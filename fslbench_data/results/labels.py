@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+
+from fslbench_data.results.lookalikes import looks, mixes_scripts
 
 _DIGITS = 8
 _ALL_DIGITS = 64
@@ -13,9 +14,9 @@ _ALL_DIGITS = 64
 def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
     """Different labels of methods, each given by its name and its file's digest.
 
-    Names that two have, and names that look like another's (other case, other forms of the same
-    letters), get the first eight digits of the file's digest behind them, or as many as tell
-    them apart: ``ProtoNet (1a2b3c4d)``.  Of a name that is taken only the newcomer's changes.
+    Names that two have, names that look like another's (:mod:`.lookalikes`) and names that mix
+    alphabets get the first eight digits of the file's digest behind them, or as many as tell them
+    apart: ``ProtoNet (1a2b3c4d)``.  Of a name that is taken only the newcomer's changes.
 
     Parameters
     ----------
@@ -25,8 +26,12 @@ def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> l
         Labels that stay as they are: the names of reference methods.
     """
     fixed = set(taken)
-    seen = Counter(map(_looks, [*(name for name, _ in methods), *fixed]))
-    digits = [_DIGITS if seen[_looks(name)] > 1 else 0 for name, _ in methods]
+    shapes = [looks(name) for name, _ in methods]
+    seen = Counter(shape for own in [*shapes, *map(looks, fixed)] for shape in own)
+    digits = [
+        _DIGITS if mixes_scripts(name) or any(seen[shape] > 1 for shape in own) else 0
+        for (name, _), own in zip(methods, shapes, strict=True)
+    ]
     while True:
         labels = [
             f"{name} ({digest[:some]})" if some else name
@@ -38,7 +43,3 @@ def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> l
             return labels
         for i in clash:
             digits[i] = min(max(2 * digits[i], _DIGITS), _ALL_DIGITS)
-
-
-def _looks(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()

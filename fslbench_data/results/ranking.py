@@ -15,6 +15,7 @@ from analysis_sql.comparison import VERDICTS, Verdict, paired_verdicts
 from analysis_sql.intervals import halfwidths
 from analysis_sql.pairs import Counts
 from benchmark_spec.protocol import IntervalKind
+from fslbench_data.results.coincidence import coincident
 from fslbench_data.results.standing import NUMBERS, Entry, Standing
 from fslbench_data.scores import ScoredSet
 
@@ -76,6 +77,7 @@ def ranked(
         aware=design is not None,
         entries=tuple(entries[i] for i in order.tolist()),
         numbers=found[order],
+        coincident=coincident(entries),
     )
 
 

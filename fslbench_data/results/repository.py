@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmark_spec.errors import ResultsError, listing
-from fslbench_data.hub.address import HubAddress, is_address
+from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.results.text import one_line
 
@@ -65,7 +65,8 @@ class Settings:
     title
         Of the leaderboard; perhaps empty.
     releases
-        Whose tasks submissions may answer, newest first: ``embedded``, or ``ORG/NAME@REVISION``.
+        Whose tasks submissions may answer, newest first: ``embedded``, or ``ORG/NAME@`` with a
+        version's tag or a whole commit.
     """
 
     title: str
@@ -136,18 +137,33 @@ class FolderFiles:
         if {"", ".", ".."} & set(parts) or any("\\" in part or "\0" in part for part in parts):
             raise ResultsError(f"{one_line(name)} is no path inside the repository")
         for each in [path, *path.parents][: len(parts)]:
-            try:
-                mode = each.lstat().st_mode
-            except OSError as error:
-                raise ResultsError(
-                    f"{one_line(name)} cannot be opened: {error.strerror}", where=self.where
-                ) from None
-            if each == path and not stat.S_ISREG(mode):
-                what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
-                raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
-            if each != path and not stat.S_ISDIR(mode):
+            if each == path:
+                check_regular(path, name, self.where)
+            elif not stat.S_ISDIR(_mode(each, name, self.where)):
                 raise ResultsError(f"{one_line(name)} lies behind a symbolic link")
         return path
+
+
+def check_regular(path: Path, name: str, where: str = "") -> None:
+    """Raise if a file, to be called `name`, is no regular one; links are not followed.
+
+    Raises
+    ------
+    ResultsError
+        Saying what it is instead.
+    """
+    mode = _mode(path, name, where)
+    if not stat.S_ISREG(mode):
+        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
+        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
+
+
+def _mode(path: Path, name: str, where: str) -> int:
+    try:
+        return path.lstat().st_mode
+    except OSError as error:
+        what = f"{one_line(name)} cannot be opened: {error.strerror}"
+        raise ResultsError(what, where=where) from None
 
 
 def open_results(where: str | Path) -> ResultsFiles:
@@ -230,9 +246,34 @@ def parse_board(raw: bytes, where: str) -> Settings:
     ):
         raise wrong("`releases` is no list of different releases")
     for name in releases:
-        if name != EMBEDDED and not (is_address(name) and "@" in name):
-            raise wrong(f"{one_line(repr(name))} is no release that everybody can open")
+        check_release_name(name, where)
     return Settings(title, tuple(releases))
+
+
+def check_release_name(name: str, where: str = "") -> None:
+    """Raise unless a text names one release, to everybody and for ever.
+
+    Raises
+    ------
+    ResultsError
+        If it is neither ``embedded`` nor ``ORG/NAME`` with a version's tag or a whole commit.
+    """
+    if name == EMBEDDED:
+        return
+    expected = "ORG/NAME@vX.Y.Z, ORG/NAME@ with a whole commit, or embedded"
+    if not is_address(name):
+        what = f"{one_line(repr(name))} is no release that everybody can open"
+        raise ResultsError(what, where=where, expected=expected)
+    address = HubAddress.parse(name)
+    if not address.revision:
+        raise ResultsError(f"name a version: {address.repo_id}@v1.0.0", where=where)
+    if version_of(address.revision) is None and not is_commit(address.revision):
+        raise ResultsError(
+            f"{one_line(name)} can come to name other tasks, and the results would with it",
+            where=where,
+            expected=expected,
+            fix="name the version, or the whole commit that is meant",
+        )
 
 
 def open_releases(names: Sequence[str]) -> tuple[Release, ...]:

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import ResultsError
 from fslbench_data.files import sha256_of
 from fslbench_data.release import Release
 from fslbench_data.report import Report
 from fslbench_data.results.admission import Admitted, Refused
 from fslbench_data.results.leaderboard import Board, admit_all, boards_of
+from fslbench_data.results.pointers import pointers_among
 from fslbench_data.results.repository import (
     SUBMISSIONS,
     ResultsFiles,
+    check_regular,
     list_submissions,
     open_releases,
     read_board,
@@ -47,12 +48,15 @@ class Review:
         Of the first of these, comparisons with the reference methods; None where there are none.
     refused
         The other files, with the reasons.
+    pointers
+        How many of the repository's own submissions are pointers of Git LFS, and of how many.
     """
 
     boards: tuple[Board, ...]
     accepted: tuple[Admitted, ...]
     reports: tuple[Report | None, ...]
     refused: tuple[Refused, ...]
+    pointers: tuple[int, int] = (0, 0)
 
     @property
     def markdown(self) -> str:
@@ -86,8 +90,7 @@ class LooseFiles:
     def path(self, name: str) -> Path:
         """Where a file lies."""
         path = self.paths[name]
-        if path.is_symlink() or not path.is_file():
-            raise ResultsError("it is no file that can be opened", expected="a regular file")
+        check_regular(path, path.name)
         return path
 
 
@@ -149,6 +152,7 @@ def review(
             for one in ours[:MOST_SCORED]
         ),
         tuple(each for each in refused if each.name in shown),
+        (pointers_among(each for each in refused if each.name not in shown), len(old)),
     )
 
 

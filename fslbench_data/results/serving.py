@@ -45,6 +45,7 @@ def serve() -> None:
             _reply(replies, _described(error))
         except Exception as error:
             _reply(replies, _described(unreadable(where, error)))
+        pa.default_memory_pool().release_unused()
 
 
 def _reply(replies: BinaryIO, content: dict[str, Any]) -> None:

@@ -100,6 +100,8 @@ class Standing:
         Whether there are class-aware intervals: the set reuses no image.
     entries, numbers
         Best first, as the rows; numbers are of :data:`NUMBERS`.
+    coincident
+        Groups of methods whose counts are the same on every task; see :mod:`.coincidence`.
     """
 
     scored: ScoredSet
@@ -110,6 +112,7 @@ class Standing:
     aware: bool
     entries: tuple[Entry, ...]
     numbers: NDArray[Any] = field(repr=False)
+    coincident: tuple[tuple[Entry, ...], ...]
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -52,7 +52,7 @@ class _Worker:
     """A process that reads submissions."""
 
     def __init__(self) -> None:
-        self.used = self.stopped = self._late = False
+        self.used = self.stopped = False
         path = [entry for entry in sys.path if entry]  # never where we happen to stand
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own code
@@ -101,6 +101,7 @@ class _Worker:
     def _ask(self, request: bytes, seconds: float) -> dict[str, Any] | None:
         """The process's answer; None if it ended, or was ended because it took too long."""
         question, reply = self._pipes
+        self._late = False
         timer = Timer(seconds, self._expire)
         timer.daemon = True
         timer.start()

@@ -44,11 +44,11 @@ def check_answer_lists(
         lists = _Lists(table, "class_correct", spell)
         lists.check_lengths(way, "K, one count for each class of the task")
         lists.check_range(per_class + 1, "0..Q, the class's queries answered rightly")
-        total = np.bincount(lists.row, weights=lists.values, minlength=table.num_rows)
+        total = lists.sums()
         wrong = lists.present & (total != table.column("n_correct").to_numpy())
         if (bad := np.flatnonzero(wrong)).size:
             raise ContradictionError(
-                f"class_correct sums to {int(total[bad[0]])} where n_correct is "
+                f"class_correct sums to {total[bad[0]]} where n_correct is "
                 f"{table.column('n_correct')[int(bad[0])]}",
                 where=spell(bad),
                 expected="the counts of a task's classes to sum to n_correct",
@@ -116,7 +116,7 @@ def check_predictions(
 
 
 class _Lists:
-    """A list column as flat values with the row that each belongs to."""
+    """A list column as flat values, and the rows whose lists are not empty."""
 
     def __init__(self, table: pa.Table, name: str, spell: Speller) -> None:
         column = table.column(name).combine_chunks()
@@ -124,12 +124,22 @@ class _Lists:
         self.present: Array = column.is_valid().to_numpy(zero_copy_only=False)
         lengths = column.value_lengths().fill_null(0)
         self.lengths: Array = lengths.to_numpy(zero_copy_only=False)
-        self.row: Array = np.repeat(np.arange(len(column), dtype=np.int32), self.lengths)
+        self._filled = np.flatnonzero(self.lengths)
+        ends = np.cumsum(self.lengths)
+        self._starts = (ends - self.lengths)[self._filled]
         flat = column.flatten()
         if flat.null_count:
-            empty = self.row[flat.is_null().to_numpy(zero_copy_only=False)]
-            raise PredictionError(f"{name} has a null inside", where=spell(np.unique(empty)))
-        self.values: Array = flat.to_numpy()
+            empty = np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))
+            at = np.unique(np.searchsorted(ends, empty, side="right"))
+            raise PredictionError(f"{name} has a null inside", where=spell(at))
+        self._values: Array = flat.to_numpy()
+
+    def sums(self) -> Array:
+        """Sum of each row's list, int64 (N,); 0 where there is none."""
+        total = np.zeros(len(self.lengths), np.int64)
+        if self._filled.size:
+            total[self._filled] = np.add.reduceat(self._values, self._starts, dtype=np.int64)
+        return total
 
     def check_lengths(self, expected: Array, meaning: str) -> None:
         if (bad := np.flatnonzero(self.present & (self.lengths != expected))).size:
@@ -140,10 +150,14 @@ class _Lists:
             )
 
     def check_range(self, below: Array, meaning: str) -> None:
-        outside = (self.values < 0) | (self.values >= below[self.row])
-        if outside.any():
+        if not self._filled.size:
+            return
+        least = np.minimum.reduceat(self._values, self._starts)
+        most = np.maximum.reduceat(self._values, self._starts)
+        if (bad := np.flatnonzero((least < 0) | (most >= below[self._filled]))).size:
+            worst = least[bad[0]] if least[bad[0]] < 0 else most[bad[0]]
             raise PredictionError(
-                f"{self.name} holds {self.values[outside][0]}",
-                where=self._spell(np.unique(self.row[outside])),
+                f"{self.name} holds {worst}",
+                where=self._spell(self._filled[bad]),
                 expected=meaning,
             )

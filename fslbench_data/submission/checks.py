@@ -39,6 +39,9 @@ from fslbench_data.tasks import TaskSetInfo
 FINGERPRINT_DIGITS = 12
 """As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
 
+_ROWS = 1 << 18
+"""Rows whose predictions are counted at once, so that millions take no more memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Validated:
@@ -249,11 +252,12 @@ def _check_bindings(submission: Submission, table: Rows, allow_unbound: bool) ->
 def _check_predictions(submission: Submission, table: Rows, release: Release) -> None:
     """Count the predictions, one task set after another."""
     for index, info in enumerate(table.infos):
-        at = np.flatnonzero(table.info_of_row == index)
+        rows_of_set = np.flatnonzero(table.info_of_row == index)
         label = release.task_set(info.dataset, str(info.name)).query_label
-        check_predictions(
-            submission.table, at, table.task_id[at], label, info.protocol.query, table.spell
-        )
+        for at in np.split(rows_of_set, range(_ROWS, len(rows_of_set), _ROWS)):
+            check_predictions(
+                submission.table, at, table.task_id[at], label, info.protocol.query, table.spell
+            )
 
 
 def fits(found: str | None, info: TaskSetInfo) -> bool:

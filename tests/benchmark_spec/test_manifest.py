@@ -109,3 +109,59 @@ def test_names_that_would_share_a_path_are_refused() -> None:
     tables = (_table("results", "", "a/b"), _table("results", "", "a-b"))
     with pytest.raises(FSLBenchError, match="share"):
         check_manifest(replace(MANIFEST, tables=tables))
+
+
+HARMFUL: dict[str, str] = {
+    "nested": '{"a":' * 100_000,
+    "a number of many digits": '{"spec_version": ' + "9" * 5000 + "}",
+    "a specification that is a list": '{"spec_version": [[1]]}',
+    "nested in what is told": '{"spec_version": "1.0", "name": ' + "[" * 900 + "]" * 900 + "}",
+    "a surrogate": '{"spec_version": "\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_texts_made_to_harm(name: str) -> None:
+    with pytest.raises(CorruptReleaseError) as caught:
+        Manifest.from_json(HARMFUL[name], "x")
+    assert str(caught.value).replace("\n", "").isprintable()
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("name", "a\x1b[31m"),
+        ("description", "\x1b]0;title\x07"),
+        ("description", "\u202egnp"),
+        ("description", "x" * 20_000),
+        ("datasets.title", "a\nb"),
+        ("datasets.citation", "\ud800"),
+        ("datasets.licence", "\x9b31m"),
+        ("tables.name", "\x1b[31m"),
+        ("tables.name", "x"),
+        ("tables.path", "\x1b.parquet"),
+        ("tables.sha256", "\x1b"),
+        ("tables.rows", -1),
+        ("tables.rows", 10**4000),
+        ("tables.bytes", True),
+        ("tables.provenance", {"seed": float("nan")}),
+        ("tables.provenance", {"seed": [[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]}),
+    ],
+)
+def test_fields_made_to_harm(where: str, value: object) -> None:
+    raw = json.loads(MANIFEST.to_json())
+    place, _, field = where.rpartition(".")
+    (raw[place][0] if place else raw)[field] = value
+    with pytest.raises(CorruptReleaseError) as caught:
+        Manifest.from_json(json.dumps(raw), "x")
+    assert "its digest" not in str(caught.value)
+    assert str(caught.value).replace("\n", "").isprintable()
+    assert len(str(caught.value)) < 1000
+
+
+def test_protocols_of_absurd_size() -> None:
+    raw = json.loads(MANIFEST.to_json())
+    raw["tables"][1]["name"] = "open-" + "9" * 5000 + "w1s1q"
+    with pytest.raises(CorruptReleaseError, match="not a protocol"):
+        Manifest.from_json(json.dumps(raw), "x")

@@ -1,6 +1,7 @@
 """``fslbench leaderboard`` and ``review``: every format, strangers' names, and the docs page."""
 
 import csv
+import hashlib
 import io
 import json
 import re
@@ -105,9 +106,13 @@ def test_a_screenful_or_all(
     text = _run(*where)
     assert "… 10 more methods left out: --all, or --format csv or json, has them" in text
     assert text.count("identical") == 19
+    assert re.search(
+        r"Identical on every task: .* and method 0 \(\w{8}\) .* and 22 more\.",
+        " ".join(text.split()),
+    )
     text = _run(*where, "--all")
     assert "left out" not in text
-    assert len(re.findall(r"method \d", text)) == 25
+    assert len(re.findall(r"\d  method \d", text)) == 25
     path = tmp_path / "board.md"
     assert _run(*where, "-o", str(path)) == ""
     assert len(re.findall(r"\| method \d", path.read_text(encoding="utf-8"))) == 25
@@ -130,6 +135,41 @@ def test_what_is_left_out_is_listed(results: Path) -> None:
     content = json.loads(_run("leaderboard", "--results", str(results), "--format", "json"))
     assert (len(content["refused"]), len(content["ignored"])) == (12, 1)
     assert set(content["refused"][0]) == {"name", "what", "where", "expected", "fix"}
+
+
+def test_a_checkout_without_git_lfs(
+    repository: Repository, results: Path, root: Path, tmp_path: Path
+) -> None:
+    for path in (results / "submissions").iterdir():
+        path.write_bytes(_pointer(path))
+    result = _invoke("leaderboard", "--results", str(results))
+    assert result.exit_code == 0
+    said = result.stderr.splitlines()
+    assert said[0] == (
+        "All 2 submissions are pointers of Git LFS, not the files themselves: run `git lfs pull` "
+        "first."
+    )
+    assert said[1].endswith(": it is a pointer of Git LFS, not the file itself")
+    example = str(root / "examples/my_results.parquet")
+    result = _invoke("review", example, "--results", str(results))
+    assert result.exit_code == 0
+    assert "**1 of 1 submission is a pointer of Git LFS" in result.stdout  # the other is proposed
+    assert "The ranks below leave them out.**" in result.stdout
+    pointer = tmp_path / "mine.parquet"
+    pointer.write_bytes(_pointer(Path(example)))
+    result = _invoke("review", str(pointer), "--results", str(root / "examples/results"))
+    assert result.exit_code == 1
+    assert "it is a pointer of Git LFS, not the file itself" in result.stdout
+    assert "to mend: git lfs pull" in result.stdout
+    assert "SHA-256 of its bytes" not in result.stdout
+
+
+def _pointer(path: Path) -> bytes:
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return (
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n"
+    ).encode()
 
 
 def test_check_passes_where_nothing_is_refused(results: Path, root: Path) -> None:
@@ -169,7 +209,7 @@ def test_another_release(results: Path, toy: object) -> None:
 def test_nothing_of_a_stranger_works_in_markdown(results: Path) -> None:
     text = _run("leaderboard", "--results", str(results), "--format", "markdown")
     body = text.partition("-->")[2]
-    assert body.count("octocat") == 6
+    assert body.count("octocat") == 12  # a line and a note a table
     assert not re.search(r"@(?=\w)|#(?=\d)|://|(?<!\\)[\[`]|(?<!\\)<", body)
 
 
@@ -217,6 +257,38 @@ def test_hostile_names_in_a_comment(
     assert _Elements(_shown(HOSTILE)).found == ["img"]  # what it would have been
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "&lt;b&gt;",
+        "http://evil.com",
+        "_www.evil.com",
+        "x WWW.evil.com",
+        "m@evil.com",
+        "GH-1",
+        "a/b#1",
+    ],
+)
+def test_names_that_work_in_no_markdown(
+    repository: Repository, example: Submission, name: str, tmp_path: Path
+) -> None:
+    repository.add(renamed(example, name))
+    mine = tmp_path / "mine.parquet"
+    renamed(example, name).write(mine)
+    board = _run("leaderboard", "--results", str(repository.folder), "--format", "markdown")
+    for text in (
+        board,
+        _run("review", str(mine), "--results", str(repository.folder)),
+        _run("score", str(mine), "--format", "markdown"),
+    ):
+        body = text.partition("-->")[2].replace("&#8203;", BREAK)
+        assert name not in body
+        assert not re.search(
+            r"(?<!\\)&\w+;|://|(?i:www\.)|@(?=\w)|GH-(?=\d)|#(?=\d)",
+            body.replace("`embedded@1.1.0`", ""),
+        )
+
+
 def test_neutral_texts() -> None:
     assert neutral("plain name, 3.5 @ 7: a/b #x") == f"plain name, 3.5 @ 7: a/b #{BREAK}x"
     for text in ("@a", "a@b", "#1", "x#1", "GH-1", "http://x", "ftp://x", "www.x", ":tada:", "$x$"):
@@ -256,7 +328,8 @@ def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root
     text = comment.read_text(encoding="utf-8")
     assert "**5 files: 5 refused.**" in text
     assert text.count("its name is not the SHA-256 of its bytes") == 2
-    assert text.count("it is no file that can be opened") == 2
+    assert "link.parquet is a symbolic link, which is not followed" in text
+    assert "gone.parquet cannot be opened: No such file or directory" in text
     assert text.count("to mend:") >= 3
     assert str(tmp_path) not in text
     assert "root:" not in text

@@ -1,6 +1,7 @@
 """A new results repository, and its workflow: its steps are run on pull requests of a clone."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,27 +10,90 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from hub_server import HubServer
 from results_repository import Repository
 
-from benchmark_spec.errors import OutputError, ResultsError
+from benchmark_spec.errors import (
+    FSLBenchError,
+    HubError,
+    HubNotFoundError,
+    OutputError,
+    ResultsError,
+)
 from benchmark_spec.version import __version__
 from builders.cli import main
 from builders.hub.results_repo import WORKFLOW, start_results_repository
+from fslbench_data.release import Release
 from fslbench_data.results.repository import FolderFiles, read_board
 
 
-def test_the_files(tmp_path: Path) -> None:
+@pytest.fixture
+def on_hub(hub: HubServer, toy: Release) -> HubServer:
+    """A Hub with the toy release."""
+    hub.create_repo("org/toy", files=Path(toy.files.where))
+    hub.tag("org/toy", "v1.0.0")
+    return hub
+
+
+def test_the_files(tmp_path: Path, on_hub: HubServer) -> None:
     title = 'A "title" \\ with $signs and @RELEASES@'
-    made = start_results_repository(tmp_path / "new", ["a/b@v1.1.0", "embedded"], title)
+    made = start_results_repository(tmp_path / "new", ["org/toy@v1.0.0", "embedded"], title)
     assert [str(path.relative_to(tmp_path / "new")) for path in made] == [
         "leaderboard.toml",
         "README.md",
         WORKFLOW,
     ]
     found = read_board(FolderFiles(tmp_path / "new"))
-    assert (found.title, found.releases) == (title, ("a/b@v1.1.0", "embedded"))
-    assert made[1].read_text(encoding="utf-8").startswith(f"# {title}\n")
+    assert (found.title, found.releases) == (title, ("org/toy@v1.0.0", "embedded"))
+    readme = made[1].read_text(encoding="utf-8")
+    assert readme.startswith(f"# {title}\n")
+    assert "fslbench submit my_results.parquet --to ORG/RESULTS" in readme
+    for command in ("evaluate", "score"):
+        assert re.search(
+            rf"fslbench {command} .* --release org/toy@v1\.0\.0$", readme, re.MULTILINE
+        )
+    assert "@RELEASE@" not in readme
     assert "@VERSION@" not in made[2].read_text(encoding="utf-8")
+
+
+def test_releases_are_opened_first(tmp_path: Path, on_hub: HubServer) -> None:
+    folder = tmp_path / "new"
+    for name in ("org/toy@v9.9.9", "org/gone@v1.0.0"):
+        with pytest.raises(HubNotFoundError):
+            start_results_repository(folder, ["org/toy@v1.0.0", name])
+    on_hub.create_repo("org/empty", files={"README.md": b"no release"})
+    on_hub.tag("org/empty", "v1.0.0")
+    with pytest.raises(FSLBenchError):
+        start_results_repository(folder, ["org/empty@v1.0.0"])
+    assert not folder.exists()
+    commit = on_hub.sha("org/toy")
+    made = start_results_repository(folder, [f"org/toy@{commit}"])
+    assert f"--release org/toy@{commit}\n" in made[1].read_text(encoding="utf-8")
+
+
+def test_a_hub_that_cannot_be_reached(tmp_path: Path, on_hub: HubServer) -> None:
+    with on_hub.offline(), pytest.raises(HubError):
+        start_results_repository(tmp_path / "new", ["org/toy@v1.0.0"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_release_needs_a_version(tmp_path: Path) -> None:
+    for name, said in (
+        ("org/small", "name a version: org/small@v1.0.0"),
+        ("org/small@main", "org/small@main can come to name other tasks"),
+        ("org/small@refs/pr/1", "org/small@refs/pr/1 can come to name other tasks"),
+    ):
+        result = CliRunner().invoke(
+            main, ["results-repo", str(tmp_path / "new"), "--release", name]
+        )
+        assert result.exit_code == 2
+        assert said in result.stderr
+        assert "leaderboard.toml" not in result.stderr
+        assert not (tmp_path / "new").exists()
+    result = CliRunner().invoke(
+        main, ["results-repo", str(tmp_path / "new"), "--release", "org/small"]
+    )
+    assert result.stderr == "Error: name a version: org/small@v1.0.0\n"
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hub_server import Fault, HubServer
 
 import fslbench_data as fb
-from benchmark_spec.errors import HubError
+from benchmark_spec.errors import HubAccessError, HubError, HubNotFoundError, ResultsError
 from builders.hub.webhook import comment_on, make_app, pull_requests
 from fslbench_data.hub.submit import prepare, propose
 from fslbench_data.release import Release
@@ -214,3 +214,18 @@ def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("WEBHOOK_SECRET", raising=False)
     with pytest.raises(HubError, match="WEBHOOK_SECRET"):
         make_app(REPO)
+    with pytest.raises(HubError, match="WEBHOOK_SECRET"):
+        make_app(REPO, "")
+
+
+def test_an_app_that_could_not_work_does_not_start(
+    results: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("gradio")
+    with pytest.raises(HubNotFoundError):
+        make_app("org/nothing", SECRET)
+    with pytest.raises(ResultsError):
+        make_app("org/toy", SECRET)
+    monkeypatch.setenv("HF_TOKEN", "hf_unknown")
+    with pytest.raises(HubAccessError, match="the token is not valid"):
+        make_app(REPO, SECRET)

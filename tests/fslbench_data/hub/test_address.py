@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from benchmark_spec.errors import HubError
-from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
+from fslbench_data.hub.address import (
+    HubAddress,
+    is_address,
+    is_commit,
+    meant_address,
+    version_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +53,25 @@ def test_versions_and_commits() -> None:
     assert is_commit("0a" * 20)
     assert not is_commit("0A" * 20)
     assert not is_commit("0a" * 19)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("https://hub.example/datasets/org/small", "org/small"),
+        ("https://hub.example/datasets/org/small/tree/v1.0.0", "org/small@v1.0.0"),
+        ("https://hub.example/datasets/org/small/blob/main/README.md", "org/small@main"),
+        ("hf://datasets/org/small@v1.0.0/x.parquet", "org/small@v1.0.0"),
+        ("datasets/org/small@v1.0.0", "org/small@v1.0.0"),
+        ("org/small:v1.0.0", "org/small@v1.0.0"),
+        ("org/small/1.0.0", "org/small@v1.0.0"),
+        ("org/small@", "org/small"),
+        (" org/small@v1.0.0 ", "org/small@v1.0.0"),
+        ("small@v1.0.0", ""),
+        ("../releases/mine", ""),
+        ("/data/releases/mine", ""),
+        ("release", ""),
+    ],
+)
+def test_an_address_may_be_meant(text: str, meant: str) -> None:
+    assert meant_address(text) == meant

@@ -45,6 +45,7 @@ def _answer(status: int, kind: type[errors.HfHubHTTPError] = errors.HfHubHTTPErr
         (errors.LocalEntryNotFoundError("nothing"), HubUnreachableError),
         (errors.FileMetadataError("no commit"), HubUnreachableError),
         (errors.HFValidationError("a//b"), HubError),
+        (UnicodeEncodeError("ascii", "hf_é", 3, 4, "ordinal not in range"), HubAccessError),
         (OSError(errno.ENOSPC, "No space left on device", "/cache/x"), OutputError),
         (OSError("Consistency check failed: file should be of size 3"), HubUnreachableError),
         (ValueError("LFS batch API returned errors:\nrefused"), HubError),

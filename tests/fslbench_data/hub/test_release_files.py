@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hub_server import HubServer
+from hub_server import Fault, HubServer
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
@@ -81,8 +81,13 @@ def test_revisions(published: HubServer, toy: Release) -> None:
     assert load_release(f"{REPO}@main").hub == f"{REPO}@{published.sha(REPO)}"
     with pytest.raises(CorruptReleaseError, match=r"tag v1\.9\.0 holds version 1\.0\.0"):
         load_release(f"{REPO}@v1.9.0")
-    with pytest.raises(HubNotFoundError, match="no such tag"):
+    with pytest.raises(HubNotFoundError, match=r"(?s)no such tag.*v1\.0\.0, v1\.10\.0, v1\.9\.0"):
         load_release(f"{REPO}@v7.0.0")
+    for near in ("1.0.0", "V1.0.0", "v1.0", "1.0"):
+        with pytest.raises(HubNotFoundError, match=rf"did you mean {REPO}@v1\.0\.0\?"):
+            load_release(f"{REPO}@{near}")
+    with pytest.raises(ReleaseNotFoundError, match=rf"did you mean {REPO}@v1\.0\.0\?"):
+        load_release(f"datasets/{REPO}@v1.0.0")
     with pytest.raises(HubNotFoundError, match="no such repository"):
         load_release("org/nothing@v1.0.0")
     published.create_repo("org/empty")
@@ -177,6 +182,22 @@ def _renamed(parquet: bytes) -> bytes:
     out = io.BytesIO()
     pq.write_table(table, out)
     return out.getvalue()
+
+
+def test_when_the_hub_is_down_a_version_that_was_loaded_is_named(
+    published: HubServer, quick_retries: list[float]
+) -> None:
+    load_release(f"{REPO}@v1.0.0")
+    published.faults.add(Fault(".", "status", status=503, times=None))
+    with pytest.raises(HubUnreachableError, match=r"a version that was loaded before: v1\.0\.0"):
+        load_release(REPO)
+    assert str(load_release(f"{REPO}@v1.0.0")) == "toy@1.0.0"
+
+
+def test_a_release_without_its_card(published: HubServer) -> None:
+    published.commit(REPO, {"README.md": b"# Nothing\n"})
+    with pytest.raises(CorruptReleaseError, match="the dataset card does not say"):
+        load_release(f"{REPO}@main").load_dataset("classes", "cats")
 
 
 def test_a_folder_comes_before_the_hub(

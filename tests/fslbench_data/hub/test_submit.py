@@ -79,6 +79,24 @@ def _read(content: bytes, folder: Path) -> fb.Submission:
     return read_submission(folder / "found.parquet")
 
 
+def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
+    results: HubServer, answers: Path
+) -> None:
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    proposal = prepare(read_submission(answers), "org/results")
+    files = {proposal.path: proposal.content, "leaderboard.toml": b"releases = []"}
+    HfApi(token=results.token("mallory")).create_commit(
+        "org/results",
+        [CommitOperationAdd(path, content) for path, content in files.items()],
+        commit_message=proposal.title,
+        repo_type="dataset",
+        create_pr=True,
+    )
+    said = _submit(str(answers), "--to", "org/results")
+    assert said.stdout.strip().endswith("/discussions/2")
+
+
 def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path) -> None:
     fingerprint = toy.task_set_info("cats", "open-2w1s2q").fingerprint
     rows = [f"mine,cats,open-2w1s2q,{t},{c},4,{fingerprint}" for t, c in enumerate([4, 3, 2, 4])]
@@ -95,8 +113,9 @@ def test_what_the_repository_would_refuse_is_not_sent(
 ) -> None:
     info = toy.task_set_info("cats", "open-2w1s2q")
     unbound = fb.Submission.from_accuracies([1, 0.75, 0.5, 1], info, "mine")
-    with pytest.raises(UnboundError):
+    with pytest.raises(UnboundError) as caught:
         prepare(unbound, "org/results")
+    assert "--unbound" not in str(caught.value)
     with pytest.raises(ResultsError, match=r"no leaderboard\.toml"):
         prepare(unbound, "org/toy")
     with pytest.raises(HubNotFoundError):
@@ -164,6 +183,29 @@ def test_a_model_page_gets_accuracies_with_their_intervals(
     assert "class-aware interval (new classes) ± " in entry["notes"]
     assert entry["notes"].endswith("level 95 %, T = 4 tasks")
     assert _submit(*arguments, "--method", "mine").stdout == said.stdout  # not doubled
+
+
+def test_a_model_page_that_has_the_results_is_left_alone(results: HubServer, answers: Path) -> None:
+    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
+    _submit(*arguments, "--method", "mine")
+    results.merge("somebody/model", 1, kind="model")
+    results.merge("org/results", 1)
+    said = _submit(*arguments, "--method", "mine")
+    assert said.stdout.count("has these results already") == 2
+    dry = _submit(*arguments, "--method", "mine", "--dry-run")
+    assert dry.stdout == said.stdout
+
+
+@pytest.mark.parametrize("page", [None, b"not: [a, list", b"a: 1\n"])
+def test_a_wrong_model_is_noticed_before_anything_is_sent(
+    results: HubServer, answers: Path, page: bytes | None
+) -> None:
+    if page is not None:
+        results.create_repo("org/other", kind="model", files={".eval_results/fslbench.yaml": page})
+    arguments = [str(answers), "--to", "org/results", "--model", "org/other", "--method", "mine"]
+    assert _submit(*arguments).exit_code == 2
+    assert not [r for r in results.requests if r.method == "POST"]
+    assert "--method" in _submit(str(answers), "--to", "org/results", "--method", "mine").output
 
 
 def test_a_dry_run_sends_nothing(results: HubServer, answers: Path) -> None:

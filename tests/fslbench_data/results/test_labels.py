@@ -1,6 +1,9 @@
 """Names that several have."""
 
+import pytest
+
 from fslbench_data.results.labels import unique_labels
+from fslbench_data.results.lookalikes import looks, mixes_scripts
 
 A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
@@ -36,6 +39,63 @@ def test_names_that_look_alike_are_told_apart() -> None:
     # other case, a ligature, letters of full width; a reference keeps its name
     found = unique_labels([("Proﬁt", A), ("profit", B), ("ＮＣＣ", C)], ["NCC"])
     assert found == ["Proﬁt (1a2b3c4d)", "profit (99887766)", "ＮＣＣ (1a2b3c4d)"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\u0440ixels/NCC",  # Cyrillic er
+        "\u0440\u0456\u0445\u0435ls/NCC",
+        "pixels/\u039dCC",  # Greek capital nu
+        "pixels/N\u0421\u0421",
+        "pi\u03c7els/NCC",
+        "pixe1s/NCC",
+        "pixeIs/NCC",
+        "PIXELS/ncc",
+        "p\u0131xels/NCC",  # dotless i
+        "pixels\u2215NCC",  # division slash
+        "pixels / NCC",
+        "pixel\u1e63/NCC",  # s with a dot below
+        "\U0001d429ixels/NCC",  # mathematical bold
+    ],
+)
+def test_names_that_imitate_a_reference(name: str) -> None:
+    assert unique_labels([(name, A)], ["pixels/NCC"]) == [f"{name} (1a2b3c4d)"]
+
+
+def test_whole_words_of_another_alphabet() -> None:
+    for latin, other in (
+        ("Cocoa", "\u0421\u043e\u0441\u043e\u0430"),
+        ("MAKE", "\u041c\u0410\u041a\u0415"),
+        ("AKME", "\u0391\u039a\u039c\u0395"),
+        ("nou", "\u03b7\u03bf\u03c5"),
+        ("uno", "\u057d\u0578\u0585"),
+    ):
+        assert looks(latin) & looks(other), latin
+        assert not mixes_scripts(other)
+        found = unique_labels([(latin, A), (other, B)], [])
+        assert found == [f"{latin} (1a2b3c4d)", f"{other} (99887766)"]
+
+
+def test_alphabets_that_are_mixed() -> None:
+    for mixed in ("Pr\u043etoNet", "\u03b1-Net", "\u13dehot", "\ua4d1rotoNet", "\u00b5Net"):
+        assert mixes_scripts(mixed), mixed
+        assert unique_labels([(mixed, A)], []) == [f"{mixed} (1a2b3c4d)"]
+    for one in (
+        "ProtoNet",
+        "Pr\u00f6t\u00f6N\u00e9t \u2014 5\u00d71",
+        "\u041f\u0440\u043e\u0442\u043e\u0439 2",
+        "\u753b\u50cf NCC \u3072\u3089\u30ab\u30fc",
+        "\uc0ac\uc9c4 NCC",
+        "\uff2e\uff23\uff23",
+    ):
+        assert not mixes_scripts(one), one
+        assert unique_labels([(one, A)], ["other"]) == [one]
+
+
+def test_names_that_do_not_look_alike() -> None:
+    names = ["ProtoNet", "ProtoNet+", "ProtoNet 2", "ProtoNets", "pixels/NCC", "pixels/LR", "MAML"]
+    assert unique_labels([(name, A) for name in names], ["dinov2/NCC"]) == names
 
 
 def test_two_in_one_file_that_look_alike() -> None:

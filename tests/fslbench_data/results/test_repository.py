@@ -116,7 +116,6 @@ def test_settings(repository: Repository) -> None:
         ("releases = [1]", "no list"),
         ('releases = ["embedded", "embedded"]', "no list of different"),
         ('releases = ["/etc"]', "no release that everybody can open"),
-        ('releases = ["a/b"]', "no release that everybody can open"),
         ('releases = ["../../x@y"]', "no release that everybody can open"),
         ('title = 1\nreleases = ["embedded"]', "title"),
         ('title = "a\\u001b[31m"\nreleases = ["embedded"]', "title"),
@@ -133,6 +132,27 @@ def test_settings_that_are_refused(text: str, said: str) -> None:
     assert said in error.value.what
     assert error.value.what.isprintable()
     assert "embedded" in error.value.expected
+
+
+@pytest.mark.parametrize(
+    "revision",
+    ["main", "refs/pr/1", "v1", "v1.0", "v01.0.0", "1.0.0", "latest", "abcdef1", "V1.0.0"],
+)
+def test_releases_that_move_are_refused(revision: str) -> None:
+    with pytest.raises(ResultsError, match="can come to name other tasks") as error:
+        parse_board(f'releases = ["org/small@{revision}"]'.encode(), "here")
+    assert f"org/small@{revision}" in error.value.what
+    assert error.value.where == "here"
+    for fixed in ("v1.0.0", "0123456789abcdef" * 2 + "01234567"):
+        name = f"org/small@{fixed}"
+        assert parse_board(f'releases = ["{name}"]'.encode(), "x").releases == (name,)
+
+
+def test_releases_without_a_version() -> None:
+    with pytest.raises(ResultsError) as error:
+        parse_board(b'releases = ["org/small"]', "here")
+    assert error.value.what == "name a version: org/small@v1.0.0"
+    assert (error.value.expected, error.value.fix) == ("", "")
 
 
 def test_settings_that_are_no_text() -> None:

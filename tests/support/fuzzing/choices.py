@@ -19,8 +19,9 @@ class Choices:
         return self._data[self._at - count : self._at]
 
     def below(self, most: int) -> int:
+        """A number 0..most-1; 0 if there is none."""
         size = 1 if most <= 256 else 2 if most <= 65536 else 4
-        return int.from_bytes(self.bytes(size), "little") % most
+        return int.from_bytes(self.bytes(size), "little") % max(most, 1)
 
     def pick(self, items: Sequence[T]) -> T:
         return items[self.below(len(items))]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -71,9 +72,9 @@ def metadata(choices: Choices) -> bytes:
         if edit == 0:
             place.pop(key, None)
         elif edit == 1:
-            place[choices.text()] = place.get(key)
+            place[choices.text()] = deepcopy(place.get(key))
         else:
-            place[key] = choices.pick(_JSON) if edit == 2 else choices.text()
+            place[key] = deepcopy(choices.pick(_JSON)) if edit == 2 else choices.text()
         if not isinstance(content.get("methods"), dict) or "task_sets" not in method:
             break
     text = json.dumps(content, ensure_ascii=bool(choices.below(2)))

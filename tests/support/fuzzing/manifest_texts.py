@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -108,7 +109,7 @@ def _edit(raw: dict[str, Any], choices: Choices) -> None:
     if kind == 0:
         del place[key]
     elif kind == 1 and isinstance(place, list):
-        place.append(place[key])
+        place.append(deepcopy(place[key]))
     elif kind == 2:
         place[key] = choices.text()
     elif kind == 3:
@@ -117,4 +118,4 @@ def _edit(raw: dict[str, Any], choices: Choices) -> None:
         at = choices.below(len(place[key]) + 1)
         place[key] = place[key][:at] + choices.text() + place[key][at + choices.below(4) :]
     else:
-        place[key] = choices.pick(_VALUES)
+        place[key] = deepcopy(choices.pick(_VALUES))

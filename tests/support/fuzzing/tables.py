@@ -139,6 +139,8 @@ def _edit(made: dict[str, list[Any]], choices: Choices) -> None:
         made[choices.text()] = [choices.pick(VALUES)] * len(made["task_id"])
         return
     values = made[name]
+    if not values:
+        return
     row = choices.below(len(values) + 1)
     if kind == 0:
         values[row : row + 1] = [choices.pick(VALUES)]
@@ -161,10 +163,9 @@ def _edit(made: dict[str, list[Any]], choices: Choices) -> None:
     elif kind == 7:
         for each in made.values():
             each[row : row + 1] = each[row : row + 1] * 2
-    elif kind == 8 and isinstance(values[min(row, len(values) - 1)], list):
-        cell = list(values[min(row, len(values) - 1)])
-        cell[choices.below(len(cell) + 1) :] = [choices.number()]
-        values[min(row, len(values) - 1)] = cell
+    elif kind == 8 and isinstance(values[row - 1], list):
+        cell = values[row - 1]
+        values[row - 1] = [*cell[: choices.below(len(cell) + 1)], choices.number()]
     else:
         values.reverse()
 

@@ -1,0 +1,107 @@
+"""Names that look like others: letters of other scripts, and Latin ones that are hard to tell.
+
+A small part of what Unicode lists as confusable (UTS 39), since its tables are no part of Python:
+Cyrillic, Greek and Armenian letters that look like Latin ones, those Latin letters and digits that
+look like each other, dashes and slashes.  What is missing there is mostly found by its script.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_CASES = (
+    # Latin, and what looks like it: of letters as they stand, capitals among them
+    ("A", "АΑ"),
+    ("B", "ВΒ"),
+    ("C", "С"),
+    ("E", "ЕΕ"),
+    ("F", "Ϝ"),
+    ("G", "Ԍ"),
+    ("H", "НΗ"),
+    ("J", "ЈͿ"),
+    ("K", "КΚ"),
+    ("M", "МΜ"),
+    ("N", "Ν"),
+    ("O", "0ОΟՕ"),
+    ("P", "РΡ"),
+    ("Q", "Ԛ"),
+    ("S", "ЅՏ"),
+    ("T", "ТΤ"),
+    ("U", "Ս"),
+    ("V", "Ѵ"),
+    ("W", "Ԝ"),
+    ("X", "ХΧ"),
+    ("Y", "УҮΥ"),
+    ("Z", "Ζ"),
+    ("3", "Зз"),
+    ("6", "б"),
+    ("a", "аαɑ"),
+    ("b", "ьЬβ"),
+    ("c", "сς"),
+    ("d", "ԁ"),
+    ("e", "еєε"),
+    ("g", "ɡց"),
+    ("h", "һհ"),
+    ("i", "іιı"),
+    ("j", "јϳյȷ"),
+    ("k", "кκ"),
+    ("l", "1IІӀӏΙ|ǀ"),
+    ("m", "м"),
+    ("n", "пηո"),
+    ("o", "оοσօ"),
+    ("p", "рρ"),
+    ("q", "ԛզ"),
+    ("r", "г"),
+    ("s", "ѕ"),
+    ("t", "тτ"),
+    ("u", "иυμսʋ"),
+    ("v", "ѵν"),
+    ("w", "ԝωѡա"),
+    ("x", "хχ"),
+    ("y", "уүγʏ"),
+    ("z", "ζ"),
+    ("-", "‐‒–—―−⁃_"),
+    ("/", "∕⁄╱⧸\\"),
+    (".", "·∙•․"),
+    ("'", '’‘ʼ`"'),
+)
+_TABLE = str.maketrans({other: latin for latin, others in _CASES for other in others})
+_PAIRS = re.compile("rn|vv")
+_APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "MODIFIER")
+"""Beginnings of the names of letters that no script of an alphabet is mistaken for."""
+
+
+def looks(name: str) -> frozenset[str]:
+    """What a name looks like; names that have one of these in common look alike.
+
+    Accents, case and blanks make no difference.
+    """
+    plain = _plain(name)
+    return frozenset({_skeleton(plain), _skeleton(plain.casefold())})
+
+
+def mixes_scripts(name: str) -> bool:
+    """Whether letters of several alphabets stand in a name, such as Latin and Cyrillic.
+
+    Chinese, Japanese and Korean characters may stand beside any one alphabet.
+    """
+    if name.isascii():
+        return False
+    names = (unicodedata.name(c, "?") for c in _plain(name) if c.isalpha())
+    scripts = {re.split("[ -]", text)[0] for text in names if not text.startswith(_APART)}
+    return len(scripts) > 1
+
+
+def _plain(name: str) -> str:
+    """Without accents, and without other forms of the same characters."""
+    if name.isascii():
+        return name
+    split = unicodedata.normalize("NFKD", name)
+    return "".join(c for c in split if unicodedata.category(c) != "Mn")
+
+
+def _skeleton(text: str) -> str:
+    """What looks the same, written the same way."""
+    shown = "".join(text.translate(_TABLE).split()).casefold()
+    return _PAIRS.sub(lambda match: {"rn": "m", "vv": "w"}[match[0]], shown)
