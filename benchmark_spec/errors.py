@@ -79,6 +79,10 @@ class FSLBenchError(Exception):
         parts = [("where", where), ("expected", expected), ("to mend", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # from one process to another whole, whatever the arguments of its kind
+        return _again, (type(self), self.args, self.__dict__)
+
     def saying(self, *, expected: str = "", fix: str = "") -> Self:
         """The same error with something else expected, or another remedy."""
         found = type(self).__new__(type(self))
@@ -90,10 +94,6 @@ class FSLBenchError(Exception):
             fix=fix or self.fix,
         )
         return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # from one process to another whole, whatever the arguments of its kind
-        return _again, (type(self), self.args, self.__dict__)
 
 
 def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:

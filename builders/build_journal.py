@@ -7,7 +7,6 @@ build that began it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import Dataset, Table
+from builders.folder_lock import locked
 from fslbench_data.files import sha256_of, write_whole
 
 JOURNAL_FILE = ".building.json"
@@ -107,14 +107,11 @@ class BuildJournal:
         self._lock.close()
 
     def _locked(self) -> IO[bytes]:
-        """A lock on the folder, which the system takes back when the process ends."""
-        lock = (self._folder / LOCK_FILE).open("wb")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        lock = locked(self._folder / LOCK_FILE)
+        if lock is None:
             raise OutputError(
                 f"another build is running in {self._folder}", fix="wait until it has ended"
-            ) from None
+            )
         return lock
 
     def _continue(self) -> None:

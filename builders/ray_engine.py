@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -82,8 +83,9 @@ class RayEngine:
             return ray
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
+            _call(self.address)
             ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise EngineError(
                 f"the Ray cluster cannot be reached: {str(error).splitlines()[0]}",
                 where=self.address or "",
@@ -92,6 +94,19 @@ class RayEngine:
                 "machine alone",
             ) from None
         return ray
+
+
+def _call(address: str | None) -> None:
+    """Knock where a cluster should answer: Ray itself would wait for minutes.
+
+    Raises
+    ------
+    OSError
+        If nobody answers.
+    """
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 _started: dict[str, Work[Any, Any]] = {}

@@ -7,7 +7,6 @@ made again.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import OutputError
+from builders.folder_lock import locked
 from fslbench_data.files import whole_file, write_whole
 
 JOURNAL_FILE = "extraction.json"
@@ -142,15 +142,11 @@ class WorkFolder:
         return sorted(path for path in self.folder.iterdir() if _OURS.match(path.name))
 
     def _locked(self) -> IO[bytes]:
-        """A lock on the folder, which the system takes back when the process ends."""
-        lock = (self.folder / LOCK_FILE).open("wb")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
+        lock = locked(self.folder / LOCK_FILE)
+        if lock is None:
             raise OutputError(
                 f"another extraction is running in {self.folder}", fix="wait until it has ended"
-            ) from None
+            )
         return lock
 
     def _read(self) -> dict[str, Any] | None:

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -283,14 +284,16 @@ def test_features_of_another_backbone_in_shards(
 
     made = []
 
-    def extract(backbone: str, images: object) -> tuple[object, dict[str, object]]:
+    @contextmanager
+    def features_of(backbone: str, *_: object) -> Iterator[tuple[object, dict[str, object]]]:
         made.append(backbone)
         values = np.random.default_rng(0).random((1797, 24)).astype(np.float16)
-        return feature_table(values), {"backbone": backbone, "weights_sha256": "0" * 64}
+        yield feature_table(values), {"backbone": backbone, "weights_sha256": "0" * 64}
 
     monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 500)
-    monkeypatch.setattr("builders.release_build.extract", extract)
-    monkeypatch.setattr("builders.release_build.BACKBONES", ("net",))
+    monkeypatch.setattr("builders.release_features.features_of", features_of)
+    monkeypatch.setattr("builders.release_features.is_network", lambda name: False)
+    monkeypatch.setattr("builders.release_build.check_backbone", lambda *_: None)
     release = load_release(_projected(tmp_path, '["net-pca8", "net-pca12", "net"]'))
     assert made == ["net"]  # the projections are of what is in the release
     assert release.backbones == ("net", "net-pca8", "net-pca12")
