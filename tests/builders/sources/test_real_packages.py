@@ -106,6 +106,7 @@ def test_scenes_are_found_again(folder: Path) -> None:
 
 def test_the_embedded_release_is_made_again(folder: Path, tmp_path: Path) -> None:
     """From nothing but its specification and the packages (about two minutes)."""
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
     raw = tmp_path / "raw"
     raw.mkdir()
     for name in ("digits", "groceries", "openclipart"):
