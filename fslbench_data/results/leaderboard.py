@@ -240,6 +240,7 @@ def _board(
     level: float,
     tell: Callable[[str], None],
 ) -> Board:
+    admitted = sorted(admitted, key=lambda one: one.name)  # in whatever order they were judged
     entries = _entries(release, number, admitted)
     sets = []
     for info in release.task_sets:

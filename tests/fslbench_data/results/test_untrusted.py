@@ -97,13 +97,11 @@ def test_every_bomb_has_an_outcome() -> None:
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_bombs_are_refused(name: str, bombs: Path) -> None:
     kind, said = OUTCOMES[name]
-    start = time.monotonic()
     with pytest.raises(kind, match=said) as caught:
         read_untrusted(bombs / f"{name}.parquet")
     assert type(caught.value) is kind
     assert f"{name}.parquet" in str(caught.value)
     assert str(caught.value).replace("\n", "").isprintable()
-    assert time.monotonic() - start < 2 * LIMITS.seconds
 
 
 MEASURE = """
