@@ -16,22 +16,22 @@ from fslbench_data.release import Release
 from fslbench_data.submission.model import METADATA_KEY, Binding, Method, Submission
 
 _CODE = """
-import json, resource, sys, time
+import json, re, resource, sys
+from pathlib import Path
 from fslbench_data.release import load_release
 from fslbench_data.results.leaderboard import leaderboard
 from fslbench_data.results.repository import FolderFiles
 from fslbench_data.results.worker import stop
 from fslbench_data.render.leaderboard_formats import leaderboard_csv
 
-begun = time.perf_counter()
 found = leaderboard(FolderFiles(sys.argv[1]), [load_release()])
 text = leaderboard_csv(found)
 stop()  # the process that reads; its memory counts as well
-peak = sum(resource.getrusage(who).ru_maxrss for who in
-           (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+# ru_maxrss of a process counts what the one that started it had; VmHWM does not
+own = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+peak = own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(json.dumps({
     "mib": peak / 1024,
-    "seconds": time.perf_counter() - begun,
     "scored": len(found.boards[0].submissions),
     "refused": len(found.refused),
     "rows": [len(each) for each in found.boards[0].sets],
