@@ -18,7 +18,7 @@ from builders.engine import Work
 from builders.extras import require
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
-from builders.features.decoding import Batch, Batches, Reader, problem_of
+from builders.features.decoding import Batch, Batches, Gives, Reader, problem_of
 from builders.features.doctor import AGREEMENT
 from builders.features.processor import (
     Device,
@@ -29,6 +29,7 @@ from builders.features.processor import (
 )
 from builders.sources.image_set import ImageSet
 
+NVJPEG = "nvJPEG"
 BLOCK = 1024
 """Images of a block; block b is the ids from 1024·b."""
 
@@ -98,13 +99,14 @@ class Survey:
                     backbone = self.network.load()
                     batch = self.batch or default_batch(backbone)
                 on_gpu = self.gpus > 0
+                jpeg_on_gpu = on_gpu and hasattr(require("torchvision.io"), "decode_jpeg")
                 yield {
                     **backbone.describe(),
                     **machine,
                     "threads": self.threads,
                     "batch": batch,
                     "block": self.block,
-                    "decoder": "nvJPEG, else Pillow" if on_gpu else "Pillow",
+                    "decoder": f"{NVJPEG}, else Pillow" if jpeg_on_gpu else "Pillow",
                     "resized_by": "torch" if on_gpu else "Pillow, the reference",
                     "stored": "float16",
                     "agreement": AGREEMENT[self.network.dtype],
@@ -162,7 +164,9 @@ class Extraction:
         """
         check_facts({key: self.survey[key] for key in ("device", "processor", "packages")})
         backbone = self.network.load()
-        reader = Reader.of(self.images, backbone.preprocessing, ready=not self.gpus)
+        on_gpu: Gives = "files" if self.survey["decoder"].startswith(NVJPEG) else "pixels"
+        gives = on_gpu if self.gpus else "inputs"
+        reader = Reader.of(self.images, backbone.preprocessing, gives)
         batches = Batches(reader, self.workers, pinned=self.gpus > 0)
 
         def work(blocks: Iterable[int]) -> Iterator[BlockFeatures]:
