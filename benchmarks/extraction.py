@@ -111,10 +111,10 @@ def _preprocessing(name: str, module: Any) -> Preprocessing:
 
 def compare(network: Network, images: ImageSet, rounds: int, settings: Settings) -> dict[str, Any]:
     """Images a second of both, round by round."""
-    threads = settings.threads or default_threads()
+    threads = settings.threads or default_threads(network.device)
     ((_, survey),) = settings.engine.run(Survey(network, threads, settings.batch), [0])
     backbone, size = network.load(), survey["batch"]
-    job = Extraction(network, images, survey, settings.workers_for(default_threads()))
+    job = Extraction(network, images, survey, settings.workers_for(threads))
     number = len(images.images)
     ready = torch.rand(size, 3, *backbone.preprocessing.crop).to(network.device)
     wait = torch.cuda.synchronize if network.device == "cuda" else lambda: None

@@ -26,6 +26,8 @@ CPU_BATCH = 32
 LARGEST_BATCH = 256
 """More pictures at a time make no GPU faster."""
 
+THREADS_OF_GPU = 16
+
 PACKAGES = ("numpy", "open_clip_torch", "pillow", "timm", "torch", "torchvision")
 
 
@@ -34,9 +36,10 @@ def default_device() -> Device:
     return "cuda" if require("torch").cuda.is_available() else "cpu"
 
 
-def default_threads() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def default_threads(device: Device = "cpu") -> int:
+    """The processors that this process may use; for a GPU, of which a machine may have more, 16."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, THREADS_OF_GPU) if device == "cuda" else usable or 1
 
 
 def facts(device: Device) -> dict[str, Any]:
