@@ -167,7 +167,7 @@ def main() -> None:
     args = parser.parse_args()
     gpu = torch.cuda.is_available()
     device: Any = "cuda" if gpu else "cpu"
-    machine = facts(device)["processor"]
+    machine = facts(device, "")["processor"]
     print(f"{machine}, {os.cpu_count()} CPU cores; torch {torch.__version__}", flush=True)
     print(
         "| network | numbers | batch | forward, images/s | extraction, images/s | ratio (least) "

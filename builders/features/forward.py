@@ -92,7 +92,7 @@ class Survey:
 
         def work(blocks: Iterable[int]) -> Iterator[dict[str, Any]]:
             for _ in blocks:
-                machine = facts(self.network.device)
+                machine = facts(self.network.device, self.network.name)
                 with reproducible(self.threads):
                     backbone = self.network.load()
                     batch = self.batch or default_batch(backbone)
@@ -154,7 +154,7 @@ class Extraction:
         BackboneError, SourceError
             If the backbone cannot be loaded.
         """
-        check_facts({key: self.survey[key] for key in ("device", "processor", "packages")})
+        check_facts(self.survey, self.network.name)
         backbone = self.network.load()
         on_gpu: Gives = "files" if self.survey["decoder"].startswith(NVJPEG) else "pixels"
         gives = on_gpu if self.gpus else "inputs"
