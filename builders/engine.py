@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, Protocol, TypeVar
+from uuid import uuid4
 
 EngineName = Literal["local", "ray"]
 
@@ -35,7 +36,7 @@ class Job(Protocol[_B, _R]):
 
     @property
     def name(self) -> str:
-        """A digest of all that the job is."""
+        """Such as :func:`job_name` gives."""
 
     @property
     def threads(self) -> int:
@@ -71,6 +72,11 @@ class LocalEngine:
         """Every block with its result, in order."""
         if blocks:
             yield from zip(blocks, job.start()(blocks), strict=True)
+
+
+def job_name() -> str:
+    """A name that no other job has."""
+    return uuid4().hex
 
 
 def engine_of(name: EngineName, address: str | None = None) -> Engine:

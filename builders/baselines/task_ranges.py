@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders.baselines.heads import Predictor
-from builders.engine import Engine, LocalEngine, Work
+from builders.engine import Engine, LocalEngine, Work, job_name
 from builders.features.processor import default_threads, reproducible
 
 TASKS = 512
@@ -38,15 +37,7 @@ class TaskRanges:
     sets: Sequence[tuple[NDArray[Any], NDArray[Any]]] = field(repr=False)
     device: str
     threads: int
-
-    @property
-    def name(self) -> str:
-        """Tells it from every other job."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.features).data)
-        for support, query in self.sets:
-            digest.update(np.ascontiguousarray(support).data)
-            digest.update(np.ascontiguousarray(query).data)
-        return f"{self!r} {digest.hexdigest()}"
+    name: str = field(default_factory=job_name)
 
     @property
     def gpus(self) -> int:

@@ -41,13 +41,13 @@ _OPTIONS = (
     click.option(
         "--workers",
         type=int,
-        help="Processes that decode pictures: by default one for four processors, with a GPU one "
-        "for each.",
+        help="Processes that decode pictures: by default one for four threads, for a GPU as many "
+        "as threads.",
     ),
     click.option(
         "--threads",
         type=int,
-        help="Threads of the network on the processor, recorded: by default all.",
+        help="Processors for each process that computes, recorded: by default all, for a GPU 16.",
     ),
     click.option(
         "--engine",

@@ -64,7 +64,7 @@ def features(
     was, and gives the same features.
     """
     from builders.cli.named_source import named_source
-    from builders.features import check_backbone
+    from builders.features import check_backbone, is_network
     from builders.features.loose import write_loose
     from builders.sources import read_source
     from builders.sources.damage import keeping_damaged
@@ -74,7 +74,10 @@ def features(
     check_backbone(backbone)
     kind, given = named_source(name, spec)
     engine = engine_from(engine_name, address)
-    settings = settings_from(weights, device, dtype, engine, skip_corrupt=skip_corrupt, **numbers)
+    settings = None
+    if is_network(backbone):
+        given_too = {"skip_corrupt": skip_corrupt, **numbers}
+        settings = settings_from(weights, device, dtype, engine, **given_too)
     with (
         keeping_damaged() if skip_corrupt else nullcontext(),
         steps(f"reading {name}") as progress,

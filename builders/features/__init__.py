@@ -67,6 +67,7 @@ def features_of(
     OutputError, BackboneError, UnknownNameError, EngineError
         See :func:`builders.features.extraction.extracted`.
     """
+    check_backbone(backbone)
     if not is_network(backbone):
         yield pixels.extract(images)
         return

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ AHEAD = 3
 """Batches that each process may have ready."""
 
 Ids = Sequence[int]
+Gives = Literal["inputs", "pixels", "files"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Batch:
 
     def parts(self) -> list[Any]:
         """Each picture's part of `data`, in its shape."""
-        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        sizes = [math.prod(shape) for shape in self.shapes]
         pieces = self.data.split(sizes)
         return [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
 
@@ -69,29 +71,30 @@ class Reader:
     ----------
     paths, digests
         Of each image, from the images table.
-    ready
-        Whether to give the network's input, or else what a GPU makes it of.
+    gives
+        ``inputs`` of the network; ``pixels``, which a GPU makes them of; or ``files``, which are
+        the bytes of JPEG files, and pixels where there is no plain one.
     """
 
     images: ImageSet
     preprocessing: Preprocessing
-    ready: bool
+    gives: Gives
     paths: list[str]
     digests: list[str | None]
 
     @classmethod
-    def of(cls, images: ImageSet, preprocessing: Preprocessing, *, ready: bool) -> Reader:
+    def of(cls, images: ImageSet, preprocessing: Preprocessing, gives: Gives) -> Reader:
         """A reader of all images of a data set."""
         table = images.images
         paths, digests = (table.column(name).to_pylist() for name in ("path", "sha256"))
-        return cls(images, preprocessing, ready, paths, digests)
+        return cls(images, preprocessing, gives, paths, digests)
 
     def __getitems__(self, ids: Ids) -> Batch:
         """A batch; an image that cannot be shown is a black one, and said to be a problem."""
         torch = require("torch")
         problems: dict[int, str] = {}
         parts = [torch.from_numpy(self._part(i, problems)) for i in ids]
-        if self.ready:
+        if self.gives == "inputs":
             return Batch(ids, torch.stack(parts), (), problems)
         shapes = tuple(tuple(part.shape) for part in parts)
         return Batch(ids, torch.cat([part.reshape(-1) for part in parts]), shapes, problems)
@@ -101,7 +104,7 @@ class Reader:
             return self._read(image_id)
         except Exception as error:
             problems[image_id] = str(error).splitlines()[0] if str(error) else repr(error)
-            kind = np.float32 if self.ready else np.uint8
+            kind = np.float32 if self.gives == "inputs" else np.uint8
             return np.zeros((3, *self.preprocessing.crop), dtype=kind)
 
     def _read(self, image_id: int) -> NDArray[Any]:
@@ -113,10 +116,10 @@ class Reader:
             data = file.read_bytes()
             if expected and hashlib.sha256(data).hexdigest() != expected:
                 raise ValueError(f"is another file than was read before: not SHA-256 {expected}")
-            if not self.ready and is_plain_jpeg(data):
+            if self.gives == "files" and is_plain_jpeg(data):
                 return np.frombuffer(bytearray(data), dtype=np.uint8)
             picture = decode(data)
-        if self.ready:
+        if self.gives == "inputs":
             return self.preprocessing.reference(picture)
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 

@@ -51,9 +51,10 @@ class Settings:
         Pictures at a time, 1..1024: 32 unless given, on a GPU what half of its memory holds.  Of
         a run that is gone on with, what it began with.
     workers
-        Processes that decode: one for four processors unless given, on a GPU one for each.
+        Processes that decode, for each that computes: one for four threads unless given, for a GPU
+        as many as threads.
     threads
-        Of the processor, for the network: all unless given.
+        Of the processor, for each process that computes: all unless given, for a GPU 16.
     skip_corrupt
         Give an image that cannot be shown zeros as its features, rather than an error.
     block
@@ -82,11 +83,11 @@ class Settings:
             if value is not None and not least <= value <= most:
                 raise SpecError(f"{name} is {value}", expected=f"{least} to {most}")
 
-    def workers_for(self, processors: int) -> int:
-        """Processes that decode, beside a network that has so many processors."""
+    def workers_for(self, threads: int) -> int:
+        """Processes that decode, beside a network that has so many threads."""
         if self.workers is not None:
             return self.workers
-        return processors if self.device == "cuda" else max(1, processors // 4)
+        return threads if self.device == "cuda" else max(1, threads // 4)
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
 ) -> Extracted:
     network = Network(backbone, settings.weights, settings.device, settings.dtype)
-    threads = settings.threads or default_threads()
+    threads = settings.threads or default_threads(settings.device)
     recorded = (work.recorded or {}).get("batch")
     survey = Survey(network, threads, settings.batch or recorded, settings.block)
     ((_, found),) = settings.engine.run(survey, [0])
@@ -180,7 +181,7 @@ def _run(
         if not settings.skip_corrupt:
             done -= set(work.problems())
         job = Extraction(
-            network, images, found, settings.workers_for(default_threads()), settings.skip_corrupt
+            network, images, found, settings.workers_for(threads), settings.skip_corrupt
         )
         try:
             _compute(job, done, work, settings.engine, progress)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -14,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import EngineError, SourceError
-from builders.engine import Work
+from builders.engine import Work, job_name
 from builders.extras import require
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
-from builders.features.decoding import Batch, Batches, Reader, problem_of
+from builders.features.decoding import Batch, Batches, Gives, Reader, problem_of
 from builders.features.doctor import AGREEMENT
 from builders.features.processor import (
     Device,
@@ -29,6 +27,7 @@ from builders.features.processor import (
 )
 from builders.sources.image_set import ImageSet
 
+NVJPEG = "nvJPEG"
 BLOCK = 1024
 """Images of a block; block b is the ids from 1024·b."""
 
@@ -93,18 +92,19 @@ class Survey:
 
         def work(blocks: Iterable[int]) -> Iterator[dict[str, Any]]:
             for _ in blocks:
-                machine = facts(self.network.device)
+                machine = facts(self.network.device, self.network.name)
                 with reproducible(self.threads):
                     backbone = self.network.load()
                     batch = self.batch or default_batch(backbone)
                 on_gpu = self.gpus > 0
+                jpeg_on_gpu = on_gpu and hasattr(require("torchvision.io"), "decode_jpeg")
                 yield {
                     **backbone.describe(),
                     **machine,
                     "threads": self.threads,
                     "batch": batch,
                     "block": self.block,
-                    "decoder": "nvJPEG, else Pillow" if on_gpu else "Pillow",
+                    "decoder": f"{NVJPEG}, else Pillow" if jpeg_on_gpu else "Pillow",
                     "resized_by": "torch" if on_gpu else "Pillow, the reference",
                     "stored": "float16",
                     "agreement": AGREEMENT[self.network.dtype],
@@ -132,13 +132,7 @@ class Extraction:
     survey: dict[str, Any]
     workers: int
     skip_corrupt: bool = False
-
-    @property
-    def name(self) -> str:
-        """Tells it from every other job."""
-        paths = self.images.images.column("path").to_pylist()
-        content = [repr(self), self.images.name, paths]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    name: str = field(default_factory=job_name)
 
     @property
     def threads(self) -> int:
@@ -160,15 +154,23 @@ class Extraction:
         BackboneError, SourceError
             If the backbone cannot be loaded.
         """
-        check_facts({key: self.survey[key] for key in ("device", "processor", "packages")})
+        check_facts(self.survey, self.network.name)
         backbone = self.network.load()
-        reader = Reader.of(self.images, backbone.preprocessing, ready=not self.gpus)
+        on_gpu: Gives = "files" if self.survey["decoder"].startswith(NVJPEG) else "pixels"
+        gives = on_gpu if self.gpus else "inputs"
+        reader = Reader.of(self.images, backbone.preprocessing, gives)
         batches = Batches(reader, self.workers, pinned=self.gpus > 0)
 
         def work(blocks: Iterable[int]) -> Iterator[BlockFeatures]:
-            blocks = list(blocks)
             with reproducible(self.threads):
-                yield from self._blocks(blocks, backbone, batches)
+                try:
+                    yield from self._blocks(list(blocks), backbone, batches)
+                except require("torch").OutOfMemoryError:
+                    raise DeviceMemoryError(
+                        f"a batch of {self.survey['batch']} pictures does not fit the memory of "
+                        "the GPU",
+                        fix="give a smaller --batch, or end what else uses the GPU",
+                    ) from None
 
         return work
 
@@ -178,18 +180,18 @@ class Extraction:
         """Features of blocks; the pictures of the next are on their way meanwhile."""
         size, block, total = self.survey["batch"], self.survey["block"], len(self.images.images)
         ranges = {b: range(b * block, min((b + 1) * block, total)) for b in blocks}
-        wanted = [
+        wanted = (
             list(of_block[first : first + size])
             for of_block in ranges.values()
             for first in range(0, len(of_block), size)
-        ]
+        )
         parts: list[Any] = []
         problems: dict[int, str] = {}
         last: Callable[[], BlockFeatures] | None = None
         for batch, pixels in self._inputs(batches(wanted), backbone):
             self._look_at(batch.problems)
             problems |= batch.problems
-            parts.append(_forward(backbone, pixels, size))
+            parts.append(backbone.features(pixels))
             if last is not None:
                 yield last()
                 last = None
@@ -236,19 +238,6 @@ class Extraction:
         for image_id in problems:
             features[image_id - ids[0]] = 0
         return BlockFeatures(features, problems)
-
-
-def _forward(backbone: Backbone, pixels: Any, size: int) -> Any:
-    """Features of a batch."""
-    torch = require("torch")
-    try:
-        return backbone.features(pixels)
-    except torch.OutOfMemoryError:
-        pass  # so that the error no longer holds what did not fit
-    raise DeviceMemoryError(
-        f"a batch of {size} pictures does not fit the memory of the GPU",
-        fix="give a smaller --batch, or end what else uses the GPU",
-    )
 
 
 def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:

@@ -1,11 +1,12 @@
 """What a GPU does with batches before the network sees them: decoding JPEG files, and resizing.
 
-This module runs only where torch sees a GPU.  A thread keeps a few batches ahead of the network,
-on a CUDA stream of its own, so that the network does not wait for them.
+A thread keeps a few batches ahead of the network, on a CUDA stream of its own, so that the network
+does not wait for them.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from queue import Full, Queue
@@ -32,7 +33,7 @@ def inputs(batches: Iterable[Batch], preprocessing: Preprocessing) -> Iterator[t
     def prepared() -> Iterator[tuple[Batch, Any, Any]]:
         for batch in batches:
             with torch.cuda.stream(stream), torch.no_grad():
-                pixels = preprocessing.batch(_grey_levels(batch))
+                pixels = preprocessing.batch(grey_levels(batch, "cuda"))
                 yield batch, pixels, stream.record_event()
 
     for batch, pixels, done in ahead(prepared(), AHEAD):
@@ -42,31 +43,33 @@ def inputs(batches: Iterable[Batch], preprocessing: Preprocessing) -> Iterator[t
         yield batch, pixels
 
 
-def _grey_levels(batch: Batch) -> list[Any]:
-    """The pictures of a batch on the GPU, uint8 (3, h, w)."""
+def grey_levels(batch: Batch, device: str) -> list[Any]:
+    """The pictures of a batch on a device, uint8 (3, h, w)."""
     parts = batch.parts()
     coded = [i for i, part in enumerate(parts) if part.ndim == 1]
     pictures = [None if part.ndim == 1 else part for part in parts]
     if len(coded) < len(parts):  # one copy for all
-        data = batch.data.to("cuda", non_blocking=True)
-        on_gpu = Batch(batch.ids, data, batch.shapes).parts()
-        pictures = [p if p is None else on_gpu[i] for i, p in enumerate(pictures)]
+        data = batch.data.to(device, non_blocking=True)
+        there = Batch(batch.ids, data, batch.shapes).parts()
+        pictures = [p if p is None else there[i] for i, p in enumerate(pictures)]
     if coded:
-        for i, picture in zip(coded, _decoded([parts[i] for i in coded]), strict=True):
+        for i, picture in zip(coded, _decoded([parts[i] for i in coded], device), strict=True):
             pictures[i] = picture
     return pictures
 
 
-def _decoded(files: list[Any]) -> list[Any]:
-    """JPEG files, uint8 (n,) each, decoded by nvJPEG; those that it refuses, by Pillow."""
+def _decoded(files: list[Any], device: str) -> list[Any]:
+    """JPEG files, uint8 (n,) each, decoded there by nvJPEG; what it refuses, by Pillow."""
     io, torch = require("torchvision.io"), require("torch")
     try:
-        found: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device="cuda")
+        with warnings.catch_warnings():  # of its replacement by torchcodec, one day
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device=device)
     except RuntimeError:
         found = []
         for file in files:
             pixels = np.asarray(decode(file.numpy().tobytes())).transpose(2, 0, 1)
-            found.append(torch.from_numpy(np.ascontiguousarray(pixels)).to("cuda"))
+            found.append(torch.from_numpy(np.ascontiguousarray(pixels)).to(device))
     return found
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,11 @@ CPU_BATCH = 32
 LARGEST_BATCH = 256
 """More pictures at a time make no GPU faster."""
 
-PACKAGES = ("numpy", "open_clip_torch", "pillow", "timm", "torch", "torchvision")
+THREADS_OF_GPU = 16
+
+PACKAGES = ("numpy", "pillow", "torch", "torchvision")
+LIBRARIES = {"open_clip": ("open_clip_torch", "timm"), "mobilenet_v2": ()}
+"""Of networks by the beginnings of their names; those of the others are timm's."""
 
 
 def default_device() -> Device:
@@ -34,13 +38,19 @@ def default_device() -> Device:
     return "cuda" if require("torch").cuda.is_available() else "cpu"
 
 
-def default_threads() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def default_threads(device: Device = "cpu") -> int:
+    """The processors that this process may use; for a GPU, of which a machine may have more, 16."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, THREADS_OF_GPU) if device == "cuda" else usable or 1
 
 
-def facts(device: Device) -> dict[str, Any]:
+def facts(device: Device, backbone: str) -> dict[str, Any]:
     """The kind of processor of this machine, and the packages that the features depend on.
+
+    Parameters
+    ----------
+    backbone
+        Its name, which says whose code it is.
 
     Raises
     ------
@@ -58,29 +68,31 @@ def facts(device: Device) -> dict[str, Any]:
     else:
         processor = f"{_cpu_model()}, {torch.backends.cpu.get_cpu_capability()}"
     packages = {"fslbench": __version__}
-    for name in PACKAGES:
-        try:
+    for name in sorted((*PACKAGES, *LIBRARIES.get(backbone.partition(":")[0], ("timm",)))):
+        with suppress(PackageNotFoundError):  # one that was built here, without its metadata
             packages[name] = version(name)
-        except PackageNotFoundError:  # one that this network does without
-            continue
     return {"device": device, "processor": processor, "packages": packages}
 
 
-def check_facts(expected: dict[str, Any]) -> None:
+def check_facts(expected: Mapping[str, Any], backbone: str) -> None:
     """Refuse to work on a machine whose results could differ from those of the others.
+
+    Parameters
+    ----------
+    expected
+        What :func:`facts` gave where the run began, perhaps among other things.
 
     Raises
     ------
     EngineError
         Naming what is not as it was where the run began.
     """
-    found = facts(expected["device"])
-    for key, value in expected.items():
-        if found[key] != value:
+    for key, found in facts(expected["device"], backbone).items():
+        if found != expected[key]:
             raise EngineError(
                 f"{platform.node()} has another {key} than the machine on which the run began",
-                where=f"{key} {found[key]}",
-                expected=str(value),
+                where=f"{key} {found}",
+                expected=str(expected[key]),
                 fix="use machines of one kind with the same packages: features of different "
                 "ones agree only nearly, and a feature set is to have one digest",
             )

@@ -64,6 +64,9 @@ def test_what_is_recorded(tiny: Any, extract: Extract, tmp_path: Path) -> None:
     assert (found["backbone"], found["dataset"]) == (TINY, "tiny")
     assert (found["batch"], found["block"], found["threads"]) == (8, 16, 1)
     assert (found["dtype"], found["stored"], found["device"]) == ("float32", "float16", "cpu")
+    assert set(found["packages"]) == {
+        *("fslbench", "numpy", "pillow", "timm", "torch", "torchvision")
+    }
     assert found["packages"]["torch"] == torch.__version__.partition("+")[0]
     assert found["preprocessing"]["reference"] == "Pillow"
     assert found["images"] == content_digest(tiny.images)
@@ -128,9 +131,9 @@ def test_other_packages_or_processors_are_refused(
 
     real, calls = forward.facts, []
 
-    def facts(device: Any) -> dict[str, Any]:
+    def facts(device: Any, backbone: str) -> dict[str, Any]:
         calls.append(device)
-        return real(device) | {"processor": "another"}
+        return real(device, backbone) | {"processor": "another"}
 
     monkeypatch.setattr(forward, "facts", facts)  # where it is surveyed
     with pytest.raises(EngineError, match=r"another processor than the machine(.|\n)*one digest"):

@@ -6,7 +6,7 @@ import pytest
 
 from benchmark_spec.errors import BackboneError, MissingPackageError, SourceError, UnknownNameError
 from benchmark_spec.naming import slug
-from builders.features import check_backbone
+from builders.features import features_of
 from builders.features.backbones import BACKBONES, load_backbone
 
 
@@ -45,13 +45,17 @@ def test_names_can_name_files() -> None:
     assert slug("open_clip:ViT-B-16/openai") == "open_clip-ViT-B-16-openai"
 
 
-def test_pixels_are_still_extracted() -> None:
+def test_pixels_are_still_extracted(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn")
-    from builders.features import pixels
     from builders.sources import read_source
 
-    table, provenance = pixels.extract(read_source("digits", None))
-    assert table.num_rows == 1797
-    assert provenance["backbone"] == "pixels"
-    with pytest.raises(UnknownNameError):
-        check_backbone("pixel")
+    digits = read_source("digits", None)
+    with features_of("pixels", digits, tmp_path) as (table, provenance):
+        assert table.num_rows == 1797  # type: ignore[union-attr]
+        assert provenance["backbone"] == "pixels"
+    with (
+        pytest.raises(UnknownNameError, match="did you mean 'pixels'"),
+        features_of("pixel", digits, tmp_path),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
