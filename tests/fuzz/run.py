@@ -44,7 +44,8 @@ def main() -> None:
         "-max_len=16384",
         "-len_control=0",
         "-timeout=60",
-        "-rss_limit_mb=3072",
+        "-rss_limit_mb=0",  # libFuzzer counts what the process had that started this one
+        "-malloc_limit_mb=2048",
         "-print_final_stats=1",
         f"-artifact_prefix={work}/",
         str(work),
