@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SourceError, SpecError, UnknownNameError
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
-from builders.baselines import run_head
 from builders.baselines.heads import HEADS
 from builders.features import Settings, check_backbone
 from builders.features.compress import base_of
-from builders.release_features import FeatureBuild, networks, with_canaries
+from builders.features.loose import LooseFeatures
+from builders.release_features import FeatureBuild, uses_networks, with_canaries
+from builders.release_results import ResultsBuild
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
@@ -28,6 +29,7 @@ def build_release(
     raw: Path | None = None,
     allow_missing: bool = False,
     settings: Settings | None = None,
+    features: Sequence[LooseFeatures] = (),
     progress: Progress = silent,
 ) -> Manifest:
     """Make a whole release.
@@ -46,6 +48,8 @@ def build_release(
     settings
         How features are extracted.  Where they are of a network, the release has a data set more:
         the canaries.
+    features
+        Some that were extracted before, such as on another machine; they are not extracted again.
 
     Raises
     ------
@@ -58,30 +62,27 @@ def build_release(
     OutputError
         If the folder cannot be written, or holds something else.
     """
-    for dataset in spec.datasets:
-        _check(dataset)
+    for wanted in spec.datasets:
+        _check(wanted)
     settings = settings or Settings()
     if settings.skip_corrupt:
         raise SpecError("features in a release are of whole images: none can be skipped")
     recipe = spec.digest + (" allow_missing" if allow_missing else "")
-    if networks(spec):
-        recipe += f" {settings.device} {settings.dtype}"
+    if uses_networks(spec):
+        given = (table.digest for loose in features for table in loose.tables)
+        recipe += " ".join(["", settings.device, settings.dtype, *sorted(given)])
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
-    for dataset in spec.datasets:
-        _Dataset(dataset, writer, raw, allow_missing, settings, progress).build()
-    for backbone, head, datasets in _reference_methods(spec):
-        if not writer.has("results", "", f"{backbone}/{head}"):
-            progress(f"{backbone}/{head}")
-            submission = run_head(
-                writer.so_far(),
-                head,
-                backbone,
-                datasets,
-                engine=settings.engine,
-                threads=settings.threads,
-            )
-            writer.add_results(submission, {"head": head, "features": backbone})
+    found = FeatureBuild(writer, settings, progress, features)
+    datasets = {
+        dataset.name: _Dataset(dataset, writer, raw, allow_missing, found, progress)
+        for dataset in spec.datasets
+    }
+    for dataset in datasets.values():
+        dataset.build()
+    images = {name: dataset.images for name, dataset in datasets.items()}
+    ResultsBuild(spec, writer, found, images, settings, progress).add()
+    found.forget()
     return writer.finish()
 
 
@@ -91,7 +92,7 @@ def _check(dataset: DatasetSpec) -> None:
     suites, given = set(dataset.suites), set(dataset.tasks)
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
-        if dataset.features or dataset.options:
+        if dataset.features or dataset.backbones or dataset.fine_tuning or dataset.options:
             raise SpecError(
                 f"{where}: a catalogue has no images to extract features from, and takes no options"
             )
@@ -112,27 +113,35 @@ def _check(dataset: DatasetSpec) -> None:
         raise SpecError(
             f"{where}: the published task sets are what they are", fix="take tasks.published out"
         )
-    for backbone in (base_of(name)[0] for name in dataset.features):
+    _check_methods(dataset, where)
+
+
+def _check_methods(dataset: DatasetSpec, where: str) -> None:
+    tuned = dataset.fine_tuning
+    bases = [base_of(name)[0] for name in dataset.features]
+    for backbone in (*bases, *dataset.backbones, *(tuned.backbones if tuned else ())):
         check_backbone(backbone, where)
     for head in dataset.heads:
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
-    if dataset.heads and not (dataset.features and dataset.suites):
+    if dataset.heads and not ((dataset.features or dataset.backbones) and dataset.suites):
         raise SpecError(
             f"{where}: heads need features, and suites to run on",
             fix='add features = ["..."] and suites = ["..."]',
         )
-
-
-def _reference_methods(spec: ReleaseSpec) -> Iterator[tuple[str, str, list[str]]]:
-    """Each backbone and head with the data sets it runs on, in the order of the specification."""
-    pairs: dict[tuple[str, str], list[str]] = {}
-    for dataset in spec.datasets:
-        for backbone in dataset.features:
-            for head in dataset.heads:
-                pairs.setdefault((backbone, head), []).append(dataset.name)
-    for (backbone, head), datasets in pairs.items():
-        yield backbone, head, datasets
+    if dataset.backbones and not dataset.heads:
+        raise SpecError(
+            f"{where}: backbones are for reference methods, and there are none",
+            fix='add heads = ["..."], or list them in features for the release to hold',
+        )
+    for name in dataset.backbones:
+        if base_of(name)[1] is not None:
+            raise SpecError(
+                f"{where}: {name} is a projection, which a release holds", fix="list it in features"
+            )
+    for task_set in tuned.task_sets if tuned else ():
+        if task_set not in (known := [str(name) for name in dataset.task_sets]):
+            raise UnknownNameError("task set", task_set, known, where=f"{where}, fine_tuning")
 
 
 class _Dataset:
@@ -144,11 +153,11 @@ class _Dataset:
         writer: ReleaseWriter,
         raw: Path | None,
         allow_missing: bool,
-        settings: Settings,
+        features: FeatureBuild,
         progress: Progress,
     ) -> None:
         self._spec, self._writer, self._progress = spec, writer, progress
-        self._settings = settings
+        self._features = features
         self._raw, self._allow_missing = raw, allow_missing
         self._read: ImageSet | None = None
 
@@ -169,8 +178,7 @@ class _Dataset:
                     name, task_set, sizes, seed=self._seed(task_set), tasks=number, groups=groups
                 )
                 self._writer.add_tasks(name, task_set, *drawn)
-        features = FeatureBuild(self._writer, self._settings, self._progress)
-        features.add(name, self._spec.features, self._images)
+        self._features.add(name, self._spec.features, self.images)
 
     def _seed(self, task_set: TaskSetName) -> int:
         return 0 if task_set.suite == "published" else self._spec.seed
@@ -192,7 +200,7 @@ class _Dataset:
                 provenance={"counts_from": known.counts_from},
             )
             return
-        images = self._images()
+        images = self.images()
         if "left_out" in images.provenance and "published" in self._spec.suites:
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "
@@ -213,7 +221,8 @@ class _Dataset:
             provenance=images.provenance,
         )
 
-    def _images(self) -> ImageSet:
+    def images(self) -> ImageSet:
+        """The data set as its source reads it, once."""
         if self._read is None:
             folder = self._raw / self._spec.folder if self._raw is not None else None
             self._read = read_source(

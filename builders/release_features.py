@@ -1,30 +1,46 @@
-"""The features of a release: extracted, projected, and those of the canaries."""
+"""The features of a release: extracted or given, projected, and those of the canaries."""
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from benchmark_spec.errors import SpecError
-from builders.feature_shards import Pieces, feature_array
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import SourceError, SpecError
+from benchmark_spec.naming import slug
+from builders.feature_shards import Pieces
 from builders.features import Settings, features_of, is_network
 from builders.features.compress import base_of, pca_int8
+from builders.features.loose import FILE, LooseFeatures, read_loose, write_loose
 from builders.release_spec import DatasetSpec, ReleaseSpec
 from builders.release_writer import ReleaseWriter
 from builders.sources import ImageSet, canaries
 from builders.sources.image_set import Progress
 from fslbench_data.evaluation.progress import Progress as Counter
+from fslbench_data.features import Features
+
+ImagesOf = Callable[[], ImageSet]
+"""Reads a data set, when it is needed."""
+
+KEPT = ".features"
+"""The folder, in that of an unfinished release, of features that the release will not hold."""
 
 
 def networks(spec: ReleaseSpec) -> list[str]:
     """The backbones of a release's features that are networks, each once, in their order."""
     bases = [base_of(name)[0] for dataset in spec.datasets for name in dataset.features]
     return [base for base in dict.fromkeys(bases) if is_network(base)]
+
+
+def uses_networks(spec: ReleaseSpec) -> bool:
+    """Whether making a release takes a network: for its features, or for reference methods."""
+    others = [name for dataset in spec.datasets for name in dataset.backbones]
+    tuned = any(dataset.fine_tuning for dataset in spec.datasets)
+    return tuned or bool(networks(spec)) or any(is_network(base_of(n)[0]) for n in others)
 
 
 def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
@@ -52,53 +68,119 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
     return replace(spec, datasets=(*others, replace(listed[0], features=features)))
 
 
+@dataclass(frozen=True)
+class Known:
+    """The features (N, D) of a data set's images, and how they were made."""
+
+    features: Features
+    provenance: dict[str, Any]
+
+
 class FeatureBuild:
-    """Adds the features of data sets to a release."""
+    """Finds or extracts the features of a release, and adds to it those that it holds.
 
-    def __init__(self, writer: ReleaseWriter, settings: Settings, progress: Progress) -> None:
+    Parameters
+    ----------
+    given
+        Features that were extracted before; they are taken in place of extracting anew.
+    """
+
+    def __init__(
+        self,
+        writer: ReleaseWriter,
+        settings: Settings,
+        progress: Progress,
+        given: Sequence[LooseFeatures] = (),
+    ) -> None:
         self._writer, self._settings, self._progress = writer, settings, progress
+        self._given = {
+            (dataset, loose.backbone): loose for loose in given for dataset in loose.datasets
+        }
 
-    def add(self, dataset: str, names: tuple[str, ...], images: Callable[[], ImageSet]) -> None:
-        """Add those that are not there yet.
+    def add(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> None:
+        """Add those of `names` that are not there yet.
 
         Parameters
         ----------
         names
             Of feature sets: backbones, and their projections such as ``BACKBONE-pca128``, which
             come last.
-        images
-            Reads the data set, if it is needed.
         """
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
             if self._writer.has("features", dataset, name):
                 continue
             self._progress(f"{dataset}: features of {name}")
-            base, dimensions = base_of(name)
-            with self._features(dataset, base, images, dimensions) as (pieces, known):
-                if dimensions is not None:
-                    pieces, known = _projected(pieces, known, dimensions)
-                self._writer.add_features(dataset, name, pieces, known)
+            with self._pieces(dataset, name, images) as (pieces, provenance):
+                self._writer.add_features(dataset, name, pieces, provenance)
+
+    def of(self, dataset: str, name: str, images: ImagesOf) -> Known:
+        """Those that the release holds, or else a backbone's own, kept until it is whole.
+
+        Raises
+        ------
+        SourceError
+            If those that were given are of other images.
+        SpecError
+            If they leave out images, or a release would give their backbone another name.
+        """
+        release = self._writer.so_far()
+        for table in release.manifest.tables:
+            if (table.kind, table.dataset, table.name) == ("features", dataset, name):
+                return Known(release.features(dataset, name), dict(table.provenance))
+        loose = self._found(dataset, name) or self._kept(dataset, name, images)
+        return Known(loose.features(dataset), _named(name, loose.provenance(dataset)))
+
+    def forget(self) -> None:
+        """Remove what was kept."""
+        shutil.rmtree(self._writer.folder / KEPT, ignore_errors=True)
 
     @contextmanager
-    def _features(
-        self, dataset: str, base: str, images: Callable[[], ImageSet], dimensions: int | None
+    def _pieces(
+        self, dataset: str, name: str, images: ImagesOf
     ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
-        """Features that are extracted now or, for a projection, were before."""
-        release = self._writer.so_far()
-        if dimensions is not None and dataset in release.datasets_with("features", base):
-            tables = (t for t in release.manifest.tables if t.kind == "features")
-            known = next(t.provenance for t in tables if (t.dataset, t.name) == (dataset, base))
-            yield [release.features(dataset, base)], dict(known)
+        base, dimensions = base_of(name)
+        if dimensions is not None or self._found(dataset, name):
+            known = self.of(dataset, base, images)
+            if dimensions is None:
+                yield [known.features], known.provenance
+            else:
+                values, _, of_values = pca_int8(known.features, dimensions)
+                yield [values], {**known.provenance, **of_values}
             return
-        told = self._counter(f"{dataset}: features of {base}", len(images().images))
+        told = self._counter(f"{dataset}: features of {name}", len(images().images))
         folder = self._writer.folder
-        with features_of(base, images(), folder, self._settings, told) as (pieces, provenance):
-            if provenance["backbone"] != base:
-                raise SpecError(
-                    f"features = [{base!r}]: a release calls it {provenance['backbone']!r}",
-                    fix="write that, and name the folder of its file with --weights",
-                )
-            yield pieces, provenance
+        with features_of(name, images(), folder, self._settings, told) as (pieces, provenance):
+            yield pieces, _named(name, provenance)
+
+    def _found(self, dataset: str, backbone: str) -> LooseFeatures | None:
+        """Those that were given, if they are of these images."""
+        loose = self._given.get((dataset, backbone))
+        if loose is None or not is_network(backbone):
+            return None
+        provenance, where = loose.provenance(dataset), str(loose.folder)
+        if provenance.get("images") != content_digest(self._writer.so_far().images(dataset)):
+            raise SourceError(
+                f"the features of {backbone} that were given are of other images than {dataset}",
+                where=where,
+                fix=f"extract those of {dataset} again, or do not give them",
+            )
+        if "left_out" in provenance:
+            raise SpecError(
+                f"{dataset}: features in a release are of whole images, "
+                f"and {len(provenance['left_out'])} were left out",
+                where=where,
+            )
+        return loose
+
+    def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> LooseFeatures:
+        """Those that this build extracts, or extracted before it was stopped."""
+        folder = self._writer.folder / KEPT / dataset / slug(backbone)[-80:]
+        if (folder / FILE).exists():
+            return read_loose(folder)
+        what = f"{dataset}: features of {backbone}"
+        self._progress(what)
+        told = self._counter(what, len(images().images))
+        return write_loose(images(), backbone, folder, self._settings, told)
 
     def _counter(self, what: str, total: int) -> Counter:
         """Says how far it is, how fast, and how long it will take."""
@@ -114,11 +196,11 @@ class FeatureBuild:
         return advance
 
 
-def _projected(
-    pieces: Pieces, known: dict[str, Any], dimensions: int
-) -> tuple[Pieces, dict[str, Any]]:
-    """Features of a data set on their principal directions, as int8."""
-    parts = [pieces] if hasattr(pieces, "column") else list(pieces)
-    arrays = [part if isinstance(part, np.ndarray) else feature_array(part) for part in parts]
-    values, _, provenance = pca_int8(np.concatenate(arrays), dimensions)
-    return [values], {**known, **provenance}
+def _named(name: str, provenance: dict[str, Any]) -> dict[str, Any]:
+    """The provenance, if a release calls the backbone by the name that was asked for."""
+    if provenance["backbone"] != name:
+        raise SpecError(
+            f"features = [{name!r}]: a release calls it {provenance['backbone']!r}",
+            fix="write that, and name the folder of its file with --weights",
+        )
+    return provenance

@@ -42,6 +42,25 @@ CATALOGUE = "catalogue"
 
 
 @dataclass(frozen=True)
+class FineTuningSpec:
+    """``fine_tuning = { backbones = ["..."], task_sets = ["open-5w5s5q"], max_tasks = 20 }``.
+
+    Attributes
+    ----------
+    backbones
+        Networks that are fine-tuned.
+    task_sets
+        On which task sets of the data set.
+    max_tasks
+        Only the first few tasks of each; all unless given.
+    """
+
+    backbones: tuple[str, ...]
+    task_sets: tuple[str, ...]
+    max_tasks: int | None = None
+
+
+@dataclass(frozen=True)
 class DatasetSpec:
     """What a release holds of one data set.
 
@@ -54,11 +73,17 @@ class DatasetSpec:
         Its raw folder, relative to that of all; the source's name unless given.
     suites, protocols, seed, tasks
         The task sets: every suite at every protocol.  `tasks` says how many by suite.
-    features, heads
-        Backbones to extract features with, and reference methods to run on those.  A name such as
-        ``efficientnet_lite0-pca128`` asks for a backbone's features projected to so many
-        dimensions (:mod:`builders.features.compress`); the backbone's own are in the release only
-        if they are named too.
+    features
+        Backbones whose features the release holds.  A name such as ``efficientnet_lite0-pca128``
+        asks for a backbone's features projected to so many dimensions
+        (:mod:`builders.features.compress`); the backbone's own are in the release only if they are
+        named too.
+    backbones
+        More backbones for the reference methods, whose features the release does not hold.
+    heads
+        Reference methods to run on the features of all of them.
+    fine_tuning
+        Networks to fine-tune on each task of some task sets, or on the first few.
     options
         What else the source takes, such as the title of an image folder or the split of a Hub
         data set.
@@ -72,7 +97,9 @@ class DatasetSpec:
     seed: int = 0
     tasks: Mapping[str, int] = field(default_factory=dict)
     features: tuple[str, ...] = ()
+    backbones: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
+    fine_tuning: FineTuningSpec | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -165,7 +192,9 @@ _TYPES: dict[str, tuple[type, str]] = {
     "suites": (list, "a list of texts"),
     "protocols": (list, "a list of texts"),
     "features": (list, "a list of texts"),
+    "backbones": (list, "a list of texts"),
     "heads": (list, "a list of texts"),
+    "fine_tuning": (dict, "a table with backbones and task_sets"),
     "seed": (int, "a whole number"),
     "tasks": (dict, "a table of whole numbers by suite, such as { closed = 600 }"),
     "options": (dict, "a table"),
@@ -183,7 +212,9 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
             raise SpecError(f"{key} is {value!r}", where=where, expected=expected)
     if "name" not in raw:
         raise SpecError("a data set has no name", where=where, expected='name = "..."')
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+    given = _frozen(raw)
+    if "fine_tuning" in raw:
+        given["fine_tuning"] = _fine_tuning(raw["fine_tuning"], f"{where}, fine_tuning")
     spec = DatasetSpec(**given)
     check_dataset_name(spec.name)
     for suite in (*spec.suites, *spec.tasks):
@@ -201,3 +232,24 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
         raise SpecError("a suite or a protocol is listed twice", where=where)
     source = spec.source or spec.name
     return replace(spec, source=source, folder=spec.folder or source)
+
+
+def _fine_tuning(raw: dict[str, Any], where: str) -> FineTuningSpec:
+    names = [f.name for f in fields(FineTuningSpec)]
+    for key, value in raw.items():
+        if key not in names:
+            raise UnknownNameError("field", key, names, where=where)
+        if key == "max_tasks":
+            whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
+            if not whole:
+                raise SpecError(f"max_tasks is {value!r}", where=where, expected="1 or more")
+        elif not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise SpecError(f"{key} is {value!r}", where=where, expected="a list of texts")
+    for key in ("backbones", "task_sets"):
+        if not raw.get(key):
+            raise SpecError(f"there are no {key}", where=where, expected=f'{key} = ["..."]')
+    return FineTuningSpec(**_frozen(raw))
+
+
+def _frozen(raw: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}

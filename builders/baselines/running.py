@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from builders.baselines.heads import head_of
 from builders.baselines.task_ranges import predictions
 from builders.engine import Engine
 from fslbench_data.evaluation.loop import evaluate
+from fslbench_data.features import Features
 from fslbench_data.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -23,6 +24,7 @@ def run_head(
     backbone: str,
     datasets: Sequence[str],
     *,
+    features: Callable[[str], Features] | None = None,
     device: str = "cpu",
     engine: Engine | None = None,
     threads: int | None = None,
@@ -34,6 +36,8 @@ def run_head(
 
     Parameters
     ----------
+    features
+        Gives those (N, D) of a data set; the release's unless given.
     device
         As torch names it, such as ``cpu`` or ``cuda``.
     engine
@@ -51,11 +55,11 @@ def run_head(
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
     for dataset in datasets:
-        features = release.features(dataset, backbone)
+        inputs = release.features(dataset, backbone) if features is None else features(dataset)
         infos = [info for info in release.task_sets if info.dataset == dataset]
         sets = [release.task_set(dataset, str(info.name)) for info in infos]
         arrays = [(tasks.support, tasks.query) for tasks in sets]
-        found = predictions(head, features, arrays, device=device, engine=engine, threads=threads)
+        found = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
         for tasks, answers in zip(sets, found, strict=True):
             recorder.add_task_set(tasks, answers)
     return recorder.submission()

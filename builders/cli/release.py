@@ -29,12 +29,22 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
     is_flag=True,
     help="Leave out images and classes that are missing or damaged, and record them.",
 )
+@click.option(
+    "--features",
+    "given",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    metavar="DIR",
+    help="What `fslbench-build features` has made, perhaps on another machine: not extracted "
+    "again. May be repeated.",
+)
 @extraction_options
 def release(
     spec: Path,
     folder: Path,
     raw: Path | None,
     allow_missing: bool,
+    given: tuple[Path, ...],
     weights: Path | None,
     device: str | None,
     dtype: str,
@@ -49,14 +59,15 @@ def release(
     release.  The last options say how features of networks are extracted, where SPEC.toml asks for
     any.
     """
+    from builders.features.loose import read_loose
     from builders.release_build import build_release
-    from builders.release_features import networks
+    from builders.release_features import uses_networks
     from builders.release_spec import find_spec, read_spec
     from fslbench_data.render.screen import steps
 
     wanted = read_spec(find_spec(spec))
     settings = None
-    if networks(wanted) or engine_name != "local" or address is not None:
+    if uses_networks(wanted) or engine_name != "local" or address is not None:
         engine = engine_from(engine_name, address)
         settings = settings_from(weights, device, dtype, engine, **numbers)
     with steps(f"making {wanted.name} {wanted.version}") as progress:
@@ -66,6 +77,7 @@ def release(
             raw=raw.resolve() if raw else None,
             allow_missing=allow_missing,
             settings=settings,
+            features=[read_loose(path) for path in given],
             progress=progress,
         )
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
