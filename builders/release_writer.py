@@ -32,7 +32,7 @@ from benchmark_spec.version import __version__
 from builders.build_journal import BuildJournal
 from builders.card import dataset_card
 from builders.feature_shards import Pieces, cut
-from builders.parquet import LARGE_FEATURES, write_features, write_table
+from builders.parquet import LARGE_FEATURES, write_features, write_results, write_table
 from builders.sampling.tasks import first_image_ids
 from fslbench_data.files import sha256_of, write_whole
 from fslbench_data.release import Folder, Release
@@ -251,7 +251,9 @@ class ReleaseWriter:
         if dataset:
             self._dataset(dataset)
         path = self._new(table_path(kind, dataset, name), name or dataset)
-        write = partial(write_table, table) if submission is None else submission.write
+        write = partial(write_table, table)
+        if submission is not None:
+            write = partial(write_results, submission)
         entry = self._written(path, kind, dataset, name, table, provenance, write)
         self._keep([entry])
         if kind not in ("classes", "images"):  # these count together, once both are written

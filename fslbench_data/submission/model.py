@@ -153,9 +153,12 @@ class Submission:
                 expected="submissions are written as Parquet, which keeps what they are bound to",
                 fix="name a .parquet file",
             )
-        table = self.table.replace_schema_metadata({METADATA_KEY: self._metadata()})
         with whole_file(path) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+            pq.write_table(self.bound_table(), temporary, compression="zstd")
+
+    def bound_table(self) -> pa.Table:
+        """The table as a file holds it: with the metadata that says what it is bound to."""
+        return self.table.replace_schema_metadata({METADATA_KEY: self._metadata()})
 
     def _metadata(self) -> bytes:
         entries: dict[str, dict[str, Any]] = {}
