@@ -27,7 +27,7 @@ from fslbench_data.tasks import TaskSetInfo
 
 
 def score(
-    submission: Submission | str | Path,
+    submission: Submission | str | Path | None = None,
     release: Release | None = None,
     *,
     against: str | Sequence[str] = (),
@@ -43,8 +43,9 @@ def score(
     Parameters
     ----------
     submission, release
-        The answers, or a file of them, and the release whose tasks they answer; None is the
-        one inside the package.
+        The answers, or a file of them, and the release whose tasks they answer: None is the
+        one inside the package.  Without answers, the reference methods are compared with each
+        other.
     against
         Names of the methods to compare with, of the submission or reference methods; by default
         all of both.
@@ -71,9 +72,11 @@ def score(
         A kind of it for everything that can be wrong with the arguments or the submission.
     """
     check_level(level)
-    if not isinstance(submission, Submission):
-        submission = Submission.read(submission)
     release = load_release() if release is None else release
+    if submission is None:
+        submission, references = _references(release), False
+    elif not isinstance(submission, Submission):
+        submission = Submission.read(submission)
     against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
     taken = release.methods if references else ()
     answers = validate(submission, release, taken=taken, allow_unbound=allow_unbound)
@@ -100,6 +103,16 @@ def reference_results(release: Release) -> Validated | None:
     if not submissions:
         return None
     return replace(validate(merge(submissions), release, taken=()), are_references=True)
+
+
+def _references(release: Release) -> Submission:
+    found = release.references()
+    if not found:
+        raise SubmissionError(
+            f"release {release} has no reference methods to compare with each other",
+            fix="name a file of results",
+        )
+    return merge(found)
 
 
 def _check_against(against: Sequence[str], known: Sequence[str]) -> None:

@@ -7,20 +7,20 @@ from pathlib import Path
 import click
 
 from fslbench_data.cli.options import (
+    FILE,
     check_output,
     dataset_option,
     level_option,
     output_option,
     release_option,
     report_format_option,
-    submission_argument,
     task_set_option,
     unbound_option,
 )
 
 
-@click.command(short_help="Compare the methods in FILE with all others.")
-@submission_argument
+@click.command(short_help="Compare methods with each other and with the references.")
+@click.argument("file", type=FILE, required=False)
 @release_option
 @click.option(
     "--against",
@@ -40,7 +40,7 @@ from fslbench_data.cli.options import (
 @report_format_option
 @output_option
 def score(
-    file: Path,
+    file: Path | None,
     release: str | None,
     against: tuple[str, ...],
     datasets: tuple[str, ...],
@@ -55,16 +55,18 @@ def score(
 
     FILE holds per-task counts (Parquet, CSV or JSON Lines).  Every comparison is paired by task;
     beside it stands what comparing the two methods' separate intervals would conclude, on these
-    tasks and on tasks that reuse images.
+    tasks and on tasks that reuse images.  Without FILE, the reference methods are compared with
+    each other.
     """
     from fslbench_data.cli.report_output import write_report, write_summary
     from fslbench_data.release import load_release
     from fslbench_data.scoring import score as run
     from fslbench_data.submission.reading import read_submission
 
-    check_output(path, file)
+    if file is not None:
+        check_output(path, file)
     report = run(
-        read_submission(file),
+        read_submission(file) if file is not None else None,
         load_release(release),
         against=against,
         datasets=datasets,

@@ -1,5 +1,6 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,18 @@ def test_identical_methods_are_said_to_be_so(embedded: Release, example: Submiss
         "pixels/MatchingNet": Verdict.IDENTICAL,
         "pixels/LR": Verdict.INCONCLUSIVE,
     }
+
+
+def test_without_a_file_the_references_are_compared_with_each_other(
+    embedded: Release, toy: Release
+) -> None:
+    report = score(None, embedded, datasets="digits", task_sets="open-5w5s5q")
+    assert len(report.sets) == 1
+    pairs = {frozenset((each.method, each.versus)) for each in report.comparisons}
+    assert pairs == {
+        frozenset(pair)
+        for pair in itertools.combinations(("pixels/NCC", "pixels/MatchingNet", "pixels/LR"), 2)
+    }
+    assert len(report.comparisons) == 3
+    with pytest.raises(SubmissionError, match="has no reference methods"):
+        score(None, toy)
