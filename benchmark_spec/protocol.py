@@ -86,11 +86,15 @@ class Suite:
         The confidence interval that such a set can carry: ``open`` where no image is used
         twice, so that tasks are a sample of new images; ``closed`` where images recur, so
         that an interval only speaks of new tasks of the same images.
+    step, attributes
+        Of a suite made with attributes of images: its step, and which attributes; else empty.
     """
 
     name: str
     interval: IntervalKind
     description: str
+    step: str = ""
+    attributes: str = ""
 
 
 SUITES = {
@@ -130,6 +134,47 @@ SUITES = {
 }
 
 
+LADDER = {
+    "random": "support and queries are random images of the class",
+    "support": "support images share an attribute a_c of their class and have none of the other "
+    "classes' attributes; queries are random",
+    "intra": "as support, and queries lack a_c",
+    "inter": "as intra, and queries have the attribute of another class",
+    "biased": "as inter, and of these the queries whose attributes are the least usual: the tasks "
+    "of FewSTAB (Zheng et al., ECCV 2024)",
+}
+"""The steps of attribute-biased suites, which have the same classes, task by task."""
+
+COUNTERFACTUAL = {
+    "same": "queries have the value that the support images of their class have",
+    "any": "the same objects as queries, with any value",
+    "other": "the same objects as queries, with the value of another class's support images",
+}
+"""The steps of suites of objects that exist with several values of an attribute."""
+
+_WITH_ATTRIBUTES = re.compile(rf"(open_)?({'|'.join((*LADDER, *COUNTERFACTUAL))})_([a-z][a-z0-9]*)")
+WITH_ATTRIBUTES = "[open_]<step>_<attributes>, such as open_biased_titles"
+
+
+def suite_of(name: str, where: str = "") -> Suite:
+    """The suite of that name: one of :data:`SUITES`, or one made with attributes of images.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none.
+    """
+    if name in SUITES:
+        return SUITES[name]
+    match = _WITH_ATTRIBUTES.fullmatch(name)
+    if match is None:
+        raise UnknownNameError("suite", name, (*SUITES, WITH_ATTRIBUTES), where=where)
+    alone, step, attributes = match.groups()
+    images = "no image is used twice" if alone else "images recur from task to task"
+    description = f"{(LADDER | COUNTERFACTUAL)[step]}; attributes {attributes}; {images}"
+    return Suite(name, "open" if alone else "closed", description, step, attributes)
+
+
 @dataclass(frozen=True, order=True)
 class TaskSetName:
     """Name of a task set: a suite and a protocol, such as ``open-5w5s5q``."""
@@ -138,8 +183,7 @@ class TaskSetName:
     protocol: Protocol
 
     def __post_init__(self) -> None:
-        if self.suite not in SUITES:
-            raise UnknownNameError("suite", self.suite, SUITES)
+        suite_of(self.suite)
 
     @classmethod
     def parse(cls, text: str) -> TaskSetName:
@@ -158,9 +202,11 @@ class TaskSetName:
     @property
     def interval(self) -> IntervalKind:
         """The interval that results on this task set carry."""
-        return SUITES[self.suite].interval
+        return suite_of(self.suite).interval
 
     @property
     def closed_twin(self) -> TaskSetName:
-        """The closed set of the same protocol, with which the field would compare."""
-        return TaskSetName("closed", self.protocol)
+        """The set of the same protocol that reuses images, with which the field would compare."""
+        suite = suite_of(self.suite)
+        twin = self.suite.removeprefix("open_") if suite.attributes else "closed"
+        return TaskSetName(twin, self.protocol)

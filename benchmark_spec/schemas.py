@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import SchemaError
-from benchmark_spec.protocol import Protocol
+from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
 
 CLASSES = pa.schema(
     [
@@ -84,6 +84,21 @@ def tasks(protocol: Protocol) -> pa.Schema:
             ("query_label", pa.list_(pa.int8(), protocol.n_query)),
         ]
     )
+
+
+def task_set(name: TaskSetName) -> pa.Schema:
+    """Schema of the task set of that name: :func:`tasks`, perhaps with two columns more.
+
+    Where a suite is made with attributes of images: ``attributes`` (K,), that of each class's
+    support; and ``inter_class`` (K,), whether there were enough images with another class's
+    attribute for the queries.
+    """
+    schema = tasks(name.protocol)
+    if suite_of(name.suite).attributes:
+        way = name.protocol.way
+        schema = schema.append(pa.field("attributes", pa.list_(pa.string(), way)))
+        schema = schema.append(pa.field("inter_class", pa.list_(pa.bool_(), way)))
+    return schema
 
 
 FEATURE_COLUMNS = ["image_id", "feature"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from benchmark_spec.manifest import Dataset, Manifest, config_and_split
-from benchmark_spec.protocol import SUITES, TaskSetName
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.card_making import how_it_was_made
 from builders.card_text import markdown, paragraph, table, yaml_scalar
 
@@ -122,7 +122,7 @@ def _task_sets(manifest: Manifest) -> Iterator[str]:
     )
     yield ""
     for suite in sorted({name.suite for name in names}):
-        yield f"- `{suite}`: {SUITES[suite].description}."
+        yield f"- `{suite}`: {suite_of(suite).description}."
 
 
 def _loading(manifest: Manifest) -> Iterator[str]:

@@ -34,7 +34,7 @@ from typing import Any
 
 from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.naming import check_dataset_name
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, SUITES, Protocol, TaskSetName
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
 from builders.sampling import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
@@ -218,8 +218,7 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
     spec = DatasetSpec(**given)
     check_dataset_name(spec.name)
     for suite in (*spec.suites, *spec.tasks):
-        if suite not in SUITES:
-            raise UnknownNameError("suite", suite, SUITES, where=where)
+        suite_of(suite, where)
     for suite, number in spec.tasks.items():
         whole = isinstance(number, int) and not isinstance(number, bool)
         if not whole or not 1 <= number <= MAX_TASKS:

@@ -166,7 +166,7 @@ class ReleaseWriter:
         self, dataset: str, name: TaskSetName, table: pa.Table, provenance: Mapping[str, Any]
     ) -> None:
         """Add a task set, as :func:`builders.sampling.draw_task_set` returns it."""
-        schemas.check(table, schemas.tasks(name.protocol), f"{dataset}/{name}")
+        schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
         self._write("tasks", dataset, str(name), table, provenance)
 
     def add_features(

@@ -176,7 +176,7 @@ class _Verifier:
 
     def _tasks(self, entry: Table, table: pa.Table) -> Iterator[str]:
         name = TaskSetName.parse(entry.name)
-        schemas.check(table, schemas.tasks(name.protocol), entry.path)
+        schemas.check(table, schemas.task_set(name), entry.path)
         sizes, groups = self._sizes_of(entry), self._groups.get(entry.dataset)
         if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
             yield "its fingerprint is not that of its content"

@@ -130,9 +130,9 @@ class Release:
         raise UnknownNameError("task set", name, there, where=f"{dataset} of release {self}")
 
     def task_table(self, info: TaskSetInfo) -> pa.Table:
-        """The table of a task set: :func:`benchmark_spec.schemas.tasks`."""
+        """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""
         table = self._read(self._find("tasks", info.dataset, str(info.name)))
-        return schemas.check(table, schemas.tasks(info.protocol), str(info))
+        return schemas.check(table, schemas.task_set(info.name), str(info))
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
         """Classes of each task of a set, int32 (T, K), without its images."""

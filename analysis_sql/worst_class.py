@@ -1,0 +1,153 @@
+"""Worst-class accuracy of tasks, and how low it falls by chance alone.
+
+The lowest class accuracy of a task, wAcc (Zheng et al., ECCV 2024), is a minimum over K noisy
+shares of Q queries each: it falls as Q falls, though no class be harder than another.  Five classes
+of equal accuracy 0.80 have a mean wAcc of 0.73 at Q = 50, of 0.59 at Q = 5.  So beside wAcc stands
+what equal difficulty of the classes would give, in two ways:
+
+``independent``
+    X_c ~ Bin(Q, p), independent, with p the mean accuracy over all tasks::
+
+        E[min/Q] = (1/Q) Σ_{m=1..Q} P(X >= m)^K
+
+    Where tasks differ in difficulty, p is no task's own, and this is too low.
+``conditional``
+    Given that n of the K·Q queries of a task are answered correctly, which ones they are is
+    uniform: the X_c are multivariate hypergeometric, whatever the task's difficulty::
+
+        P(min >= m | n) = [z^n] (Σ_{j>=m} C(Q,j) z^j)^K / C(KQ, n)
+        E[min/Q | n]    = (1/Q) Σ_{m=1..Q} P(min >= m | n)
+
+    averaged over tasks.  It is exact, computed in whole numbers.
+
+The **excess** is the conditional expectation minus wAcc: how much worse the worst class is than
+equal difficulty explains.  An unlucky support set makes classes differ too, so an excess by itself
+shows no spurious bias: compare that of biased tasks with that of random ones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc
+
+from benchmark_spec.errors import SpecError
+
+Counts = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
+
+MAX_QUERIES = 512
+"""Queries of a task, K·Q, up to which the conditional expectation is computed."""
+
+
+def worst_class(class_correct: Counts, queries: int) -> Floats:
+    """Lowest class accuracy of each task, float64 (T,), as shares.
+
+    Parameters
+    ----------
+    class_correct : int (T, K)
+        Correct queries of each class.
+    queries
+        Q, of each class.
+
+    Raises
+    ------
+    SpecError
+        If they are not counts from 0 to Q of at least two classes.
+    """
+    found = _checked(class_correct, queries)
+    return np.asarray(found.min(axis=1) / queries)
+
+
+def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
+    """Mean wAcc of K classes whose queries are right with probability `accuracy`, independently.
+
+    Raises
+    ------
+    SpecError
+        If there is no such probability, or less than one class or query.
+    """
+    if not 0.0 <= accuracy <= 1.0 or way < 1 or queries < 1:
+        raise SpecError(
+            f"accuracy {accuracy}, {way} classes and {queries} queries of each",
+            expected="an accuracy from 0 to 1, at least one class and one query",
+        )
+    at_least = bdtrc(np.arange(queries), queries, accuracy)  # P(X >= 1), ..., P(X >= Q)
+    return float((at_least**way).mean())
+
+
+def expected_if_equal(class_correct: Counts, queries: int) -> Floats:
+    """Expected wAcc of each task given how many of its queries are right: float64 (T,).
+
+    Parameters
+    ----------
+    class_correct : int (T, K)
+        Correct queries of each class; only the sum over classes matters.
+    queries
+        Q, of each class.
+
+    Raises
+    ------
+    SpecError
+        If Q is 1, where expectation and wAcc are the same whatever the classes; if a task has more
+        than :data:`MAX_QUERIES` queries; or as :func:`worst_class` does.
+    """
+    found = _checked(class_correct, queries)
+    way = found.shape[1]
+    if queries == 1:
+        raise SpecError(
+            "with one query a class, the worst class is right only if all are: there is nothing "
+            "that equal difficulty could be compared with",
+            expected="task sets of at least 2 queries a class",
+        )
+    if way * queries > MAX_QUERIES:
+        raise SpecError(
+            f"tasks of {way * queries} queries", expected=f"at most {MAX_QUERIES} for this"
+        )
+    return np.asarray(expectations(way, queries)[found.sum(axis=1)])
+
+
+def excess(class_correct: Counts, queries: int) -> Floats:
+    """How far wAcc lies below what equal difficulty explains, of each task: float64 (T,).
+
+    Raises
+    ------
+    SpecError
+        As :func:`expected_if_equal`.
+    """
+    return expected_if_equal(class_correct, queries) - worst_class(class_correct, queries)
+
+
+@lru_cache(maxsize=64)
+def expectations(way: int, queries: int) -> Floats:
+    """E[min/Q | n] for n = 0..K·Q correct queries, float64 (K·Q + 1,); read-only.
+
+    A polynomial with whole coefficients is one whole number, its coefficients the digits to a base
+    that none of them reaches; so its power is a power of numbers.
+    """
+    total = way * queries
+    size = total // 8 + 1  # bytes of a digit: no coefficient exceeds C(KQ, n) < 2^KQ
+    expected = [0] * (total + 1)
+    for least in range(1, queries + 1):
+        one = sum(comb(queries, j) << (8 * size * j) for j in range(least, queries + 1))
+        digits = (one**way).to_bytes(size * (total + 1), "little")
+        for n in range(least * way, total + 1):
+            expected[n] += int.from_bytes(digits[size * n : size * (n + 1)], "little")
+    found: Floats = np.array([e / (queries * comb(total, n)) for n, e in enumerate(expected)])
+    found.flags.writeable = False
+    return found
+
+
+def _checked(class_correct: Counts, queries: int) -> Counts:
+    found = np.asarray(class_correct)
+    counts = found.ndim == 2 and found.dtype.kind in "iu" and found.shape[1] >= 2
+    if not counts or queries < 1 or (found.size and not 0 <= found.min() <= found.max() <= queries):
+        raise SpecError(
+            "these are not the correct queries of each class of each task",
+            expected=f"whole numbers (T, K) from 0 to {queries}, of two classes or more",
+        )
+    return found

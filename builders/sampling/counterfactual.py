@@ -1,0 +1,212 @@
+"""Counterfactual suites: the same objects as queries, with another value of one attribute.
+
+Where an object exists once with each value of an attribute, as an emoji does in the styles of four
+vendors, the attribute of a query can be changed and nothing else::
+
+    same    queries have the value of their own class's support
+    any     a value drawn for each query
+    other   a value of another class's support, not that of their own
+
+On all steps a task has the same support set, and the same objects as queries.
+
+**A task**: K classes uniformly, of those with S+Q groups left; the values in random order, handed
+to the classes one after another (with more classes than values some share one, never all); S+Q
+groups of a class uniformly, of each group one of its objects.  So the versions of an object, and
+what a group keeps together, are never in a task twice; in ``open_`` suites not in the set.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SamplingError
+from benchmark_spec.protocol import Protocol
+from builders.sampling.attribute_biased import ATTEMPTS
+from builders.sampling.stream import Stream
+from builders.sampling.tasks import DrawnTasks, Groups
+
+STEPS = ("same", "any", "other")
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Versions:
+    """The objects of a data set that exist once with every value.
+
+    Attributes
+    ----------
+    values
+        Of the attribute, in alphabetical order: V of them.
+    groups
+        Of each class, by the number of a group: its objects (n, V), as positions of their images in
+        the class.  An object without a group is one of its own.
+    """
+
+    values: tuple[str, ...]
+    groups: tuple[dict[int, Positions], ...]
+
+
+def versions(
+    table: pa.Table, class_sizes: Sequence[int], groups: Groups, dataset: str = ""
+) -> Versions:
+    """Find them in a table of attributes: images of a class with the same text are one object.
+
+    Raises
+    ------
+    SamplingError
+        If the images have not one attribute each, of two values or more in all.
+    """
+    lists = table.column("attributes").to_pylist()
+    if any(len(each) != 1 for each in lists):
+        number = next(i for i, each in enumerate(lists) if len(each) != 1)
+        raise SamplingError(
+            f"image {number} has {len(lists[number])} attributes",
+            where=dataset,
+            expected="one value of the attribute for each image",
+        )
+    values = tuple(sorted({each[0] for each in lists}))
+    if len(values) < 2:
+        raise SamplingError(f"all images have the same value: {values}", where=dataset)
+    texts = table.column("text").to_pylist()
+    found: list[dict[int, Positions]] = []
+    first = 0
+    for size in class_sizes:
+        images = range(first, first + size)
+        objects: defaultdict[str | None, list[int]] = defaultdict(list)
+        for i in images:
+            objects[texts[i]].append(i)
+        by_group: defaultdict[int, list[list[int]]] = defaultdict(list)
+        for name, members in objects.items():
+            members.sort(key=lambda i: lists[i][0])
+            if name is not None and tuple(lists[i][0] for i in members) == values:
+                group = int(groups[members[0]])
+                by_group[group if group >= 0 else -1 - members[0]].append(
+                    [i - first for i in members]
+                )
+        found.append({group: np.array(each) for group, each in sorted(by_group.items())})
+        first += size
+    return Versions(values, tuple(found))
+
+
+def draw_counterfactual(
+    objects: Versions,
+    protocol: Protocol,
+    *,
+    dataset: str,
+    label: str,
+    seed: int,
+    tasks: int | None = None,
+    reuse: bool = True,
+) -> tuple[dict[str, DrawnTasks], Positions]:
+    """Draw tasks on all steps; gives them by step, and the values of the support int64 (T, K).
+
+    Parameters
+    ----------
+    tasks
+        How many; without `reuse` at most so many, and as many as there are if absent.
+    reuse
+        Whether images recur from task to task or no group is in the set twice.
+
+    Raises
+    ------
+    SamplingError
+        If no task can be drawn: with the counts.
+    """
+    if (tasks is None and reuse) or (tasks is not None and tasks < 1):
+        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+    key = ("same" if reuse else "open_same", dataset, label, str(protocol), seed)
+    stream = {part: Stream(*key, part) for part in ("tasks", "any", "other")}
+    way, n_values = protocol.way, len(objects.values)
+    left = [list(of_class) for of_class in objects.groups]
+    drawn: list[_Task] = []
+    failed = 0
+    while tasks is None or len(drawn) < tasks:
+        eligible = np.array([c for c, each in enumerate(left) if len(each) >= protocol.per_class])
+        if eligible.size < way or failed >= ATTEMPTS:
+            break
+        classes = eligible[stream["tasks"].subsets(np.array([eligible.size]), way)[0]]
+        value = stream["tasks"].permutations(1, n_values)[0][np.arange(way) % n_values]
+        taken: set[int] = set()
+        images = [
+            _pick(objects.groups[c], left[c], protocol, taken, stream["tasks"]) for c in classes
+        ]
+        failed = failed + 1 if any(each is None for each in images) else 0
+        if failed:  # a group of several of these classes
+            continue
+        every = np.array(images)  # (K, S+Q, V)
+        support, query = every[:, : protocol.shot], every[:, protocol.shot :]
+        shape = query.shape[:2]
+        by_step = {
+            "same": _version(query, np.broadcast_to(value[:, None], shape)),
+            "any": _version(query, stream["any"].integers(np.full(shape, n_values))),
+            "other": _version(query, _others(value, protocol.query, stream["other"])),
+        }
+        of_support = _version(support, np.broadcast_to(value[:, None], support.shape[:2]))
+        drawn.append(_Task(classes, value, of_support, by_step))
+        if not reuse:
+            left = [[group for group in each if group not in taken] for each in left]
+    if not drawn or (reuse and len(drawn) < (tasks or 0)):
+        raise SamplingError(
+            f"{len(drawn)} {protocol} tasks could be drawn: {eligible.size} of {len(left)} classes "
+            f"have {protocol.per_class} groups (shot + query) of objects with all of "
+            f"{', '.join(objects.values)}",
+            where=f"{dataset}, attributes {label}",
+            expected=f"at least {way} such classes",
+            fix="ask for fewer ways, shots or queries",
+        )
+    ids, support_ids = (
+        np.array([getattr(t, n) for t in drawn], np.int32) for n in ("classes", "support")
+    )
+    steps = {
+        step: DrawnTasks(
+            protocol, ids, support_ids, np.array([task.query[step] for task in drawn], np.int32)
+        )
+        for step in STEPS
+    }
+    return steps, np.array([task.values for task in drawn])
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A drawn task: positions (K,), values (K,), support (K, S), and queries (K, Q) by step."""
+
+    classes: Positions
+    values: Positions
+    support: Positions
+    query: dict[str, Positions]
+
+
+def _pick(
+    groups: dict[int, Positions],
+    left: Sequence[int],
+    protocol: Protocol,
+    taken: set[int],
+    stream: Stream,
+) -> Positions | None:
+    """An object of each of S+Q groups that are not taken: (S+Q, V); they then are."""
+    free = [group for group in left if group not in taken]
+    if len(free) < protocol.per_class:
+        return None
+    chosen = [free[i] for i in stream.subsets(np.array([len(free)]), protocol.per_class)[0]]
+    taken.update(chosen)
+    which = stream.integers(np.array([len(groups[group]) for group in chosen]))
+    return np.array([groups[group][i] for group, i in zip(chosen, which, strict=True)])
+
+
+def _version(objects: Positions, value: Positions) -> Positions:
+    """The images (K, n) of objects (K, n, V) with some values (K, n)."""
+    return np.take_along_axis(objects, value[..., None], axis=2)[..., 0]
+
+
+def _others(value: Positions, query: int, stream: Stream) -> Positions:
+    """For each query (K, Q) a value that another class's support has and its own has not."""
+    choices = [np.unique(value[value != own]) for own in value]
+    which = stream.integers(np.repeat([[each.size] for each in choices], query, axis=1))
+    return np.array([each[i] for each, i in zip(choices, which, strict=True)])
