@@ -97,7 +97,8 @@ def pixel_attributes(
     SourceError
         If an image cannot be shown.
     """
-    total, found = len(images.images), []
+    total = len(images.images)
+    found: list[list[str]] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for first in range(0, total, _AHEAD):  # few pictures in memory at a time
             ids = range(first, min(first + _AHEAD, total))

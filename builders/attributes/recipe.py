@@ -57,6 +57,19 @@ class Recipe:
         """The captioner, if a network writes the texts."""
         return "" if self.texts == GIVEN else self.texts
 
+    @property
+    def without_paths(self) -> str:
+        """The recipe with a folder's or file's name in place of its path."""
+        if not self.captioner:
+            return str(self)
+        family, rest = check_captioner(self.captioner)
+        if not rest:
+            return str(self)
+        if family == COCA:
+            arch, _, weights = rest.partition("/")
+            return f"{COCA}:{arch}/{Path(weights).name}+{self.tagger}"
+        return f"{family}@{Path(rest).expanduser().resolve().name}+{self.tagger}"
+
     @classmethod
     def parse(cls, text: str, where: str = "") -> Recipe:
         """Read a recipe.
