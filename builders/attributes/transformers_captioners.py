@@ -125,7 +125,7 @@ class TransformersCaptioner:
             "sha256": sha256_of(_first(home, WEIGHTS)),
             **{
                 f"{Path(file).stem}_sha256": sha256_of(home / file)
-                for file in (CONFIG, PREPROCESSOR, TOKENIZER, *about.vocabulary)
+                for file in (CONFIG, PREPROCESSOR, TOKENIZER, *about.vocabulary, *PERHAPS)
                 if (home / file).is_file()
             },
         }
@@ -168,8 +168,14 @@ def check_folder(family: str, wanted: str, folder: Path | None) -> Path | None:
             f"there is no folder {wanted!r} for {family}",
             where=", ".join(map(str, places)),
             expected=_expected(family),
-            fix=f"where there is a connection: hf download {about.hub} --local-dir FOLDER; then "
-            f"name it as {family}@FOLDER",
+            fix=_by_hand(family),
+        )
+    kind = _json(home / CONFIG).get("model_type") if (home / CONFIG).is_file() else about.kind
+    if kind != about.kind:
+        raise BackboneError(
+            f"the folder for {family} holds a model of type {kind!r}",
+            where=str(home / CONFIG),
+            expected=f"model_type {about.kind!r}",
         )
     some: list[tuple[str, ...]] = [(CONFIG,), (PREPROCESSOR,), WEIGHTS]
     if not all((home / file).is_file() for file in about.vocabulary):
@@ -181,13 +187,6 @@ def check_folder(family: str, wanted: str, folder: Path | None) -> Path | None:
             where=str(home),
             expected=_expected(family),
             fix=f"hf download {about.hub} --local-dir {home}",
-        )
-    kind = _json(home / CONFIG).get("model_type")
-    if kind != about.kind:
-        raise BackboneError(
-            f"the folder for {family} holds a model of type {kind!r}",
-            where=str(home / CONFIG),
-            expected=f"model_type {about.kind!r}",
         )
     return home
 
@@ -238,28 +237,38 @@ def preprocessing_of(path: Path) -> Preprocessing:
 def _from_hub(family: str) -> tuple[Path, dict[str, str]]:
     """The folder of the Hub's cache with all files of one commit of the authors' model."""
     about, by_hand = FAMILIES[family], f"{family}@FOLDER"
-    config, origin = hub_file(family, about.hub, (CONFIG,), by_hand)
-    pinned = f"{about.hub}@{origin['revision']}"
-    hub_file(family, pinned, (PREPROCESSOR,), by_hand)
-    hub_file(family, pinned, WEIGHTS, by_hand)
-    tokenizer, _ = hub_file(family, pinned, (TOKENIZER, about.vocabulary[0]), by_hand)
-    others = () if tokenizer.name == TOKENIZER else about.vocabulary[1:]
-    for file in others:
-        hub_file(family, pinned, (file,), by_hand)
+    try:
+        config, origin = hub_file(family, about.hub, (CONFIG,), by_hand)
+        pinned = f"{about.hub}@{origin['revision']}"
+        hub_file(family, pinned, (PREPROCESSOR,), by_hand)
+        hub_file(family, pinned, WEIGHTS, by_hand)
+        tokenizer, _ = hub_file(family, pinned, (TOKENIZER, about.vocabulary[0]), by_hand)
+        for file in about.vocabulary[1:] if tokenizer.name != TOKENIZER else ():
+            hub_file(family, pinned, (file,), by_hand)
+    except BackboneError as error:
+        raise error.saying(expected=_expected(family), fix=_by_hand(family)) from None
     for file in PERHAPS:
         try:
             fetch(about.hub, file, origin["revision"], repo_type="model")
         except HubNotFoundError:
             continue
         except HubError as error:
+            if _known_absent(about.hub, file, origin["revision"]):
+                continue
             raise BackboneError(
                 f"{family} may need a file that cannot be had: {error.what}",
                 where=f"the Hub's repository {about.hub}",
                 expected=file,
-                fix=f"where there is a connection: hf download {about.hub} --local-dir FOLDER; "
-                f"then name it as {by_hand}",
+                fix=_by_hand(family),
             ) from None
     return config.parent, {"hub": about.hub, "revision": origin["revision"]}
+
+
+def _known_absent(repo: str, file: str, revision: str) -> bool:
+    """Whether the Hub's cache says that a commit has no such file."""
+    hub = require("huggingface_hub")
+    found = hub.try_to_load_from_cache(repo, file, revision=revision, repo_type="model")
+    return found is not None and not isinstance(found, str)
 
 
 def _check_whole(name: str, home: Path, found: Mapping[str, Any]) -> None:
@@ -274,6 +283,13 @@ def _check_whole(name: str, home: Path, found: Mapping[str, Any]) -> None:
             expected="the weights of the network that config.json describes",
             fix="get the folder again",
         )
+
+
+def _by_hand(family: str) -> str:
+    return (
+        f"where there is a connection: hf download {FAMILIES[family].hub} --local-dir FOLDER; "
+        f"then name it as {family}@FOLDER"
+    )
 
 
 def _expected(family: str) -> str:
