@@ -25,6 +25,7 @@ from builders.sources.image_set import ImageSet, Progress, silent
 
 __all__ = [
     "AttributeStatistics",
+    "MadeAttributes",
     "Recipe",
     "attribute_statistics",
     "check_recipe",
