@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-WORDS = ("a", "red", "blue", "small", "dog", "cats", "bird", "house", "on", "near", "with", "and")
+WORDS = ("a", "the", "red", "blue", "small", "dog", "cats", "bird", "house", "on", "near", "with", "and")
 SIDE = 32
 
 COCA = {
