@@ -195,7 +195,12 @@ def test_a_summary_in_every_format(mine: str, tmp_path: Path) -> None:
     assert content["rows"][2]["T"] == 19
     assert "all" in _run("score", mine, "--summary")
     alone = _run("score", "--summary", "--dataset", "digits", "--format", "csv")
-    assert [row["comparisons"] for row in csv.DictReader(alone.splitlines()[1:])] == ["3", "3", "3", "9"]
+    assert [row["comparisons"] for row in csv.DictReader(alone.splitlines()[1:])] == [
+        "3",
+        "3",
+        "3",
+        "9",
+    ]
     for ending, sign in (("md", "| all |"), ("tex", "all & "), ("csv", "all,")):
         path = tmp_path / f"x.{ending}"
         CliRunner().invoke(main, ["score", mine, "--summary", "-o", str(path)])

@@ -8,7 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-WORDS = ("a", "the", "red", "blue", "small", "dog", "cats", "bird", "house", "on", "near", "with", "and")
+WORDS = (
+    "a",
+    "the",
+    "red",
+    "blue",
+    "small",
+    "dog",
+    "cats",
+    "bird",
+    "house",
+    "on",
+    "near",
+    "with",
+    "and",
+)
 SIDE = 32
 
 COCA = {
