@@ -108,7 +108,7 @@ def check_at_hand(name: str, folder: Path | None) -> None:
 
         check_spec(rest, folder)
     else:
-        from builders.attributes.transformers_captioners import check_folder
+        from builders.attributes.captioner_folders import check_folder
 
         check_folder(family, rest, folder)
 

@@ -12,8 +12,8 @@ from tiny_captioners import SIDE
 
 from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
 from builders.attributes.captioner import CaptionerName, check_at_hand, plain
+from builders.attributes.captioner_folders import FAMILIES, preprocessing_of
 from builders.attributes.captions import write_captions
-from builders.attributes.transformers_captioners import FAMILIES, preprocessing_of
 from builders.features import Settings
 from builders.features.processor import reproducible
 from fslbench_data.files import sha256_of
