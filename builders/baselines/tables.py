@@ -20,6 +20,9 @@ MOST_TASKS = 64
 CPU_BYTES, GPU_BYTES = 2**25, 2**31
 """How much a group of tasks may gather."""
 
+_BLOCK_BYTES = 2**22
+"""Of features that are made unit vectors at a time."""
+
 
 def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = True) -> Tensor:
     """Features divided by their lengths, which are computed in float64.
@@ -51,7 +54,7 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
         )
     kind = torch.float64 if double else torch.float32
     unit = torch.empty(features.shape, dtype=kind, device=device)
-    step = max(1, CPU_BYTES // (8 * max(1, features.shape[1])))
+    step = max(1, _BLOCK_BYTES // (8 * max(1, features.shape[1])))
     for start in range(0, len(features), step):
         rows = torch.from_numpy(features[start : start + step].astype(np.float64)).to(device)
         length = rows.norm(dim=1, keepdim=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -94,11 +95,23 @@ class _Held:
     def __str__(self) -> str:
         if not self.images:
             return "classes and counts only"
-        features = f"features: {', '.join(self.features)}" if self.features else "no features yet"
+        features = f"features: {', '.join(self.features)}" if self.features else "no features"
         if self.attributes:
             features += f"; attributes: {', '.join(self.attributes)}"
-        methods = f"results of {', '.join(self.methods)}" if self.methods else "no results yet"
+        methods = f"results: {_by_backbone(self.methods)}" if self.methods else "no results"
         return f"images; {features}; {methods}"
+
+
+def _by_backbone(methods: Iterable[str]) -> str:
+    """Methods with the same backbone together: ``clip/NCC, LR``."""
+    heads: dict[str, list[str]] = {}
+    for method in methods:
+        backbone, _, head = method.rpartition("/")
+        heads.setdefault(backbone, []).append(head)
+    return "; ".join(
+        f"{backbone}/{', '.join(known)}" if backbone else ", ".join(known)
+        for backbone, known in heads.items()
+    )
 
 
 def _held(release: Release) -> dict[str, _Held]:

@@ -23,7 +23,7 @@ def test_the_metadata_is_what_the_hub_asks_for(embedded: Release) -> None:
     data = DatasetCard(dataset_card(embedded.manifest)).data.to_dict()
     assert data["license"] == "other"
     assert data["license_name"] == "terms-of-each-data-set"
-    assert data["size_categories"] == ["10K<n<100K"]
+    assert data["size_categories"] == ["100K<n<1M"]
     assert data["task_categories"] == ["image-classification"]
     assert "few-shot" in data["tags"]
     listed = {
@@ -42,12 +42,12 @@ def test_what_it_says(embedded: Release) -> None:
         "(terms of the data set's authors; images belong to their owners) | tables |",
         "| published | 0 | RandomState | 1 | at most 2000 | aircraft, cub, dtd, fungi, mscoco, "
         "omniglot, quickdraw, traffic_signs, vgg_flower |",
-        "| closed | 0 | Philox | 1 | 600 | digits, groceries, openclipart |",
+        "| closed | 0 | Philox | 1 | 600 | digits, groceries, openclipart, emoji, fashion_mnist |",
         "- pixels of digits: dtype float16; preprocessing grey level / 16",
         "- pixels/NCC: features pixels; head NCC",
         "Made with fslbench 0.1.0, in release format 1.0.",
-        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v1.1.0")',
-        'load_release("ORG/NAME@v1.1.0")',
+        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v1.2.0")',
+        'load_release("ORG/NAME@v1.2.0")',
         "see the column `group` of its images.",
     ):
         assert line in text

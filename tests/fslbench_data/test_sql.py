@@ -35,7 +35,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
 def test_accuracies_are_the_reports(
     connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
 ) -> None:
-    found = {(r["task_set"], r["method"]): r for r in _rows(connection, "FROM accuracies")}
+    rows = _rows(connection, "FROM accuracies WHERE dataset = 'digits'")
+    found = {(r["task_set"], r["method"]): r for r in rows}
     report = fb.score(example, embedded)
     assert len(found) == len(report.scores) == 24
     for score in report.scores:
@@ -52,7 +53,8 @@ def test_differences_are_the_reports(
     from scipy.special import stdtrit
 
     found = {
-        (r["task_set"], r["method"], r["versus"]): r for r in _rows(connection, "FROM differences")
+        (r["task_set"], r["method"], r["versus"]): r
+        for r in _rows(connection, "FROM differences WHERE dataset = 'digits'")
     }
     for c in fb.score(example, embedded, task_sets=["open-5w1s1q", "open-5w10s7q"]).comparisons:
         row = found[c.task_set, c.method, c.versus]
@@ -68,11 +70,13 @@ def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
     rows = _rows(
         connection,
         "SELECT method, sum(accuracy * tasks) / sum(tasks) AS mean, count(*) AS n "
-        "FROM class_accuracies WHERE task_set = 'open-5w5s5q' GROUP BY method ORDER BY method",
+        "FROM class_accuracies WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' "
+        "GROUP BY method ORDER BY method",
     )
     means = _rows(
         connection,
-        "SELECT method, mean FROM accuracies WHERE task_set = 'open-5w5s5q' ORDER BY method",
+        "SELECT method, mean FROM accuracies "
+        "WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' ORDER BY method",
     )
     assert [r["method"] for r in rows] == [r["method"] for r in means]
     for a, b in zip(rows, means, strict=True):
@@ -193,7 +197,8 @@ def test_limits_of_time_and_memory(embedded: Release) -> None:
 
 
 def test_output(tmp_path: Path) -> None:
-    query = "SELECT method, mean, tasks FROM accuracies WHERE task_set = 'open-5w5s5q'"
+    wanted = "dataset = 'digits' AND task_set = 'open-5w5s5q'"
+    query = f"SELECT method, mean, tasks FROM accuracies WHERE {wanted}"
 
     def run(*options: str) -> str:
         result = CliRunner().invoke(main, ["sql", query, *options])
@@ -219,7 +224,8 @@ def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> No
     with pytest.raises(QueryError, match="name them: PIVOT"):
         run_query(connection, "PIVOT accuracies ON method USING first(mean)")
     named = (
-        "PIVOT accuracies ON method IN ('pixels/NCC', 'pixels/LR') USING first(mean) "
+        "PIVOT (FROM accuracies WHERE dataset = 'digits') "
+        "ON method IN ('pixels/NCC', 'pixels/LR') USING first(mean) "
         "GROUP BY task_set ORDER BY task_set"
     )
     assert run_query(connection, named).num_rows == 6

@@ -113,7 +113,7 @@ def test_info_and_verify(built: Release, tmp_path: Path) -> None:
     (held,) = json.loads(said.output)["datasets"]
     assert held["attributes"] == ["titles", "pixels", "blip", "style"]
     text = " ".join(CliRunner().invoke(fslbench, ["info", str(folder)]).output.split())
-    assert "no features yet; attributes: titles, pixels, blip, style; no results" in text
+    assert "no features; attributes: titles, pixels, blip, style; no results" in text
 
 
 def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_copy_under_another_name(
 ) -> None:
     theirs = repository.add(example)
     copy = repository.add(renamed(example, "mine/Better"))
-    found = leaderboard(repository.files, [embedded])
+    found = leaderboard(repository.files, [embedded], datasets="digits")
     assert found.refused == ()
     ours, others = (f"{name[12:20]}" for name in (copy, theirs))
     note = f"Identical on every task: mine/Better ({ours}) and pixels/Ridge ({others})."
@@ -62,7 +62,9 @@ def test_one_task_that_differs(repository: Repository, answers: Answers, embedde
     repository.add(answers(embedded, {KEY: counts}, "one"))
     repository.add(answers(embedded, {KEY: other}, "other"))
     repository.add(answers(embedded, {KEY: counts[:30]}, "part", prefix=True))
-    (board,) = leaderboard(repository.files, [embedded], task_sets="open-5w5s5q").boards
+    (board,) = leaderboard(
+        repository.files, [embedded], datasets="digits", task_sets="open-5w5s5q"
+    ).boards
     assert [each.coincident for each in board.sets] == [()]
 
 

@@ -39,7 +39,7 @@ def test_the_embedded_release_s_references_stand_beside(
 ) -> None:
     example = Submission.read(f"{root}/examples/my_results.parquet")
     name = repository.add(example)
-    found = leaderboard(repository.files, [embedded], title="T")
+    found = leaderboard(repository.files, [embedded], datasets="digits", title="T")
     (board,) = found.boards
     assert board.submissions == (name[12:76],)
     assert [str(each.scored) for each in board.sets] == [
@@ -97,7 +97,7 @@ def test_an_older_release_s_results_have_a_table_of_their_own(
 
 
 def test_nothing_yet(repository: Repository, embedded: Release, newer: Release) -> None:
-    (board,) = leaderboard(repository.files, [embedded]).boards
+    (board,) = leaderboard(repository.files, [embedded], datasets="digits").boards
     assert (len(board.sets), board.submissions) == (6, ())
     assert all(row.submission == REFERENCE for each in board.sets for row in each.rows())
     (board,) = leaderboard(repository.files, [newer]).boards

@@ -24,7 +24,7 @@ from fslbench_data.results.repository import FolderFiles
 from fslbench_data.results.worker import stop
 from fslbench_data.render.leaderboard_formats import leaderboard_csv
 
-found = leaderboard(FolderFiles(sys.argv[1]), [load_release()])
+found = leaderboard(FolderFiles(sys.argv[1]), [load_release()], datasets="digits")
 text = leaderboard_csv(found)
 stop()  # the process that reads; its memory counts as well
 # ru_maxrss of a process counts what the one that started it had; VmHWM does not
