@@ -13,7 +13,13 @@ from typing import Any, Literal, cast, get_args
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SpecError, shown
 from benchmark_spec.feature_sets import check_shards, shard_file, shard_of
-from benchmark_spec.naming import check_dataset_name, check_method_name, check_text, slug
+from benchmark_spec.naming import (
+    check_attribute_set_name,
+    check_dataset_name,
+    check_method_name,
+    check_text,
+    slug,
+)
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import SPEC_VERSION
 
@@ -59,7 +65,7 @@ class Table:
     Attributes
     ----------
     kind, dataset, name
-        What the table is: `name` is the task set's, backbone's, tagger's or method's true name,
+        What the table is: `name` is the task set's, backbone's, attributes' or method's true name,
         empty for classes and images; `dataset` is empty for results.  The shards of a feature set
         have all three in common (:mod:`benchmark_spec.feature_sets`).
     rows, bytes, sha256
@@ -249,6 +255,8 @@ def check_manifest(manifest: Manifest) -> None:
             raise FSLBenchError(f"{table.path}: the name of such a table is {shown(table.name)}")
         if table.kind == "tasks":
             TaskSetName.parse(table.name)
+        if table.kind == "attributes":
+            check_attribute_set_name(table.name, table.path)
         path = PurePosixPath(table.path)
         if path.is_absolute() or ".." in path.parts or path.suffix != ".parquet":
             raise FSLBenchError(f"{shown(table.path)} is not a Parquet file inside the release")

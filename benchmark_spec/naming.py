@@ -8,6 +8,7 @@ import unicodedata
 from benchmark_spec.errors import MethodNameError, SpecError, shown
 
 _DATASET = re.compile(r"[a-z][a-z0-9_]*")
+_ATTRIBUTE_SET = re.compile(r"[a-z][a-z0-9]*")
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0]")
 """Printable, as Unicode has it, and yet not to be seen."""
 _STACKED = 4
@@ -41,6 +42,20 @@ def check_dataset_name(name: str) -> str:
         raise SpecError(
             f"{shown(name)} cannot be the name of a data set",
             expected="a lower-case word of letters, digits and underscores, such as fashion_mnist",
+        )
+    return name
+
+
+def check_attribute_set_name(name: str, where: str = "") -> str:
+    """Return `name` if it can be that of a set of attributes: lower-case letters and digits.
+
+    It becomes part of suites' names, so it has no dash and no underscore.
+    """
+    if not _ATTRIBUTE_SET.fullmatch(name):
+        raise SpecError(
+            f"{shown(name)} cannot be the name of a set of attributes",
+            where=where,
+            expected="a lower-case word of letters and digits, such as titles",
         )
     return name
 

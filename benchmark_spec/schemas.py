@@ -36,6 +36,16 @@ IMAGES = pa.schema(
 )
 """One row an image, in class order, then file order; only the first three are never null."""
 
+ATTRIBUTES = pa.schema(
+    [
+        ("image_id", pa.int32()),
+        ("text", pa.string()),
+        ("attributes", pa.list_(pa.string())),
+    ]
+)
+"""One row an image, in the order of ids; `text` is what the attributes are words of, null where
+they are not words of a text.  Attributes are sorted, unique and in lower case."""
+
 SUBMISSION = pa.schema(
     [
         ("method", pa.string()),

@@ -64,13 +64,18 @@ def _drawn(entry: Table) -> tuple[str, ...]:
 
 
 def _from_images(manifest: Manifest, kind: Kind) -> Iterator[str]:
-    """How features or attributes were computed: one line for data sets treated alike."""
+    """How features or attributes were made: one line for data sets treated alike."""
     alike: dict[tuple[str, str], list[str]] = {}
     for entry in manifest.tables:
         if entry.kind == kind:
             alike.setdefault((entry.name, _facts(entry)), []).append(entry.dataset)
     if alike:
-        yield from ("", f"Computed from the images ({kind}):", "")
+        head = (
+            "Attributes of the images"
+            if kind == "attributes"
+            else f"Computed from the images ({kind})"
+        )
+        yield from ("", f"{head}:", "")
     for (name, facts), datasets in alike.items():
         yield f"- {markdown(name)} of {', '.join(dict.fromkeys(datasets))}: {facts}"
 

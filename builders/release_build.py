@@ -13,6 +13,7 @@ from builders.baselines.heads import HEADS
 from builders.features import Settings, check_backbone
 from builders.features.compress import base_of
 from builders.features.loose import LooseFeatures
+from builders.release_attributes import add_attributes, check_attributes, uses_captioners
 from builders.release_features import FeatureBuild, uses_networks, with_canaries
 from builders.release_results import ResultsBuild
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
@@ -58,24 +59,27 @@ def build_release(
     SourceError, CatalogueError, SamplingError
         If a raw folder is not what it should be, or a task set cannot be drawn from it.
     BackboneError, EngineError
-        If features cannot be extracted.
+        If features cannot be extracted, or captions not be written.
+    MissingPackageError
+        If what makes the attributes is not installed.
     OutputError
         If the folder cannot be written, or holds something else.
     """
+    settings = settings or Settings()
     for wanted in spec.datasets:
         _check(wanted)
-    settings = settings or Settings()
+        check_attributes(wanted, settings)
     if settings.skip_corrupt:
         raise SpecError("features in a release are of whole images: none can be skipped")
     recipe = spec.digest + (" allow_missing" if allow_missing else "")
-    if uses_networks(spec):
+    if uses_networks(spec) or uses_captioners(spec):
         given = (table.digest for loose in features for table in loose.tables)
         recipe += " ".join(["", settings.device, settings.dtype, *sorted(given)])
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
     found = FeatureBuild(writer, settings, progress, features)
     datasets = {
-        dataset.name: _Dataset(dataset, writer, raw, allow_missing, found, progress)
+        dataset.name: _Dataset(dataset, writer, raw, allow_missing, found, settings, progress)
         for dataset in spec.datasets
     }
     for dataset in datasets.values():
@@ -154,11 +158,13 @@ class _Dataset:
         raw: Path | None,
         allow_missing: bool,
         features: FeatureBuild,
+        settings: Settings,
         progress: Progress,
     ) -> None:
         self._spec, self._writer, self._progress = spec, writer, progress
-        self._features = features
-        self._raw, self._allow_missing = raw, allow_missing
+        self._features, self._settings = features, settings
+        self._raw = raw / spec.folder if raw is not None else None
+        self._allow_missing = allow_missing
         self._read: ImageSet | None = None
 
     def build(self) -> None:
@@ -166,6 +172,9 @@ class _Dataset:
         if not self._writer.has_dataset(name):
             self._progress(name)
             self._add_dataset()
+        add_attributes(
+            self._writer, self._spec, self.images, self._raw, self._settings, self._progress
+        )
         release = self._writer.so_far()
         sizes = release.classes(name).column("n_images").to_pylist()
         known = name in release.datasets_with("images")
@@ -224,10 +233,9 @@ class _Dataset:
     def images(self) -> ImageSet:
         """The data set as its source reads it, once."""
         if self._read is None:
-            folder = self._raw / self._spec.folder if self._raw is not None else None
             self._read = read_source(
                 self._spec.source,
-                folder,
+                self._raw,
                 name=self._spec.name,
                 options=self._spec.options,
                 allow_missing=self._allow_missing,

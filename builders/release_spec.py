@@ -14,6 +14,7 @@
     [[dataset]]
     name = "openclipart"               # a source of builders.sources, read below the raw folder
     suites = ["open", "closed", "balanced"]
+    attributes = { titles = "given+textblob", pixels = "pixels" }   # a name each, and a recipe
 
     [[dataset]]
     name = "cub"
@@ -33,8 +34,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SpecError, UnknownNameError
-from benchmark_spec.naming import check_dataset_name
+from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
+from builders.attributes.recipe import Recipe
 from builders.sampling import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
@@ -73,6 +75,9 @@ class DatasetSpec:
         Its raw folder, relative to that of all; the source's name unless given.
     suites, protocols, seed, tasks
         The task sets: every suite at every protocol.  `tasks` says how many by suite.
+    attributes
+        Sets of attributes of the images by name, each with its recipe
+        (:mod:`builders.attributes.recipe`).  The name is a word, part of suites' names.
     features
         Backbones whose features the release holds.  A name such as ``efficientnet_lite0-pca128``
         asks for a backbone's features projected to so many dimensions
@@ -96,6 +101,7 @@ class DatasetSpec:
     protocols: tuple[str, ...] = tuple(map(str, PUBLISHED_PROTOCOLS))
     seed: int = 0
     tasks: Mapping[str, int] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     backbones: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
@@ -121,7 +127,11 @@ class ReleaseSpec:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
-        content = [asdict(self), SAMPLER_VERSION]
+        said = asdict(self)
+        for dataset in said["datasets"]:
+            if not dataset["attributes"]:  # builds of before there were any can go on
+                del dataset["attributes"]
+        content = [said, SAMPLER_VERSION]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -191,6 +201,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "folder": (str, "a text"),
     "suites": (list, "a list of texts"),
     "protocols": (list, "a list of texts"),
+    "attributes": (dict, 'a table of recipes by name, such as { titles = "given+textblob" }'),
     "features": (list, "a list of texts"),
     "backbones": (list, "a list of texts"),
     "heads": (list, "a list of texts"),
@@ -225,6 +236,11 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
             raise SpecError(
                 f"tasks.{suite} is {number!r}", where=where, expected=f"1 to {MAX_TASKS:,}"
             )
+    for name, recipe in spec.attributes.items():
+        check_attribute_set_name(name, where)
+        if not isinstance(recipe, str):
+            raise SpecError(f"attributes.{name} is {recipe!r}", where=where, expected="a recipe")
+        Recipe.parse(recipe, f"{where}, attributes.{name}")
     if not spec.protocols:
         raise SpecError("protocols is empty", where=where, expected='such as ["5w1s1q"]')
     if len(set(spec.task_sets)) != len(spec.task_sets):

@@ -26,9 +26,10 @@ from benchmark_spec.manifest import (
     check_redistribution,
     table_path,
 )
-from benchmark_spec.naming import check_dataset_name
+from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
+from builders.attributes.table import check_attributes_table
 from builders.build_journal import BuildJournal
 from builders.card import dataset_card
 from builders.feature_shards import Pieces, cut
@@ -203,6 +204,28 @@ class ReleaseWriter:
                 self._journal.add((), [entry])
             entries.append(entry)
         self._keep(entries)
+
+    def add_attributes(
+        self, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
+    ) -> None:
+        """Add the attributes of all images of a data set, as make_attributes returns them.
+
+        Parameters
+        ----------
+        name
+            A word, which names of suites hold.
+        table
+            Of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
+
+        Raises
+        ------
+        SpecError, SchemaError
+            If there is no such word or data set, or the table is not as it should be.
+        """
+        check_attribute_set_name(name, dataset)
+        where = f"attributes {name} of {dataset}"
+        check_attributes_table(table, self._dataset(dataset).n_images, where)
+        self._write("attributes", dataset, name, table, provenance)
 
     def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> None:
         """Add a reference method's results, checked against the task sets added so far."""

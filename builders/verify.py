@@ -18,6 +18,7 @@ from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
+from builders.attributes.table import attribute_problems
 from builders.card import dataset_card
 from builders.feature_checks import FeatureChecks
 from builders.sampling import draw_again, groups_of
@@ -62,7 +63,8 @@ def verify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Ve
 
     For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
     order and counts.  Task sets: :func:`task_problems`, and the draw again from the manifest's
-    provenance.  Features: one finite row an image, over all shards.  Results: as any submission.
+    provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
+    image, sorted, each once, in lower case.  Results: as any submission.
 
     Raises
     ------
@@ -196,9 +198,8 @@ class _Verifier:
         yield from self._feature_checks.problems(entry, table, int(self._sizes_of(entry).sum()))
 
     def _attributes(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        n_images = self._sizes_of(entry).sum()
-        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(n_images)):
-            yield f"has not one row for each of {n_images} images, in order"
+        schemas.check(table, schemas.ATTRIBUTES, entry.path)
+        yield from attribute_problems(table, int(self._sizes_of(entry).sum()))
 
     def _results(self, entry: Table, table: pa.Table) -> Iterator[str]:
         submission = read_parquet(self._folder / entry.path)

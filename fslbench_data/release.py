@@ -98,6 +98,11 @@ class Release:
         """Names of the backbones that there are features of."""
         return tuple(dict.fromkeys(table.name for table in self._tables("features")))
 
+    @property
+    def attribute_sets(self) -> tuple[str, ...]:
+        """Names of the sets of attributes."""
+        return tuple(dict.fromkeys(table.name for table in self._tables("attributes")))
+
     def datasets_with(self, kind: Kind, name: str = "") -> tuple[str, ...]:
         """Data sets of which there are tables of a kind, such as the features of a backbone."""
         return tuple(dict.fromkeys(t.dataset for t in self._tables(kind) if t.name == name))
@@ -154,6 +159,14 @@ class Release:
         """
         shards = self._find_all("features", dataset, backbone)
         return read_features(shards, self.files.path)
+
+    def attributes(self, dataset: str, name: str) -> pa.Table:
+        """A set of attributes of a data set's images: :data:`benchmark_spec.schemas.ATTRIBUTES`.
+
+        Row i is image id i.
+        """
+        table = self._read(self._find("attributes", dataset, name))
+        return schemas.check(table, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
 
     def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
         """The reference methods' results, a submission each; perhaps without predictions."""

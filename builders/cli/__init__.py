@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmark_spec.version import __version__
+from builders.cli.attributes import attributes
 from builders.cli.diff import diff
 from builders.cli.doctor import doctor
 from builders.cli.features import features
@@ -33,6 +34,7 @@ for command in (
     fetch,
     source,
     features,
+    attributes,
     doctor,
     release,
     verify,

@@ -110,7 +110,7 @@ class Extracted:
     def pieces(self) -> Iterator[NDArray[np.float16]]:
         """The features, float16 (n, D), block by block in the order of ids."""
         for block in range(-(-self.images // self.provenance["block"])):
-            yield self._work.features(block)
+            yield self._work.values(block)
 
     def all(self) -> NDArray[np.float16]:
         """The features, float16 (N, D)."""

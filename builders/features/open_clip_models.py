@@ -6,6 +6,8 @@ with QuickGELU gets QuickGELU, whatever the architecture's name: open_clip itsel
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +43,81 @@ def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> 
     BackboneError
         If the weights cannot be had or do not fit.
     """
+    found = find(spec, folder)
+    model = found.create(force_image_size=paper.crop if paper else None)
+    tower = model.visual
+    tower.register_forward_hook(_embedding)
+    return Backbone.of(
+        found.name,
+        tower,
+        paper or preprocessing_of(tower.preprocess_cfg),
+        weights_sha256=sha256_of(found.file),
+        weights=found.weights,
+    )
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The weights of a model of open_clip.
+
+    Attributes
+    ----------
+    name
+        ``FAMILY:ARCH/TAG``, or with the file's name.
+    weights
+        Where they came from.
+    tag
+        What open_clip says of the tag; empty of a file.
+    """
+
+    name: str
+    arch: str
+    file: Path
+    weights: Mapping[str, str]
+    tag: Mapping[str, Any]
+
+    def create(self, **options: Any) -> Any:
+        """The whole model, with what open_clip's ``create_model`` takes besides.
+
+        Raises
+        ------
+        BackboneError
+            If the weights do not fit.
+        """
+        tag = self.tag
+        with loading(self.name, self.file):
+            return require("open_clip").create_model(
+                self.arch,
+                pretrained=str(self.file),
+                force_quick_gelu=bool(tag.get("quick_gelu")),
+                force_preprocess_cfg={k: tag[k] for k in _CONFIG if tag.get(k) is not None},
+                require_pretrained=True,
+                **options,
+            )
+
+
+def find(spec: str, folder: Path | None, family: str = FAMILY) -> Checkpoint:
+    """Find the weights of ``ARCH/TAG_OR_FILE``; `family` stands before it in their name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such architecture, or neither a tag nor a file.
+    BackboneError
+        If the weights cannot be had.
+    """
     open_clip = require("open_clip")
     arch, _, wanted = spec.partition("/")
     if arch not in open_clip.list_models():
         raise UnknownNameError("open_clip architecture", arch, open_clip.list_models())
-    by_hand = f"{FAMILY}:{arch}/FILE"
+    by_hand = f"{family}:{arch}/FILE"
     tag = open_clip.get_pretrained_cfg(arch, wanted) if wanted else {}
     file = local_file(wanted, folder) if wanted and not tag else None
     if tag:
-        name = f"{FAMILY}:{arch}/{wanted}"
+        name = f"{family}:{arch}/{wanted}"
         file, weights = hub_file(name, *_of_hub(tag["hf_hub"]), by_hand)
     elif file:
-        name = f"{FAMILY}:{arch}/{file.name}"
-        weights = {"file": file.name}
+        name, weights = f"{family}:{arch}/{file.name}", {"file": file.name}
     else:
         raise UnknownNameError(
             f"weights of open_clip's {arch}",
@@ -61,24 +125,7 @@ def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> 
             open_clip.list_pretrained_tags_by_model(arch),
             fix=f"or the path of a checkpoint: {by_hand}",
         )
-    with loading(name, file):
-        model = open_clip.create_model(
-            arch,
-            pretrained=str(file),
-            force_quick_gelu=bool(tag.get("quick_gelu")),
-            force_image_size=paper.crop if paper else None,
-            force_preprocess_cfg={key: tag[key] for key in _CONFIG if tag.get(key) is not None},
-            require_pretrained=True,
-        )
-    tower = model.visual
-    tower.register_forward_hook(_embedding)
-    return Backbone.of(
-        name,
-        tower,
-        paper or preprocessing_of(tower.preprocess_cfg),
-        weights_sha256=sha256_of(file),
-        weights=weights,
-    )
+    return Checkpoint(name, arch, file, weights, tag)
 
 
 def preprocessing_of(config: dict[str, Any]) -> Preprocessing:

@@ -29,8 +29,14 @@ LARGEST_BATCH = 256
 THREADS_OF_GPU = 16
 
 PACKAGES = ("numpy", "pillow", "torch", "torchvision")
-LIBRARIES = {"open_clip": ("open_clip_torch", "timm"), "mobilenet_v2": ()}
-"""Of networks by the beginnings of their names; those of the others are timm's."""
+LIBRARIES = {
+    "open_clip": ("open_clip_torch", "timm"),
+    "mobilenet_v2": (),
+    "coca": ("open_clip_torch", "timm"),
+    "blip": ("tokenizers", "transformers"),
+    "vit_gpt2": ("tokenizers", "transformers"),
+}
+"""Of networks by the beginnings of their names, captioners among them; the others are timm's."""
 
 
 def default_device() -> Device:

@@ -1,4 +1,4 @@
-"""Blocks of features that are finished, so that an extraction that was stopped can go on.
+"""Blocks of features, or of captions, that are finished, so that a stopped run can go on.
 
 In the folder lie a journal, which says what the blocks are of, and a file a block.  The name of a
 block's file holds the SHA-256 of its content; so a file is whole and what was written, or it is
@@ -97,21 +97,29 @@ class WorkFolder:
                 path.unlink()
         return set(self._blocks)
 
-    def add(self, block: int, features: NDArray[np.float16], problems: Mapping[int, str]) -> None:
-        """Keep a block, float16 (n, D), and what was wrong with images that are zeros in it."""
+    def add(
+        self, block: int, values: NDArray[Any], problems: Mapping[int, str] | None = None
+    ) -> None:
+        """Keep a block and what was wrong with images that are zeros in it.
+
+        Parameters
+        ----------
+        values
+            Features float16 (n, D), or texts (n,) of a type such as ``<U80``.
+        """
         if problems:
             write_whole(self._problems(block), json.dumps(dict(problems)) + "\n")
         else:
             self._problems(block).unlink(missing_ok=True)
-        data = _npy(features)
+        data = _npy(values)
         path = self.folder / f"{block:08d}.{hashlib.sha256(data).hexdigest()}.npy"
         with whole_file(path) as temporary:
             temporary.write_bytes(data)
         self._blocks[block] = path
 
-    def features(self, block: int) -> NDArray[np.float16]:
-        """A finished block, float16 (n, D)."""
-        found: NDArray[np.float16] = np.load(self._blocks[block])
+    def values(self, block: int) -> NDArray[Any]:
+        """A finished block."""
+        found: NDArray[Any] = np.load(self._blocks[block], allow_pickle=False)
         return found
 
     def problems(self) -> dict[int, dict[str, str]]:
@@ -165,7 +173,7 @@ class WorkFolder:
         return content
 
 
-def _npy(array: NDArray[np.float16]) -> bytes:
+def _npy(array: NDArray[Any]) -> bytes:
     file = io.BytesIO()
     np.save(file, np.ascontiguousarray(array), allow_pickle=False)
     return file.getvalue()

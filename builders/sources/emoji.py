@@ -45,6 +45,7 @@ from builders.sources.image_set import (
 )
 from builders.sources.packages import Package, unpacked
 from builders.sources.pictures import Picture, check_file, check_svg, decode, open_picture
+from builders.sources.rdf import Text
 
 NAME = "emoji"
 ABOUT = About(
@@ -189,6 +190,17 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 def style_of(path: str) -> str:
     """The style of a drawing, by its path: openmoji, noto, twemoji or fluent."""
     return STYLES[path.partition("/")[0]]
+
+
+def attributes_of(path: str) -> tuple[str, ...]:
+    """The attributes that come with a drawing: its style."""
+    return (style_of(path),)
+
+
+def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
+    """The names of the emoji that the drawings show, by their paths in the images table."""
+    progress(f"{NAME}: names")
+    return {path: Text(title=emoji.name) for path, emoji in emoji_of(folder).items()}
 
 
 def emoji_of(folder: Path) -> dict[str, Emoji]:

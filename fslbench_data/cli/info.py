@@ -89,12 +89,15 @@ class _Held:
 
     images: bool
     features: tuple[str, ...]
+    attributes: tuple[str, ...]
     methods: tuple[str, ...]
 
     def __str__(self) -> str:
         if not self.images:
             return "classes and counts only"
         features = f"features: {', '.join(self.features)}" if self.features else "no features"
+        if self.attributes:
+            features += f"; attributes: {', '.join(self.attributes)}"
         methods = f"results: {_by_backbone(self.methods)}" if self.methods else "no results"
         return f"images; {features}; {methods}"
 
@@ -122,6 +125,11 @@ def _held(release: Release) -> dict[str, _Held]:
             images=dataset in release.datasets_with("images"),
             features=tuple(
                 b for b in release.backbones if dataset in release.datasets_with("features", b)
+            ),
+            attributes=tuple(
+                a
+                for a in release.attribute_sets
+                if dataset in release.datasets_with("attributes", a)
             ),
             methods=tuple(dict.fromkeys(m for m, d in answered if d == dataset)),
         )

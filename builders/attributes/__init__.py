@@ -1,0 +1,122 @@
+"""Attributes of images: words of captions or of given texts, given ones, and pixels'.
+
+:func:`make_attributes` follows a recipe (:mod:`builders.attributes.recipe`) for a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import SourceError
+from builders.attributes import pixels
+from builders.attributes.given import given_attributes, given_texts, has_texts
+from builders.attributes.recipe import GIVEN, PIXELS, Recipe, check_recipe
+from builders.attributes.statistics import AttributeStatistics, attribute_statistics
+from builders.attributes.table import attributes_table
+from builders.attributes.words import Words, load_tagger
+from builders.features.extraction import Settings
+from builders.sources.image_set import ImageSet, Progress, silent
+
+__all__ = [
+    "AttributeStatistics",
+    "MadeAttributes",
+    "Recipe",
+    "attribute_statistics",
+    "check_recipe",
+    "make_attributes",
+]
+
+
+@dataclass(frozen=True)
+class MadeAttributes:
+    """A table of attributes and how it was made."""
+
+    table: pa.Table
+    provenance: dict[str, Any]
+
+
+def make_attributes(
+    images: ImageSet,
+    recipe: Recipe,
+    source: str,
+    raw: Path | None,
+    work: Path,
+    settings: Settings | None = None,
+    progress: Progress = silent,
+) -> MadeAttributes:
+    """Attributes of a data set's images.
+
+    Parameters
+    ----------
+    source
+        The module of :mod:`builders.sources` that has read the images.
+    raw
+        Their raw folder, where given texts lie.
+    work
+        Where unfinished captions lie, and are gone on with.
+    settings
+        How captions are written.
+
+    Raises
+    ------
+    SourceError
+        If the source has no texts or attributes of its own, or an image cannot be shown.
+    MissingPackageError
+        If what the recipe needs is not installed.
+    BackboneError, OutputError, EngineError
+        See :func:`builders.attributes.captions.write_captions`.
+    """
+    of: dict[str, Any] = {
+        "recipe": recipe.without_paths,
+        "images": content_digest(images.images),
+    }
+    total = len(images.images)
+
+    def counted(what: str) -> Callable[[int], None]:
+        return lambda done: progress(f"{what}: {done:,} of {total:,} images")
+
+    if recipe.attributes == PIXELS:
+        found = pixels.pixel_attributes(images, counted("attributes of pixels"))
+        return MadeAttributes(attributes_table(found), {**of, **pixels.describe()})
+    if recipe.attributes == GIVEN:
+        named = _given(images, source, raw, progress) if has_texts(source) else None
+        return MadeAttributes(attributes_table(given_attributes(images, source), named), of)
+    if recipe.captioner:
+        texts, of["texts"] = _captions(images, recipe.captioner, work, settings, progress)
+    else:
+        texts = _given(images, source, raw, progress)
+    tagger = load_tagger(recipe.tagger)
+    names = images.images.column("class_name").to_pylist()
+    words = Words(tagger).of(texts, names, counted(f"words by {recipe.tagger}"))
+    return MadeAttributes(attributes_table(words, texts), {**of, "words": tagger.describe()})
+
+
+def _captions(
+    images: ImageSet, name: str, work: Path, settings: Settings | None, progress: Progress
+) -> tuple[list[str | None], dict[str, Any]]:
+    from builders.attributes.captions import write_captions
+
+    done = 0
+
+    def advance(more: int, /, *, resumed: bool = False) -> None:
+        nonlocal done
+        done += more
+        progress(f"captions by {name}: {done:,} of {len(images.images):,} images")
+
+    texts, how = write_captions(images, name, work, settings, advance)
+    return list(texts), how
+
+
+def _given(images: ImageSet, source: str, raw: Path | None, progress: Progress) -> list[str | None]:
+    if raw is None:
+        raise SourceError(
+            f"the texts of {images.name} are read from its raw folder, and none is given",
+            fix="name the folder with --raw",
+        )
+    return given_texts(images, source, raw, progress)

@@ -1,0 +1,208 @@
+"""Seventeen attributes that are computed from the pixels of a drawing.
+
+All in whole numbers, so the same everywhere.  The picture (RGB on white) is cut into squares of
+k x k pixels, the last of a row or column perhaps smaller, with the least k that leaves at most
+:data:`CELLS` of them along the longer side; a cell is the mean of its pixels, rounded half up.
+
+With v the largest and u the smallest of a cell's red, green and blue, and c = v - u:
+
+*Background*: cells that are white (u >= 230) and connected to the border by such cells, side by
+side.  *Drawing*: the others.  *Ink*: cells of the drawing that are not white.
+
+Colour of a cell of the drawing, the first that fits; hue in degrees, 0 red, 120 green, 240 blue:
+
+======================================  ===========
+white, u >= 230                         white
+v < 64                                  black
+100 c < 18 v, without a hue to speak of grey
+hue 15 to 49 and v < 170                brown
+hue 0 to 14 or 345 on, v >= 200, 2c < v pink
+hue 15 to 44                            orange
+hue 45 to 69                            yellow
+hue 70 to 159                           green
+hue 160 to 194                          turquoise
+hue 195 to 254                          blue
+hue 255 to 294                          purple
+hue 295 to 344                          pink
+else                                    red
+======================================  ===========
+
+The attributes of an image:
+
+- the twelve *colours*, each where a fifth of the drawing or more has it;
+- *monochrome*: red to brown are less than a twentieth of the drawing (black, grey, white only);
+- *line art*: ink is half or less of the box around the drawing, and less than a quarter of it is
+  left when a rim is taken off, as thick as a 64th of the box's longer side (at least one cell);
+- *filled*: ink is two thirds or more of that box;
+- *wide*: the box is at least one and a half times as wide as tall; *tall*: the reverse.
+
+An image without a drawing, all white, has none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SourceError
+from builders.sources.image_set import ImageSet
+
+NAMES = (
+    *("red", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink", "brown"),
+    *("black", "grey", "white"),
+    *("monochrome", "line art", "filled", "wide", "tall"),
+)
+COLOURS = NAMES[:12]
+VERSION = 1
+"""Of the definitions: another one gives other attributes."""
+
+CELLS = 256
+WHITE, DARK = 230, 64
+GREY = 18
+"""Of 100: chroma over value below which a colour is grey."""
+_RED, _ORANGE, _YELLOW, _GREEN, _TURQUOISE, _BLUE, _PURPLE, _PINK, _BROWN = range(9)
+_BLACK, _GREY, _WHITE = 9, 10, 11
+_HUES = (
+    *((15, _RED), (45, _ORANGE), (70, _YELLOW), (160, _GREEN), (195, _TURQUOISE)),
+    *((255, _BLUE), (295, _PURPLE), (345, _PINK), (360, _RED)),
+)
+"""Where the range of a hue ends, and its colour."""
+
+_AHEAD = 64
+
+
+def describe() -> dict[str, Any]:
+    """What the attributes depend on."""
+    return {"definitions": VERSION, "cells": CELLS}
+
+
+def pixel_attributes(
+    images: ImageSet, progress: Callable[[int], None] = lambda _: None
+) -> list[list[str]]:
+    """The attributes of each of N images, sorted.
+
+    Parameters
+    ----------
+    progress
+        Is told how many images are done.
+
+    Raises
+    ------
+    SourceError
+        If an image cannot be shown.
+    """
+    total = len(images.images)
+    found: list[list[str]] = []
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for first in range(0, total, _AHEAD):  # few pictures in memory at a time
+            ids = range(first, min(first + _AHEAD, total))
+            found += threads.map(partial(_of_image, images), ids)
+            progress(len(found))
+    return found
+
+
+def attributes_of_picture(picture: NDArray[np.uint8]) -> list[str]:
+    """The attributes of a picture, sorted.
+
+    Parameters
+    ----------
+    picture : uint8 (H, W, 3)
+        RGB.
+    """
+    cells = block_means(picture)
+    drawing, ink, colour = classified(cells)
+    count = int(drawing.sum())
+    if not count:
+        return []
+    of_colour = np.bincount(colour[drawing], minlength=len(COLOURS))
+    rows, columns = (np.flatnonzero(drawing.any(axis=axis)) for axis in (1, 0))
+    tall, wide = (int(where[-1] - where[0] + 1) for where in (rows, columns))
+    covered = int(ink.sum())
+    holds = [
+        *(5 * int(number) >= count for number in of_colour),
+        20 * int(of_colour[:_BLACK].sum()) < count,
+        2 * covered <= tall * wide and 4 * _inside(ink, max(tall, wide)) < covered,
+        3 * covered >= 2 * tall * wide,
+        2 * wide >= 3 * tall,
+        2 * tall >= 3 * wide,
+    ]
+    return sorted(name for name, has in zip(NAMES, holds, strict=True) if has)
+
+
+def block_means(picture: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The cells (h, w, 3) of a picture (H, W, 3)."""
+    height, width = picture.shape[:2]
+    size = -(-max(height, width) // CELLS)
+    tops, lefts = np.arange(0, height, size), np.arange(0, width, size)
+    sums = np.stack(
+        [
+            np.add.reduceat(picture[top : top + size].sum(axis=0, dtype=np.int64), lefts, axis=0)
+            for top in tops
+        ]
+    )
+    tall, wide = np.minimum(size, height - tops), np.minimum(size, width - lefts)
+    pixels = (tall[:, None] * wide)[..., None]
+    means: NDArray[np.int64] = (2 * sums + pixels) // (2 * pixels)
+    return means
+
+
+def classified(
+    cells: NDArray[np.int64],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
+    """Which cells (h, w) are the drawing and which are ink, and the colour of each, 0 to 11."""
+    from scipy import ndimage
+
+    largest, smallest = cells.max(axis=2), cells.min(axis=2)
+    chroma, white = largest - smallest, smallest >= WHITE
+    regions, _ = ndimage.label(white)
+    border = np.concatenate([regions[0], regions[-1], regions[:, 0], regions[:, -1]])
+    drawing = ~(white & np.isin(regions, border[border > 0]))
+    hue = _hue(cells, largest, chroma)
+    colour = np.array([c for _, c in _HUES])[np.searchsorted([e for e, _ in _HUES], hue, "right")]
+    light_red = (colour == _RED) & (largest >= 200) & (2 * chroma < largest)
+    brown = (hue >= 15) & (hue < 50) & (largest < 170)
+    for where, what in (
+        (light_red, _PINK),
+        (brown, _BROWN),
+        (100 * chroma < GREY * largest, _GREY),
+        (largest < DARK, _BLACK),
+        (white, _WHITE),
+    ):
+        colour[where] = what
+    return drawing, drawing & ~white, colour
+
+
+def _inside(ink: NDArray[np.bool_], side: int) -> int:
+    """Cells of ink that are left when a rim is taken off."""
+    from scipy import ndimage
+
+    return int(ndimage.binary_erosion(ink, iterations=max(1, side // 64)).sum())
+
+
+def _hue(
+    cells: NDArray[np.int64], largest: NDArray[np.int64], chroma: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Hue in whole degrees, 0 to 359, rounded down; 0 where there is none."""
+    red, green, blue = (cells[..., i] for i in range(3))
+    some = np.maximum(chroma, 1)
+    sixths = [60 * (green - blue), 60 * (blue - red) + 120 * some, 60 * (red - green) + 240 * some]
+    hue: NDArray[np.int64] = np.select(
+        [largest == red, largest == green], sixths[:2], default=sixths[2]
+    )
+    return np.where(chroma == 0, 0, hue // some % 360)
+
+
+def _of_image(images: ImageSet, image_id: int) -> list[str]:
+    try:
+        return attributes_of_picture(np.asarray(images.open(image_id)))
+    except (OSError, ValueError) as error:
+        path = images.images.column("path")[image_id].as_py()
+        raise SourceError(
+            f"{images.name}: image {image_id} cannot be shown: {error}", where=str(path)
+        ) from error

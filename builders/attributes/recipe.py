@@ -1,0 +1,142 @@
+"""How a set of attributes is made, as one line of a specification says it.
+
+==========================  =====================================================================
+``TEXTS+TAGGER``            nouns and adjectives of texts
+``given``                   attributes that came with the data set, such as an emoji's style
+``pixels``                  what is computed from the pixels (:mod:`builders.attributes.pixels`)
+==========================  =====================================================================
+
+TEXTS is ``given`` (that came with the data set) or a captioner: ``vit_gpt2[@FOLDER]``,
+``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.  TAGGER is ``textblob`` or ``spacy[:MODEL]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark_spec.errors import SpecError, UnknownNameError
+from builders.attributes.given import check_attributes, check_texts
+from builders.attributes.words import TAGGERS, check_tagger, load_tagger
+
+GIVEN, PIXELS = "given", "pixels"
+ON_FOLDERS = ("vit_gpt2", "blip")
+"""Captioners of transformers, which are read from folders."""
+COCA = "coca"
+CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_OR_FILE]")
+"""Forms of a captioner's name."""
+EXPECTED = (
+    f"TEXTS+TAGGER with TEXTS one of {GIVEN}, {', '.join(CAPTIONERS)} and TAGGER one of "
+    f"{', '.join(TAGGERS)}; or {GIVEN}; or {PIXELS}"
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe, taken apart.
+
+    Attributes
+    ----------
+    texts
+        ``given`` or a captioner; empty where attributes are no words.
+    tagger
+        What finds the words; empty where attributes are no words.
+    attributes
+        ``given`` or ``pixels`` where they are no words, else empty.
+    """
+
+    texts: str = ""
+    tagger: str = ""
+    attributes: str = ""
+
+    def __str__(self) -> str:
+        return self.attributes or f"{self.texts}+{self.tagger}"
+
+    @property
+    def captioner(self) -> str:
+        """The captioner, if a network writes the texts."""
+        return "" if self.texts == GIVEN else self.texts
+
+    @property
+    def without_paths(self) -> str:
+        """The recipe with a folder's or file's name in place of its path."""
+        if not self.captioner:
+            return str(self)
+        family, rest = check_captioner(self.captioner)
+        if not rest:
+            return str(self)
+        if family == COCA:
+            arch, _, weights = rest.partition("/")
+            return f"{COCA}:{arch}/{Path(weights).name}+{self.tagger}"
+        return f"{family}@{Path(rest).expanduser().resolve().name}+{self.tagger}"
+
+    @classmethod
+    def parse(cls, text: str, where: str = "") -> Recipe:
+        """Read a recipe.
+
+        Raises
+        ------
+        SpecError
+            If it has no such form.
+        UnknownNameError
+            If there is no such captioner or tagger.
+        """
+        if text in (GIVEN, PIXELS):
+            return cls(attributes=text)
+        texts, plus, tagger = text.rpartition("+")
+        if not plus or not texts or not tagger:
+            raise SpecError(f"{text!r} is no recipe for attributes", where=where, expected=EXPECTED)
+        check_tagger(tagger, where)
+        if texts != GIVEN:
+            check_captioner(texts, where)
+        return cls(texts=texts, tagger=tagger)
+
+
+def check_captioner(name: str, where: str = "") -> tuple[str, str]:
+    """Family of a captioner's name, and the folder or network in it ('' if none).
+
+    Raises
+    ------
+    UnknownNameError
+        If it is of no known form.
+    """
+    for family in ON_FOLDERS:
+        rest = name.removeprefix(family)
+        if rest != name and (not rest or (rest[0] == "@" and len(rest) > 1)):
+            return family, rest[1:]
+    rest = name.removeprefix(COCA)
+    arch, slash, weights = rest[1:].partition("/")
+    if rest != name and (not rest or (rest[0] == ":" and arch and slash and weights)):
+        return COCA, rest[1:]
+    raise UnknownNameError("captioner", name, (GIVEN, *CAPTIONERS), where=where)
+
+
+def check_recipe(recipe: Recipe, source: str, weights: Path | None = None, where: str = "") -> None:
+    """Refuse at once a recipe that cannot be followed for a source.
+
+    Parameters
+    ----------
+    source
+        The module of :mod:`builders.sources` that reads the data set.
+    weights
+        Where folders and files of captioners are looked for besides.
+
+    Raises
+    ------
+    SourceError
+        If the source has no texts, or no attributes of its own.
+    MissingPackageError
+        If the tagger or the captioner is of a package that is not installed.
+    BackboneError
+        If the captioner's folder is not there, or holds no such model.
+    """
+    if recipe.attributes == GIVEN:
+        check_attributes(source, where)
+    if recipe.texts == GIVEN:
+        check_texts(source, where)
+    if recipe.tagger:
+        load_tagger(recipe.tagger)
+    if recipe.captioner:
+        from builders.attributes.captioner import check_at_hand
+
+        check_at_hand(recipe.captioner, weights)

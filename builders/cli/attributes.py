@@ -1,0 +1,102 @@
+"""``fslbench-build attributes``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from builders.cli.extraction_options import engine_from, extraction_options, settings_from
+
+
+@click.command()
+@click.argument("name", metavar="SOURCE")
+@click.option(
+    "--recipe",
+    "text",
+    required=True,
+    metavar="R",
+    help="Such as given+textblob, blip+spacy, given or pixels.",
+)
+@click.option(
+    "--raw",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The raw folder of the data set.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.parquet",
+    help="Write the table there. Captions that are not finished lie beside it.",
+)
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path),
+    metavar="SPEC",
+    help="SOURCE is a data set of this specification of a release, with its source and options.",
+)
+@click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber.")
+@extraction_options
+def attributes(
+    name: str,
+    text: str,
+    raw: Path | None,
+    path: Path | None,
+    spec: Path | None,
+    allow_missing: bool,
+    weights: Path | None,
+    device: str | None,
+    dtype: str,
+    engine_name: str,
+    address: str | None,
+    **numbers: int | None,
+) -> None:
+    """Find the attributes of a data set's images, and say how many there are.
+
+    SOURCE is a data set such as `emoji` or `openclipart`. The options from --weights on are those
+    of captioners. Interrupted while captions are written, the same command with -o goes on where it
+    was.
+    """
+    from benchmark_spec.errors import OutputError, SpecError
+    from builders.attributes import (
+        Recipe,
+        attribute_statistics,
+        check_recipe,
+        make_attributes,
+    )
+    from builders.cli.named_source import named_source
+    from builders.features import WORK, Settings
+    from builders.parquet import write_table
+    from builders.sources import read_source
+    from fslbench_data.render.screen import steps
+
+    if path is not None and path.suffix != ".parquet":
+        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
+    if dtype != "fp32":
+        raise SpecError("captions are computed in fp32", fix="leave --dtype out")
+    recipe = Recipe.parse(text)
+    kind, given = named_source(name, spec)
+    engine = engine_from(engine_name, address)
+    weights = weights.resolve() if weights is not None else None
+    check_recipe(recipe, kind, weights)
+    settings = Settings(weights=weights)
+    if recipe.captioner:
+        settings = settings_from(weights, device, dtype, engine, **numbers)
+    raw = raw.resolve() if raw is not None else None
+    with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
+        images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **given)
+        work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"
+        made = make_attributes(images, recipe, kind, raw, work, settings, progress)
+        if path is not None:
+            write_table(made.table, path)
+    click.echo(f"{name}: {attribute_statistics(made.table, images.class_sizes)}")
+    for key in ("texts", "words"):
+        if key in made.provenance:
+            about = made.provenance[key]
+            click.echo(f"{key} by {about.get('captioner') or about['tagger']}", err=True)
+    if path is not None:
+        click.echo(f"wrote {path}", err=True)

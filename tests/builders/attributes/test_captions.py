@@ -1,0 +1,292 @@
+"""Captions by tiny networks: the libraries' own as oracles, stopped runs, what is refused."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_captioners import SIDE
+
+from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
+from builders.attributes.captioner import CaptionerName, check_at_hand, plain
+from builders.attributes.captioner_folders import FAMILIES, preprocessing_of
+from builders.attributes.captions import write_captions
+from builders.features import Settings
+from builders.features.processor import reproducible
+from fslbench_data.files import sha256_of
+
+NAMES = {"vit_gpt2@vit": "vit_gpt2", "blip@blip": "blip", "coca:tiny-coca/tiny.pt": "coca"}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+    with reproducible(1):
+        yield
+
+
+def _settings(weights: Path, **given: Any) -> Settings:
+    return Settings(
+        **{"weights": weights, "batch": 4, "threads": 1, "workers": 0, "block": 10} | given
+    )
+
+
+def _inputs(tiny: Any, captioner: Any, ids: range) -> Any:
+    torch = pytest.importorskip("torch")
+    make = captioner.preprocessing.reference
+    return torch.stack([torch.from_numpy(make(tiny.open(i))) for i in ids])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_however_they_are_batched(
+    name: str, tiny: Any, captioners: Path, tmp_path: Path
+) -> None:
+    found = [
+        write_captions(
+            tiny, name, tmp_path / "work", _settings(captioners, batch=batch, workers=workers)
+        )
+        for batch, workers in ((1, 0), (4, 0), (10, 1))
+    ]
+    texts, how = found[1]
+    assert len(texts) == 24
+    assert len(set(texts)) > 3  # they depend on the picture
+    assert all(text == plain(text) for text in texts)
+    assert all(other == texts for other, _ in found)
+    assert how["captioner"] == name
+    assert (how["batch"], how["block"], how["threads"], how["device"]) == (4, 10, 1, "cpu")
+    file = captioners / name.split("@")[-1] / "model.safetensors"
+    file = file if file.is_file() else captioners / "tiny.pt"
+    assert how["weights"]["sha256"] == sha256_of(file)
+    assert str(captioners) not in json.dumps(how)
+    assert "torch" in how["packages"]
+    assert ("transformers" in how["packages"]) == (NAMES[name] != "coca")
+    assert not list(tmp_path.iterdir())
+
+
+def test_vit_gpt2_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    captioner: Any = CaptionerName("vit_gpt2@vit", captioners).load()
+    batch = _inputs(tiny, captioner, range(6))
+    model = transformers.VisionEncoderDecoderModel.from_pretrained(captioners / "vit").eval()
+    tokens = model.generate(pixel_values=batch, max_length=16, num_beams=4, do_sample=False)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(captioners / "vit")
+    expected = [plain(tokenizer.decode(t, skip_special_tokens=True)) for t in tokens]
+    assert captioner.captions(batch) == expected
+    assert max(len(caption.split()) for caption in expected) == 15
+
+
+def test_blip_says_what_transformers_says(tiny: Any, captioners: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    captioner: Any = CaptionerName("blip@blip", captioners).load()
+    batch = _inputs(tiny, captioner, range(6))
+    model = transformers.BlipForConditionalGeneration.from_pretrained(captioners / "blip").eval()
+    tokens = model.generate(
+        pixel_values=batch, num_beams=3, max_new_tokens=20, min_new_tokens=5, do_sample=False
+    )
+    words = (captioners / "blip/vocab.txt").read_text().split()
+    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    expected = [" ".join(w for t in of[1:] if (w := words[t]) not in special) for of in tokens]
+    assert captioner.captions(batch) == expected
+
+
+def test_coca_is_searched_greedily(tiny: Any, captioners: Path) -> None:
+    """A literal search, picture by picture, on the network's own forward pass."""
+    torch = pytest.importorskip("torch")
+    open_clip = pytest.importorskip("open_clip")
+    captioner: Any = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
+    batch = _inputs(tiny, captioner, range(4))
+    start, end = 49406, 49407
+    model = open_clip.create_model("tiny-coca", pretrained=str(captioners / "tiny.pt")).eval()
+    for picture, found in zip(batch, captioner.tokens(batch), strict=True):
+        text = [start]
+        while len(text) < 30 and (len(text) == 1 or text[-1] not in (end, 0)):
+            with torch.no_grad():
+                said = model(picture[None], torch.tensor([text]), output_labels=False)
+            logits = said["logits"][0, -1].clone()
+            if len(text) < 5:
+                logits[end] = -torch.inf
+            text.append(int(logits.argmax()))
+        assert found[: len(text)] == text
+        assert set(found[len(text) :]) <= {0}
+
+
+def test_coca_ends_at_the_end(tiny: Any, captioners: Path) -> None:
+    """A network that says the end as soon as it may."""
+    torch = pytest.importorskip("torch")
+    captioner: Any = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
+    batch = _inputs(tiny, captioner, range(2))
+
+    class Network(torch.nn.Module):
+        pad_id = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.logit_scale = torch.nn.Parameter(torch.ones(()))
+
+        def forward(self, image: Any, text: Any = None, **_: Any) -> dict[str, Any]:
+            if text is None:
+                return {"image_features": image, "image_embs": image}
+            logits = torch.zeros(*text.shape, 49408)
+            logits[..., 49407], logits[..., 320] = 2, 1  # the end, else "a"
+            return {"logits": logits}
+
+    object.__setattr__(captioner, "model", Network())
+    assert captioner.tokens(batch) == [[49406, 320, 320, 320, 320, 49407]] * 2
+    assert captioner.captions(batch) == ["a a a a"] * 2
+
+
+def _stop_after(blocks: int) -> Callable[..., None]:
+    told: list[int] = []
+
+    def progress(images: int, /, *, resumed: bool = False) -> None:
+        if not resumed:
+            told.append(images)
+            if len(told) == blocks:
+                raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize("name", ["blip@blip", "coca:tiny-coca/tiny.pt"])
+def test_a_stopped_run_goes_on(name: str, tiny: Any, captioners: Path, tmp_path: Path) -> None:
+    whole, how = write_captions(tiny, name, tmp_path / "a", _settings(captioners))
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            write_captions(tiny, name, tmp_path / "b", _settings(captioners), _stop_after(1))
+    assert len(list((tmp_path / "b").rglob("*.npy"))) == 2
+    with pytest.raises(OutputError, match="something else: they differ in batch"):
+        write_captions(tiny, name, tmp_path / "b", _settings(captioners, batch=5))
+    told: list[tuple[int, bool]] = []
+    found = write_captions(
+        tiny,
+        name,
+        tmp_path / "b",
+        _settings(captioners),
+        lambda n, /, resumed=False: told.append((n, resumed)),
+    )
+    assert found == (whole, how)
+    assert told == [(20, True), (4, False)]
+
+
+def test_an_image_that_cannot_be_shown(captioners: Path, pictures: Path, tmp_path: Path) -> None:
+    from tiny_features import read_pictures
+
+    shutil.copytree(pictures, tmp_path / "raw")
+    images = read_pictures(tmp_path / "raw")
+    path = images.images.column("path")[13].as_py()
+    (tmp_path / "raw" / path).write_bytes(b"no picture")
+    with pytest.raises(SourceError, match="13") as error:
+        write_captions(images, "blip@blip", tmp_path / "work", _settings(captioners))
+    assert "--skip-corrupt" not in str(error.value)
+
+
+def test_pictures_are_prepared_as_transformers_does(captioners: Path, tiny: Any) -> None:
+    transformers = pytest.importorskip("transformers")
+    for folder, kind in (("vit", "ViTImageProcessorPil"), ("blip", "BlipImageProcessorPil")):
+        processor = getattr(transformers, kind, None)
+        if processor is None:
+            pytest.skip(f"this version of transformers has no {kind}")
+        how = preprocessing_of(captioners / folder / "preprocessor_config.json")
+        make = processor.from_pretrained(captioners / folder)
+        for image_id in range(4):
+            picture = tiny.open(image_id)
+            expected = make(images=picture, return_tensors="np")["pixel_values"][0]
+            assert expected.shape == (3, SIDE, SIDE)
+            np.testing.assert_allclose(how.reference(picture), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size": {"shortest_edge": 32}},
+        {"do_center_crop": True},
+        {"resample": 1},
+        {"rescale_factor": 1.0},
+        {"image_mean": None},
+        {"do_normalize": False},
+    ],
+)
+def test_other_preprocessing_is_refused(
+    change: dict[str, Any], captioners: Path, tmp_path: Path
+) -> None:
+    content = json.loads((captioners / "vit/preprocessor_config.json").read_text())
+    path = tmp_path / "preprocessor_config.json"
+    path.write_text(json.dumps(content | change))
+    with pytest.raises(BackboneError, match="preprocessing of the captioner is not known"):
+        preprocessing_of(path)
+    path.write_text(json.dumps({**content, "size": 32}))
+    assert preprocessing_of(path).crop == (32, 32)
+
+
+def test_a_folder_that_lacks_a_file_or_holds_another_model(
+    captioners: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BackboneError, match="there is no folder 'nowhere' for blip") as error:
+        check_at_hand("blip@nowhere", captioners)
+    assert "hf download Salesforce/blip-image-captioning-base" in error.value.fix
+    folder = tmp_path / "blip"
+    shutil.copytree(captioners / "blip", folder)
+    check_at_hand("blip@blip", tmp_path)
+    with pytest.raises(BackboneError, match=r"model of type 'blip'(.|\n)*vision-encoder-decoder"):
+        check_at_hand(f"vit_gpt2@{captioners / 'blip'}", None)
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(BackboneError, match="cannot be made of"):
+        CaptionerName("blip@blip", tmp_path).load()
+    for file, said in (("model.safetensors", "model.safetensors or pytorch"), ("vocab.txt", "tok")):
+        (folder / file).unlink()
+        with pytest.raises(BackboneError, match=f"has no (.*, )?{said}"):
+            check_at_hand("blip@blip", tmp_path)
+
+
+def test_weights_that_leave_something_at_random(captioners: Path, tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    folder = tmp_path / "blip"
+    shutil.copytree(captioners / "blip", folder)
+    state = safetensors.load_file(folder / "model.safetensors")
+    gone = next(key for key in sorted(state) if "crossattention" in key)
+    del state[gone]
+    safetensors.save_file(state, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BackboneError, match=f"1 are missing(.|\n)*{gone}"):
+        CaptionerName("blip@blip", tmp_path).load()
+
+
+def test_what_is_no_coca(captioners: Path) -> None:
+    check_at_hand("coca:tiny-coca/tiny.pt", captioners)
+    check_at_hand("coca", None)  # what is to come from the Hub is not asked for
+    with pytest.raises(UnknownNameError, match=r"'coca_ViT-X'(.|\n)*coca_ViT-L-14"):
+        check_at_hand("coca:coca_ViT-X/tag", None)
+    with pytest.raises(BackboneError, match="ViT-B-32 writes no captions"):
+        check_at_hand("coca:ViT-B-32/openai", None)
+    with pytest.raises(
+        UnknownNameError, match=r"weights(.|\n)*mscoco_finetuned(.|\n)*coca:coca_Vi"
+    ):
+        check_at_hand("coca:coca_ViT-L-14/nothing", captioners)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_from_the_hub(family: str, hub: Any, captioners: Path, tiny: Any, tmp_path: Path) -> None:
+    repo = FAMILIES[family].hub
+    hub.create_repo(repo, "model")
+    folder = captioners / ("vit" if family == "vit_gpt2" else "blip")
+    hub.commit(repo, {p.name: p.read_bytes() for p in folder.iterdir()}, kind="model")
+    from_hub, how = write_captions(tiny, family, tmp_path / "work", _settings(captioners))
+    local, of = write_captions(tiny, f"{family}@{folder}", tmp_path / "work", _settings(captioners))
+    assert from_hub == local
+    assert how["weights"]["sha256"] == of["weights"]["sha256"]
+    assert how["weights"]["hub"] == repo
+    assert how["weights"]["revision"] == hub.sha(repo, kind="model")
+    with hub.offline():
+        assert write_captions(tiny, family, tmp_path / "work", _settings(captioners))[0] == local
+
+
+@pytest.mark.parametrize("name", ["vit_gpt2", "blip", "coca"])
+def test_without_a_connection_what_to_provide_is_named(name: str, hub: Any) -> None:
+    pytest.importorskip("open_clip", reason="needs open_clip, of the extra `builders`")
+    pytest.importorskip("transformers", reason="needs transformers, of the extra `attributes`")
+    with hub.offline(), pytest.raises(BackboneError, match="HF_HUB_OFFLINE") as error:
+        CaptionerName(name).load()
+    assert "hf download" in error.value.fix
+    assert ("coca:coca_ViT-L-14/FILE" if name == "coca" else f"{name}@FOLDER") in error.value.fix

@@ -1,0 +1,62 @@
+"""Texts and attributes that came with a data set."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark_spec.errors import SourceError
+from builders.attributes.given import given_attributes, given_texts, has_texts, sentences
+from builders.sources import emoji, image_folder
+from builders.sources.rdf import Text
+
+
+def test_sentences() -> None:
+    assert sentences(Text("A bird", "It sings.", ("bird", "animal"))) == (
+        "A bird. It sings. bird, animal"
+    )
+    assert sentences(Text("Pie", "Pie", ("food",))) == "Pie. food"
+    assert sentences(Text(tags=("food",))) == "food"
+    assert sentences(Text()) == ""
+
+
+def test_texts_in_the_order_of_images(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = tiny.images.column("path").to_pylist()
+    known = {path: Text(title=f"no. {i}") for i, path in enumerate(paths)} | {
+        paths[3]: Text(),
+        "elsewhere.png": Text("not asked for"),
+    }
+    asked: list[Path] = []
+
+    def texts(folder: Path, progress: Any) -> dict[str, Text]:
+        asked.append(folder)
+        return known
+
+    assert not has_texts("image_folder")
+    monkeypatch.setattr(image_folder, "texts", texts, raising=False)
+    assert has_texts("image_folder")
+    found = given_texts(tiny, "image_folder", tmp_path)
+    assert asked == [tmp_path]
+    assert found[:5] == ["no. 0", "no. 1", "no. 2", None, "no. 4"]
+    del known[paths[7]]
+    with pytest.raises(SourceError, match="tiny: 1 images have no entry") as error:
+        given_texts(tiny, "image_folder", tmp_path)
+    assert error.value.where == paths[7]
+
+
+def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        image_folder, "attributes_of", lambda path: ("Red", "big", path[:5], "big"), raising=False
+    )
+    found = given_attributes(tiny, "image_folder")
+    assert [found[0], found[-1]] == [["big", "class", "red"]] * 2
+    monkeypatch.undo()
+    with pytest.raises(SourceError, match="no attributes came with image_folder"):
+        given_attributes(tiny, "image_folder")
+
+
+def test_an_emojis_style() -> None:
+    assert emoji.attributes_of(f"{emoji.GOOGLE}/1f600.png") == ("noto",)
+    assert emoji.attributes_of(f"{emoji.OPENMOJI}/1F600.svg") == ("openmoji",)

@@ -1,0 +1,256 @@
+"""Attributes in a release: built, resumed, verified, read by the client; and the command."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec import schemas
+from benchmark_spec.errors import (
+    BackboneError,
+    CorruptReleaseError,
+    SchemaError,
+    SourceError,
+    SpecError,
+    UnknownNameError,
+)
+from builders.attributes.table import attributes_table
+from builders.cli import main
+from builders.features import Settings
+from builders.release_build import build_release
+from builders.release_spec import read_spec
+from builders.release_writer import ReleaseWriter
+from builders.sampling import SAMPLER_VERSION
+from builders.sources import image_folder
+from builders.sources.rdf import Text
+from builders.verify import verify
+from fslbench_data.cli import main as fslbench
+from fslbench_data.release import Release, load_release
+
+SPEC = """
+name = "drawn"
+version = "1.0.0"
+description = "d"
+protocols = ["2w1s1q"]
+[[dataset]]
+name = "tiny"
+source = "image_folder"
+folder = "tiny"
+suites = ["open"]
+attributes = {{ {attributes} }}
+[dataset.options]
+title = "t"
+homepage = "h"
+licence = "CC0"
+citation = "@misc{{x}}"
+redistribution = "features"
+"""
+RECIPES = (
+    'titles = "given+textblob", pixels = "pixels", blip = "blip@blip+textblob", style = "given"'
+)
+
+
+def _spec(folder: Path, attributes: str) -> Any:
+    path = folder / "spec.toml"
+    path.write_text(SPEC.format(attributes=attributes))
+    return read_spec(path)
+
+
+@pytest.fixture
+def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of raw folders; texts and attributes come with the images."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/tiny").symlink_to(pictures)
+    paths = tiny.images.column("path").to_pylist()
+    texts = {path: Text(title=f"a red dog in class {path[6]}", tags=("cats",)) for path in paths}
+    monkeypatch.setattr(image_folder, "texts", lambda folder, progress: texts, raising=False)
+    monkeypatch.setattr(
+        image_folder, "attributes_of", lambda path: (path.rpartition(".")[2],), raising=False
+    )
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def built(raw: Path, captioners: Path, tmp_path: Path) -> Release:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    settings = Settings(weights=captioners, threads=1, workers=0)
+    build_release(_spec(tmp_path, RECIPES), tmp_path / "release", raw=raw, settings=settings)
+    return load_release(tmp_path / "release")
+
+
+def test_a_release_holds_them(built: Release, tmp_path: Path) -> None:
+    assert built.attribute_sets == ("titles", "pixels", "blip", "style")
+    assert built.datasets_with("attributes", "blip") == ("tiny",)
+    titles = built.attributes("tiny", "titles")
+    assert titles.schema.equals(schemas.ATTRIBUTES)
+    assert titles.column("text")[0].as_py() == "a red dog in class 0. cats"
+    assert titles.column("attributes")[0].as_py() == ["cat", "dog", "red"]  # class_0 is the class
+    style = built.attributes("tiny", "style")
+    assert set(style.column("attributes").combine_chunks().flatten().to_pylist()) == {"png", "jpg"}
+    assert style.column("text")[0].as_py() == "a red dog in class 0. cats"
+    assert built.attributes("tiny", "pixels").column("text").null_count == 24
+    about = {t.name: t.provenance for t in built.manifest.tables if t.kind == "attributes"}
+    assert about["blip"]["recipe"] == "blip@blip+textblob"
+    assert about["blip"]["texts"]["generation"]["num_beams"] == 3
+    assert about["blip"]["words"]["tagger"] == "textblob"
+    assert about["pixels"]["definitions"] == 1
+    assert "titles of tiny: " in (tmp_path / "release/README.md").read_text()
+    with pytest.raises(UnknownNameError, match="did you mean 'titles'"):
+        built.attributes("tiny", "title")
+    assert not list((tmp_path / "release").glob(".*"))
+
+
+def test_info_and_verify(built: Release, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    assert verify(folder).problems == ()
+    said = CliRunner().invoke(fslbench, ["info", str(folder), "--format", "json"])
+    (held,) = json.loads(said.output)["datasets"]
+    assert held["attributes"] == ["titles", "pixels", "blip", "style"]
+    text = " ".join(CliRunner().invoke(fslbench, ["info", str(folder)]).output.split())
+    assert "no features; attributes: titles, pixels, blip, style; no results" in text
+
+
+def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    build_release(_spec(tmp_path, 'pixels = "pixels"'), folder, raw=raw)
+    path = folder / "attributes/pixels/tiny.parquet"
+    table = pq.read_table(path)
+    lists = [["b", "a"], *table.column("attributes").to_pylist()[1:]]
+    pq.write_table(
+        table.set_column(2, schemas.ATTRIBUTES.field(2), [pa.array(lists, pa.list_(pa.string()))]),
+        path,
+    )
+    problems = [p.what for p in verify(folder).problems if p.path.startswith("attributes")]
+    assert any("not sorted, or twice with one image: images 0" in what for what in problems)
+    with pytest.raises(CorruptReleaseError):
+        load_release(folder)
+
+
+def test_a_stopped_build_goes_on(
+    raw: Path, captioners: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables that are there are kept, and the captions that were written too."""
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    from builders.attributes import transformers_captioners as module
+
+    spec = _spec(tmp_path, 'titles = "given+textblob", blip = "blip@blip+textblob"')
+    settings = Settings(weights=captioners, threads=1, workers=0, block=10)
+    whole = build_release(spec, tmp_path / "whole", raw=raw, settings=settings)
+    write, calls = module.TransformersCaptioner.captions, []
+
+    def captions(self: Any, batch: Any) -> list[str]:
+        calls.append(len(batch))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return write(self, batch)
+
+    monkeypatch.setattr(module.TransformersCaptioner, "captions", captions)
+    with pytest.raises(KeyboardInterrupt):
+        build_release(spec, tmp_path / "release", raw=raw, settings=settings)
+    assert (tmp_path / "release/attributes/titles/tiny.parquet").exists()
+    before = len(calls)
+    found = build_release(spec, tmp_path / "release", raw=raw, settings=settings)
+    assert found.digest == whole.digest
+    assert sum(calls[before:]) == 14  # the first block of 10 was there
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind", "said"),
+    [
+        ('Titles = "pixels"', SpecError, "'Titles' cannot be the name of a set"),
+        ('a_b = "pixels"', SpecError, "'a_b' cannot be the name of a set"),
+        ("a = 1", SpecError, "attributes.a is 1"),
+        ('a = "nothing"', SpecError, "'nothing' is no recipe"),
+        ('a = "given+nltk"', UnknownNameError, "unknown tagger 'nltk'"),
+    ],
+)
+def test_specifications_that_are_refused(
+    attributes: str, kind: type[Exception], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=said) as error:
+        _spec(tmp_path, attributes)
+    assert "data set 1" in str(error.value)
+
+
+def test_what_cannot_be_followed_is_refused_before_any_work(pictures: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    with pytest.raises(SourceError, match="no attributes came with image_folder"):
+        build_release(_spec(tmp_path, 'a = "given"'), folder, raw=pictures.parent)
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    pytest.importorskip("transformers", reason="needs transformers, of the extra `attributes`")
+    with pytest.raises(BackboneError, match="no folder 'nowhere'"):
+        build_release(_spec(tmp_path, 'a = "blip@nowhere+textblob"'), folder)
+    assert not folder.exists()
+    path = tmp_path / "counts.toml"
+    path.write_text(
+        'name = "x"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "cub"\n'
+        'source = "catalogue"\nattributes = { pixels = "pixels" }\n'
+    )
+    with pytest.raises(SpecError, match="catalogue has no images"):
+        build_release(read_spec(path), folder)
+
+
+def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path: Path) -> None:
+    spec = _spec(tmp_path, "")
+    assert spec.datasets[0].attributes == {}
+    said = asdict(spec)
+    del said["datasets"][0]["attributes"]
+    text = json.dumps([said, SAMPLER_VERSION], sort_keys=True)
+    assert spec.digest == hashlib.sha256(text.encode()).hexdigest()
+    assert spec.digest != _spec(tmp_path, 'a = "pixels"').digest
+    assert _spec(tmp_path, 'b = "pixels"').digest != _spec(tmp_path, 'a = "pixels"').digest
+
+
+def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path: Path) -> None:
+    writer = ReleaseWriter(tmp_path / "r", "r", "1.0.0", "d")
+    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+    writer.add_dataset("cats", class_names=["a"], class_sizes=[2], **about)
+    table = attributes_table([["a"], []])
+    with pytest.raises(SpecError, match="'a-b' cannot be the name"):
+        writer.add_attributes("cats", "a-b", table, {})
+    with pytest.raises(SchemaError, match="one row for each of 2 images"):
+        writer.add_attributes("cats", "ab", table[:1], {})
+    with pytest.raises(UnknownNameError, match="dogs"):
+        writer.add_attributes("dogs", "ab", table, {})
+    writer.add_attributes("cats", "ab", table, {"recipe": "none"})
+    with pytest.raises(SpecError, match="written twice"):
+        writer.add_attributes("cats", "ab", table, {})
+    writer.finish()
+    release = load_release(tmp_path / "r")
+    assert release.attributes("cats", "ab").equals(table)
+    found = release.load_dataset("attributes-ab-cats", "cats")
+    assert found[0] == {"image_id": 0, "text": None, "attributes": ["a"]}
+
+
+def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    _spec(tmp_path, "")
+    out = tmp_path / "blip.parquet"
+    common = ["attributes", "tiny", "--spec", str(tmp_path / "spec.toml"), "--raw"]
+    common += [str(raw / "tiny"), "--recipe"]
+    said = CliRunner().invoke(main, [*common, "given"])
+    assert said.exit_code == 0, said.output
+    assert said.stdout == (
+        "tiny: 4 classes, 24 images, 2 attributes; per class 2.00, of these spurious 2.00; "
+        "per image 1.00, none for 0\n"
+    )
+    given = ["--weights", str(captioners), "--threads", "1", "--workers", "0", "-o", str(out)]
+    said = CliRunner().invoke(main, [*common, "blip@blip+textblob", *given])
+    assert said.exit_code == 0, said.output
+    assert "texts by blip@blip\nwords by textblob\nwrote " in said.stderr
+    table = schemas.check(pq.read_table(out), schemas.ATTRIBUTES, "out")
+    assert table.num_rows == 24
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["blip.parquet", "raw", "spec.toml"]
+    for wrong, problem in (
+        (["given", "-o", "x.csv"], "does not end in .parquet"),
+        (["pixels", "--dtype", "bf16"], "captions are computed in fp32"),
+        (["words"], "'words' is no recipe"),
+    ):
+        said = CliRunner().invoke(main, [*common, *wrong])
+        assert (said.exit_code, problem in said.stderr) == (2, True), said.output

