@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SourceError, SpecError, UnknownNameError
 from benchmark_spec.manifest import Manifest
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.baselines.heads import HEADS
 from builders.features import Settings, check_backbone
 from builders.features.compress import base_of
@@ -109,10 +109,16 @@ def _check(dataset: DatasetSpec) -> None:
         raise UnknownNameError("source", dataset.source, (*SOURCES, CATALOGUE), where=where)
     else:
         check_options(dataset.source, dataset.name, dataset.options)
-    if "closed" in suites and "closed" not in given:
-        raise SpecError(
-            f"{where}: a closed set needs a number of tasks", fix="add tasks = { closed = 600 }"
-        )
+    for suite in map(suite_of, dataset.suites):
+        if suite.interval == "closed" and dataset.number_of_tasks(suite.name) is None:
+            raise SpecError(
+                f"{where}: a {suite.name} set needs a number of tasks",
+                fix="add tasks = { closed = 600 }",
+            )
+        if suite.attributes and suite.attributes not in dataset.attributes:
+            raise UnknownNameError(
+                "attributes", suite.attributes, dataset.attributes, where=f"{where}, {suite.name}"
+            )
     if "published" in given & suites:
         raise SpecError(
             f"{where}: the published task sets are what they are", fix="take tasks.published out"
@@ -182,9 +188,15 @@ class _Dataset:
         for task_set in self._spec.task_sets:
             if not self._writer.has("tasks", name, str(task_set)):
                 self._progress(f"{name}/{task_set}")
-                number = self._spec.tasks.get(task_set.suite)
+                label = suite_of(task_set.suite).attributes
                 drawn = draw_task_set(
-                    name, task_set, sizes, seed=self._seed(task_set), tasks=number, groups=groups
+                    name,
+                    task_set,
+                    sizes,
+                    seed=self._seed(task_set),
+                    tasks=self._spec.number_of_tasks(task_set.suite),
+                    groups=groups,
+                    attributes=release.attributes(name, label) if label else None,
                 )
                 self._writer.add_tasks(name, task_set, *drawn)
         self._features.add(name, self._spec.features, self.images)

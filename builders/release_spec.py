@@ -108,6 +108,11 @@ class DatasetSpec:
     fine_tuning: FineTuningSpec | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def number_of_tasks(self, suite: str) -> int | None:
+        """How many are asked for; of suites that reuse images as many as `closed` ones."""
+        reuses = suite_of(suite).interval == "closed"
+        return self.tasks.get(suite, self.tasks.get("closed") if reuses else None)
+
     @property
     def task_sets(self) -> tuple[TaskSetName, ...]:
         """Names of its task sets, suite by suite."""

@@ -17,7 +17,8 @@ from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Kind, Manifest, Table
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import TaskSetName, suite_of
+from builders.attribute_checks import bias_problems
 from builders.attributes.table import attribute_problems
 from builders.card import dataset_card
 from builders.feature_checks import FeatureChecks
@@ -90,9 +91,9 @@ class _Verifier:
         self._checks: dict[Kind, Check] = {
             "classes": self._classes,
             "images": self._images,
+            "attributes": self._attributes,
             "tasks": self._tasks,
             "features": self._features,
-            "attributes": self._attributes,
             "results": self._results,
         }
 
@@ -186,8 +187,19 @@ class _Verifier:
             yield "has no tasks"
             return
         yield from task_problems(table, name, sizes, groups)
+        label = suite_of(name.suite).attributes
+        attributes = self._release.attributes(entry.dataset, label) if label else None
+        if attributes is not None:
+            for wrong, what in bias_problems(table, name, attributes):
+                yield from _tasks_where(wrong, what)
         drawn = draw_again(
-            entry.dataset, name, sizes.tolist(), entry.provenance, table.num_rows, groups
+            entry.dataset,
+            name,
+            sizes.tolist(),
+            entry.provenance,
+            table.num_rows,
+            groups,
+            attributes,
         )
         if content_digest(drawn) != entry.digest:
             yield "the tasks drawn again from its provenance are others"

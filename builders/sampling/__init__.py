@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, most_tasks
 from builders.sampling.counting import count_tasks
 from builders.sampling.grouped import draw_grouped
@@ -16,6 +16,7 @@ from builders.sampling.published import MAX_TASKS, SEED, draw_published
 from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, Groups, freeze, groups_of
 from builders.sampling.uniform import draw_closed, draw_open
+from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
 
 __all__ = [
     "DrawnTasks",
@@ -45,6 +46,7 @@ def draw_task_set(
     seed: int = 0,
     tasks: int | None = None,
     groups: Groups | None = None,
+    attributes: pa.Table | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Draw and freeze a task set.
 
@@ -57,18 +59,30 @@ def draw_task_set(
     seed
         Of every suite but `published`, which has its own.
     tasks
-        How many: needed for `closed`, a cap for `open` and `grouped`, the number for `balanced`
+        How many: needed for `closed` and other suites that reuse images, a cap for `open` and
+        others that do not, the number for `balanced`
         (as many as possible if absent); `published` stops at 2000.
     groups
         Group of each image, needed for `grouped` (:func:`groups_of`).
+    attributes
+        Of the images, for suites that are made with them.
 
     Returns
     -------
     table, provenance
-        Of the schema :func:`benchmark_spec.schemas.tasks`, and what it takes to draw it again.
+        Of the schema :func:`benchmark_spec.schemas.task_set`, and what it takes to draw it again.
     """
     seed, suite, protocol = int(seed), name.suite, name.protocol
     how: dict[str, Any] = {"generator": "Philox"}
+    always: dict[str, Any] = {"suite": suite, "sampler_version": SAMPLER_VERSION}
+    if suite_of(suite).attributes:
+        if attributes is None:
+            raise attributes_needed(dataset, name)
+        table, found = draw_with_attributes(
+            dataset, name, class_sizes,
+            seed=seed, tasks=tasks, attributes=attributes, groups=groups,
+        )  # fmt: skip
+        return table, {**always, **how, **found, "seed": seed}
     if suite == "published":
         if tasks is not None or seed != SEED:
             raise SamplingError(
@@ -102,8 +116,7 @@ def draw_task_set(
     else:
         raise SamplingError(f"no sampler draws the suite {suite!r}")
     shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
-    provenance = {"suite": suite, "sampler_version": SAMPLER_VERSION, **how, "seed": seed}
-    return freeze(drawn, class_sizes, shuffle), provenance
+    return freeze(drawn, class_sizes, shuffle), {**always, **how, "seed": seed}
 
 
 def draw_again(
@@ -113,6 +126,7 @@ def draw_again(
     provenance: Mapping[str, Any],
     rows: int,
     groups: Groups | None = None,
+    attributes: pa.Table | None = None,
 ) -> pa.Table:
     """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave.
 
@@ -135,7 +149,7 @@ def draw_again(
             where=f"{dataset}/{name}",
             expected="whole numbers",
         )
-    if name.suite == "closed" and number != rows:
+    if name.interval == "closed" and number != rows:
         raise SamplingError(
             f"it has {rows} tasks, its provenance says {number}", where=f"{dataset}/{name}"
         )
@@ -146,6 +160,7 @@ def draw_again(
         seed=seed,
         tasks=None if name.suite == "published" else number,
         groups=groups,
+        attributes=attributes,
     )
     if found != dict(provenance):
         raise SamplingError(

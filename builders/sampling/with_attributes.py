@@ -1,0 +1,99 @@
+"""Task sets of suites that are made with attributes of images: drawn, and frozen with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec import schemas
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import SamplingError
+from benchmark_spec.protocol import LADDER, TaskSetName, suite_of
+from builders.sampling.attribute_biased import draw_ladder
+from builders.sampling.counterfactual import draw_counterfactual, versions
+from builders.sampling.image_attributes import image_attributes
+from builders.sampling.stream import Stream
+from builders.sampling.tasks import DrawnTasks, Groups, freeze
+
+
+def draw_with_attributes(
+    dataset: str,
+    name: TaskSetName,
+    class_sizes: Sequence[int],
+    *,
+    seed: int,
+    tasks: int | None,
+    attributes: pa.Table,
+    groups: Groups | None = None,
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Draw and freeze a task set of a ladder, or a counterfactual one.
+
+    Parameters
+    ----------
+    attributes
+        Of the images: :data:`benchmark_spec.schemas.ATTRIBUTES`.
+    groups
+        Group of each image; an image without one stands for itself.
+
+    Returns
+    -------
+    table, what is special in its provenance
+        The table is of the schema :func:`benchmark_spec.schemas.task_set`.
+
+    Raises
+    ------
+    SamplingError
+        If there are no attributes, or they do not allow such tasks.
+    """
+    suite = suite_of(name.suite)
+    reuse = suite.interval == "closed"
+    given: dict[str, Any] = {"dataset": dataset, "label": suite.attributes, "seed": seed}
+    given |= {"tasks": tasks, "reuse": reuse}
+    if suite.step in LADDER:
+        known = image_attributes(attributes, class_sizes, dataset)
+        ladder = draw_ladder(known, name.protocol, **given)
+        drawn, inter_class = ladder.steps[suite.step], ladder.inter_class
+        values = np.array(known.names, object)[ladder.attributes]
+    else:
+        alone = np.full(sum(class_sizes), -1) if groups is None else groups
+        objects = versions(attributes, class_sizes, alone, dataset)
+        steps, which = draw_counterfactual(objects, name.protocol, **given)
+        drawn, values = steps[suite.step], np.array(objects.values, object)[which]
+        inter_class = np.full(which.shape, suite.step == "other")
+    queries = Stream(name.suite, dataset, str(name.protocol), seed, "queries")
+    table = _frozen(drawn, class_sizes, queries, name, values, inter_class)
+    number = {"tasks" if reuse else "max_tasks": tasks}
+    return table, {**number, "attributes": content_digest(attributes)}
+
+
+def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:
+    """The error of a suite whose attributes are not there."""
+    label = suite_of(name.suite).attributes
+    return SamplingError(
+        f"a {name.suite} set needs the attributes {label!r} of the images",
+        where=f"{dataset}/{name}",
+        fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of docs/attributes.md',
+    )
+
+
+def _frozen(
+    drawn: DrawnTasks,
+    class_sizes: Sequence[int],
+    queries: Stream,
+    name: TaskSetName,
+    values: NDArray[Any],
+    inter_class: NDArray[np.bool_],
+) -> pa.Table:
+    table = freeze(drawn, class_sizes, queries)
+    schema = schemas.task_set(name)
+    for column, flat in (
+        ("attributes", pa.array(values.reshape(-1).tolist(), pa.string())),
+        ("inter_class", pa.array(inter_class.reshape(-1))),
+    ):
+        kind = schema.field(column).type
+        table = table.append_column(column, pa.FixedSizeListArray.from_arrays(flat, type=kind))
+    return table
