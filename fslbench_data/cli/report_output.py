@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fslbench_data.cli.options import draw, output
 from fslbench_data.report import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fslbench_data.bias import BiasReport
 
 BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
@@ -31,6 +37,32 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         from fslbench_data.render.table_format import print_table
 
         draw(lambda console: print_table(report, console), path)
+
+
+def write_bias(report: BiasReport, form: str | None, path: Path | None) -> None:
+    """Write the ladders of attribute-biased tasks."""
+    from fslbench_data.render.bias_formats import bias_csv, bias_json
+    from fslbench_data.render.bias_grids import NOTES, bias_grids
+    from fslbench_data.render.grid import latex, markdown
+
+    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
+    if form in ("csv", "json"):
+        output((bias_csv if form == "csv" else bias_json)(report), path)
+    elif form in ("markdown", "latex"):
+        write = markdown if form == "markdown" else latex
+        output(write(bias_grids(report), str(report.signature), NOTES), path)
+    else:
+        from fslbench_data.render.screen import print_grid
+
+        def show(console: Console) -> None:
+            console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
+            for grid in bias_grids(report):
+                console.print()
+                print_grid(grid, console, most=len(grid.rows))
+            for note in NOTES:
+                console.print(f"\n{note}", highlight=False, markup=False)
+
+        draw(show, path)
 
 
 def write_summary(report: Report, form: str | None, path: Path | None) -> None:

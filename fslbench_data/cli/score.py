@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -37,6 +38,12 @@ from fslbench_data.cli.options import (
     is_flag=True,
     help="One line a task set: how many comparisons each kind of interval calls conclusive.",
 )
+@click.option(
+    "--bias",
+    is_flag=True,
+    help="Of task sets made with attributes of images: worst-class accuracy on every step, and "
+    "what is lost from step to step.",
+)
 @report_format_option
 @output_option
 def score(
@@ -48,6 +55,7 @@ def score(
     level: float,
     unbound: bool,
     summary: bool,
+    bias: bool,
     form: str | None,
     path: Path | None,
 ) -> None:
@@ -58,20 +66,22 @@ def score(
     tasks and on tasks that reuse images.  Without FILE, the reference methods are compared with
     each other.
     """
-    from fslbench_data.cli.report_output import write_report, write_summary
+    from fslbench_data.cli.report_output import write_bias, write_report, write_summary
     from fslbench_data.release import load_release
     from fslbench_data.scoring import score as run
     from fslbench_data.submission.reading import read_submission
 
     if file is not None:
         check_output(path, file)
-    report = run(
-        read_submission(file) if file is not None else None,
-        load_release(release),
-        against=against,
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=unbound,
-    )
+    submission = read_submission(file) if file is not None else None
+    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets, "level": level}
+    chosen["allow_unbound"] = unbound
+    if bias:
+        from fslbench_data.bias import bias as measured
+
+        if summary or against:
+            raise click.UsageError("--bias goes neither with --summary nor with --against")
+        write_bias(measured(submission, load_release(release), **chosen), form, path)
+        return
+    report = run(submission, load_release(release), against=against, **chosen)
     (write_summary if summary else write_report)(report, form, path)

@@ -1,65 +1,26 @@
 """Suites made with attributes of images, frozen into a release, drawn again, and spoilt."""
 
-import itertools
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from biased_release import SIZES, STEPS, STYLES, write_biased
 
-from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, SamplingError, UnknownNameError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, SUITES, TaskSetName, suite_of
 from builders.attribute_checks import bias_problems
 from builders.release_build import build_release
 from builders.release_spec import read_spec
-from builders.release_writer import ReleaseWriter
-from builders.sampling import draw_again, draw_task_set
+from builders.sampling import draw_again
 from builders.verify import verify
 from fslbench_data.release import Release, load_release
-
-SIZES = [40, 36, 44, 40, 30, 40]
-STEPS = [f"{o}{s}_words" for o, s in itertools.product(("", "open_"), LADDER)]
-STYLES = [f"{o}{s}_style" for o, s in itertools.product(("", "open_"), COUNTERFACTUAL)]
-
-
-def _words() -> pa.Table:
-    rng = np.random.default_rng(0)
-    names = [f"w{i:02}" for i in range(12)]
-    rows = [[n for n in names if rng.random() < 0.3] for _ in range(sum(SIZES))]
-    return _table(rows, [" ".join(row) for row in rows])
-
-
-def _style() -> pa.Table:
-    """Each object in two styles, one after the other."""
-    rows = [["a"] if i % 2 == 0 else ["b"] for i in range(sum(SIZES))]
-    return _table(rows, [f"object {i // 2}" for i in range(sum(SIZES))])
-
-
-def _table(rows: list[list[str]], texts: list[str]) -> pa.Table:
-    ids = np.arange(len(rows), dtype=np.int32)
-    arrays = [pa.array(ids), pa.array(texts), pa.array(rows, pa.list_(pa.string()))]
-    return pa.Table.from_arrays(arrays, schema=schemas.ATTRIBUTES)
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     folder = tmp_path_factory.mktemp("biased") / "release"
-    writer = ReleaseWriter(folder, "biased", "1.0.0", "x")
-    writer.add_dataset(
-        "things", title="t", homepage="h", licence="l", citation="c",
-        class_names=[f"c{i}" for i in range(len(SIZES))], class_sizes=SIZES,
-    )  # fmt: skip
-    tables = {"words": _words(), "style": _style()}
-    for name, table in tables.items():
-        writer.add_attributes("things", name, table, {"recipe": name})
-    for suite in (*STEPS, *STYLES):
-        name = TaskSetName.parse(f"{suite}-3w2s3q")
-        number = None if suite.startswith("open_") else 15
-        table = tables[suite_of(suite).attributes]
-        drawn = draw_task_set("things", name, SIZES, tasks=number, attributes=table)
-        writer.add_tasks("things", name, *drawn)
-    writer.finish()
+    write_biased(folder)
     return load_release(folder)
 
 

@@ -1,0 +1,71 @@
+"""Ladders as tables: the scores of each step, and the gaps between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fslbench_data.bias import BiasReport, LadderReport
+from fslbench_data.render.grid import Grid
+from fslbench_data.render.wording import plus_minus
+
+SCORES = ("T", "accuracy", "wAcc", "independent", "equal", "excess")
+GAPS = ("accuracy lost", "wAcc lost", "excess gained")
+NOTES = (
+    "wAcc: accuracy of a task's worst class, mean over tasks. independent: what it would be for "
+    "classes of the mean accuracy, independent of each other. equal: for equally hard classes, "
+    "given how many queries of each task are right. excess: equal minus wAcc; an unlucky support "
+    "set makes one too, so compare steps, never one excess alone. Nothing with one query a class.",
+    "lost, gained: from one step to the other, paired over the same classes.",
+)
+
+
+def bias_grids(report: BiasReport) -> list[Grid]:
+    """Two tables for each ladder."""
+    return [grid for each in report.ladders for grid in _of(each, report.signature.level)]
+
+
+def _of(ladder: LadderReport, level: float) -> Iterator[Grid]:
+    about = "new images of these classes" if ladder.kind == "open" else "new tasks of these images"
+    title = f"{ladder.dataset}/{ladder.name}"
+    left_out = (
+        (f"Not shown, without counts of one run by class: {', '.join(ladder.left_out)}.",)
+        if ladder.left_out
+        else ()
+    )
+    yield Grid(
+        title=f"{title}: {100 * level:.8g} % {ladder.kind} intervals ({about})",
+        columns=("method", "step", *SCORES),
+        right=frozenset(SCORES),
+        rows=tuple(
+            (
+                each.method,
+                step,
+                str(found.accuracy.tasks),
+                plus_minus(found.accuracy),
+                plus_minus(found.worst),
+                f"{found.independent:.2f}",
+                "" if found.equal is None else f"{found.equal:.2f}",
+                "" if found.excess is None else plus_minus(found.excess),
+            )
+            for each in ladder.methods
+            for step, found in each.steps.items()
+        ),
+        notes=left_out,
+    )
+    yield Grid(
+        title=f"{title}: from step to step",
+        columns=("method", "from", "to", *GAPS),
+        right=frozenset(GAPS),
+        rows=tuple(
+            (
+                each.method,
+                before,
+                after,
+                plus_minus(found.accuracy, signed=True),
+                plus_minus(found.worst, signed=True),
+                "" if found.excess is None else plus_minus(found.excess, signed=True),
+            )
+            for each in ladder.methods
+            for before, after, found in each.gaps
+        ),
+    )

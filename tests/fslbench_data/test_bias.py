@@ -1,0 +1,138 @@
+"""`fslbench score --bias`: steps, gaps, what is left out, and every format."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from biased_release import write_biased
+from click.testing import CliRunner
+
+from analysis_sql.spurious_bias import gap, step_score
+from benchmark_spec.errors import SubmissionError
+from fslbench_data.bias import bias
+from fslbench_data.cli import main
+from fslbench_data.release import Release, load_release
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    folder = tmp_path_factory.mktemp("biased") / "release"
+    write_biased(folder)
+    return load_release(folder)
+
+
+def _guesses(release: Release, name: str, seed: int = 0) -> Submission:
+    """Right on three queries in four, but on the biased steps on one in two."""
+    rng = np.random.default_rng(seed)
+    recorder = Recorder(name)
+    for info in release.task_sets:
+        for task in release.task_set("things", str(info.name)):
+            right = rng.random(9) < (0.5 if "biased" in str(info.name) else 0.75)
+            recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 3))
+    return recorder.submission()
+
+
+def test_every_ladder_with_its_steps_and_gaps(release: Release) -> None:
+    submission = _guesses(release, "mine")
+    report = bias(submission, release)
+    assert [(each.dataset, each.name, each.kind) for each in report.ladders] == [
+        ("things", "*_words-3w2s3q", "closed"),
+        ("things", "open_*_words-3w2s3q", "open"),
+        ("things", "*_style-3w2s3q counterfactual", "closed"),
+        ("things", "open_*_style-3w2s3q counterfactual", "open"),
+    ]
+    rows = submission.table.to_pandas()
+    for ladder, suffix in zip(report.ladders[:2], ("", "open_"), strict=True):
+        (mine,) = ladder.methods
+        assert list(mine.steps) == ["random", "support", "intra", "inter", "biased"]
+        counts = {
+            step: np.stack(
+                rows[rows["task_set"] == f"{suffix}{step}_words-3w2s3q"]
+                .sort_values("task_id")["class_correct"]
+                .to_list()
+            )
+            for step in mine.steps
+        }
+        for step, found in mine.steps.items():
+            assert found == step_score(counts[step], 3, ladder.kind)
+        assert [(a, b) for a, b, _ in mine.gaps] == [
+            ("random", "support"), ("support", "intra"), ("intra", "inter"), ("inter", "biased"),
+            ("random", "biased"),
+        ]  # fmt: skip
+        for before, after, found in mine.gaps:
+            assert found == gap(counts[before], counts[after], 3, ladder.kind)
+    assert report.ladders[0].methods[0].gaps[-1][2].accuracy.mean > 10
+    assert [list(m.steps) for m in report.ladders[2].methods] == [["same", "any", "other"]]
+
+
+def test_a_prefix_and_some_steps(release: Release) -> None:
+    whole = _guesses(release, "whole")
+    rows = whole.table.to_pandas()
+    recorder = Recorder("part")
+    for step, number in (("random", 15), ("inter", 4)):
+        info = release.task_set_info("things", f"{step}_words-3w2s3q")
+        tasks = release.task_set("things", str(info.name))
+        mine = rows[rows["task_set"] == str(info.name)].sort_values("task_id")["predictions"]
+        for task_id, answer in enumerate(mine.to_list()[:number]):
+            recorder.add(tasks[task_id], answer)
+    part = recorder.submission()
+    (ladder,) = bias(part, release).ladders
+    (found,) = ladder.methods
+    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
+    ((before, after, lost),) = found.gaps
+    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
+
+
+def test_what_is_left_out(release: Release) -> None:
+    mine = _guesses(release, "mine")
+    counted = Recorder("only counts")
+    info = release.task_set_info("things", "random_words-3w2s3q")
+    counted.add_counts(release.task_set("things", str(info.name)), np.full(15, 5))
+    (ladder, *_) = bias(merge([mine, counted.submission()]), release).ladders
+    assert [m.method for m in ladder.methods] == ["mine"]
+    assert ladder.left_out == ("only counts",)
+
+
+def test_nothing_of_that_kind(embedded: Release, example: Submission) -> None:
+    with pytest.raises(SubmissionError, match="made with attributes of images"):
+        bias(example, embedded)
+
+
+def test_every_format(release: Release, tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    _guesses(release, "mine").write(path)
+    common = ["score", str(path), "--bias", "--release", release.files.where]
+
+    def run(*options: str) -> str:
+        result = CliRunner().invoke(main, [*common, *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    text = run()
+    assert "things/open_*_words-3w2s3q: from step to step" in text
+    assert "compare steps, never one excess alone" in " ".join(text.split())
+    rows = list(csv.DictReader(run("--format", "csv").splitlines()[1:]))
+    content = json.loads(run("--format", "json"))
+    assert len(rows) == len(content["rows"]) == 2 * (5 * 5 + 5 * 3) + 2 * (3 * 5 + 3 * 3)
+    for row, again in zip(rows, content["rows"], strict=True):
+        assert float(row["mean"]) == again["mean"]
+        assert (row["measure"], row["step"], row["to"]) == (
+            again["measure"],
+            again["step"],
+            again["to"],
+        )
+    (one,) = bias(path, release).ladders[0].methods
+    first = content["rows"][0]
+    assert (first["measure"], first["mean"], first["T"]) == (
+        "accuracy",
+        one.steps["random"].accuracy.mean,
+        15,
+    )
+    assert "| mine | random | support |" in run("--format", "markdown")
+    assert r"\toprule" in run("--format", "latex")
+    for wrong in (["--summary"], ["--against", "x"]):
+        assert CliRunner().invoke(main, [*common, *wrong]).exit_code == 2
