@@ -4,8 +4,8 @@ The paper (Zheng et al., ECCV 2024) compares the ranking of methods by accuracy 
 worst-class accuracy.  Each method's metric is a mean over tasks, so a ranking is uncertain; the
 tasks are resampled, the same for all methods and both metrics, and the correlation is computed
 again each time.  The interval is the percentile interval: a correlation lies in [-1, 1] and is
-skewed near its ends.  It is about new tasks like these with the same methods, not about other methods.
-Noise in a metric draws the correlation of its ranking towards 0.
+skewed near its ends.  It is about new tasks like these with the same methods, not about other
+methods.  Noise in a metric draws the correlation of its ranking towards 0.
 """
 
 from __future__ import annotations
