@@ -21,6 +21,7 @@ from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
 from builders.sources import SOURCES, ImageSet, check_options, read_source
 from builders.sources.image_set import Progress, silent
+from fslbench_data.release import Release
 
 
 def build_release(
@@ -31,6 +32,7 @@ def build_release(
     allow_missing: bool = False,
     settings: Settings | None = None,
     features: Sequence[LooseFeatures] = (),
+    earlier: Release | None = None,
     progress: Progress = silent,
 ) -> Manifest:
     """Make a whole release.
@@ -51,6 +53,9 @@ def build_release(
         the canaries.
     features
         Some that were extracted before, such as on another machine; they are not extracted again.
+    earlier
+        A release whose results of fine-tuning are taken over where they are of the same network,
+        images and tasks.
 
     Raises
     ------
@@ -85,7 +90,7 @@ def build_release(
     for dataset in datasets.values():
         dataset.build()
     images = {name: dataset.images for name, dataset in datasets.items()}
-    ResultsBuild(spec, writer, found, images, settings, progress).add()
+    ResultsBuild(spec, writer, found, images, settings, progress, earlier).add()
     found.forget()
     return writer.finish()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmark_spec.digest import content_digest
 from benchmark_spec.naming import slug
 from builders.baselines import run_ft, run_head
 from builders.features import Settings
@@ -15,7 +16,8 @@ from builders.release_writer import ReleaseWriter
 from builders.sources.export import write_pictures
 from builders.sources.image_set import Progress
 from fslbench_data.features import Features
-from fslbench_data.submission.model import merge
+from fslbench_data.release import Release
+from fslbench_data.submission.model import Binding, Submission, merge
 
 
 class ResultsBuild:
@@ -25,6 +27,9 @@ class ResultsBuild:
     ----------
     images
         Reads a data set, by name.
+    earlier
+        A release whose results of fine-tuning are taken over where they are of the same network,
+        images and tasks.
     """
 
     def __init__(
@@ -35,9 +40,11 @@ class ResultsBuild:
         images: Mapping[str, ImagesOf],
         settings: Settings,
         progress: Progress,
+        earlier: Release | None = None,
     ) -> None:
         self._spec, self._writer, self._features = spec, writer, features
         self._images, self._settings, self._progress = images, settings, progress
+        self._earlier = earlier
 
     def add(self) -> None:
         """Add those that are not there yet."""
@@ -69,6 +76,12 @@ class ResultsBuild:
     def _tune(self, backbone: str, tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]]) -> None:
         network = load_backbone(backbone, self._settings.weights, device=self._settings.device)
         release, results = self._writer.so_far(), []
+        provenance = {"head": "FT", "network": network.describe()}
+        known = self._known(f"{backbone}/FT", tuned, provenance)
+        if known is not None:
+            self._progress(f"{backbone}/FT of {self._earlier}")
+            self._writer.add_results(known, provenance)
+            return
         for dataset, tuning in tuned:
             self._progress(f"{backbone}/FT on {dataset.name}")
             folder = self._writer.folder / KEPT / dataset.name / "pictures"
@@ -85,7 +98,33 @@ class ResultsBuild:
                     journal=folder.with_name(f"{slug(backbone)[-80:]}.journal"),
                 )
             )
-        self._writer.add_results(merge(results), {"head": "FT", "network": network.describe()})
+        self._writer.add_results(merge(results), provenance)
+
+    def _known(
+        self,
+        method: str,
+        tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]],
+        provenance: dict[str, Any],
+    ) -> Submission | None:
+        """The earlier release's results of a method, if they are just what would be computed."""
+        earlier, release = self._earlier, self._writer.so_far()
+        if earlier is None or method not in earlier.methods:
+            return None
+        (entry,) = (t for t in earlier.manifest.tables if t.kind == "results" and t.name == method)
+        (found,) = (each for each in earlier.references() if method in each.methods)
+        wanted = {}
+        for dataset, tuning in tuned:
+            if content_digest(earlier.images(dataset.name)) != content_digest(
+                release.images(dataset.name)
+            ):
+                return None
+            for name in tuning.task_sets:
+                info = release.task_set_info(dataset.name, name)
+                some = tuning.max_tasks is not None and tuning.max_tasks < info.n_tasks
+                number = tuning.max_tasks if some else None
+                wanted[method, dataset.name, name] = Binding(info.fingerprint, number)
+        same = dict(found.bindings) == wanted and entry.provenance == provenance
+        return found if same else None
 
 
 def _heads(spec: ReleaseSpec) -> Iterator[tuple[str, str, list[str]]]:

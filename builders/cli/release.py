@@ -38,6 +38,12 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
     help="What `fslbench-build features` has made, perhaps on another machine: not extracted "
     "again. May be repeated.",
 )
+@click.option(
+    "--earlier",
+    metavar="R",
+    help="A release, such as the one before: its results of fine-tuning are taken over where they "
+    "are of the same network, images and tasks.",
+)
 @extraction_options
 def release(
     spec: Path,
@@ -45,6 +51,7 @@ def release(
     raw: Path | None,
     allow_missing: bool,
     given: tuple[Path, ...],
+    earlier: str | None,
     weights: Path | None,
     device: str | None,
     dtype: str,
@@ -63,6 +70,7 @@ def release(
     from builders.release_build import build_release
     from builders.release_features import uses_networks
     from builders.release_spec import find_spec, read_spec
+    from fslbench_data.release import load_release
     from fslbench_data.render.screen import steps
 
     wanted = read_spec(find_spec(spec))
@@ -78,6 +86,7 @@ def release(
             allow_missing=allow_missing,
             settings=settings,
             features=[read_loose(path) for path in given],
+            earlier=load_release(earlier) if earlier is not None else None,
             progress=progress,
         )
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")

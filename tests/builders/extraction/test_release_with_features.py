@@ -1,5 +1,7 @@
 """A release whose features are a network's: canaries, projections, heads, and going on."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,14 @@ from click.testing import CliRunner
 from tiny_features import ABOUT, TINY, read_pictures, write_pictures
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError
+from benchmark_spec.manifest import Table
 from builders.cli import main
 from builders.features import Settings
 from builders.features.loose import write_loose
 from builders.release_build import build_release
 from builders.release_spec import ReleaseSpec, read_spec
 from builders.verify import verify
-from fslbench_data.release import load_release
+from fslbench_data.release import Release, load_release
 from fslbench_data.submission.model import Submission
 
 SPEC = """
@@ -106,8 +109,6 @@ def test_it_has_the_features_and_those_of_the_canaries(
 
 def test_without_features_there_are_no_canaries(pictures: Path, tmp_path: Path) -> None:
     spec = _spec(tmp_path, pictures)
-    from dataclasses import replace
-
     bare = replace(spec, datasets=(replace(spec.datasets[0], features=(), heads=()),))
     build_release(bare, tmp_path / "release", raw=pictures.parent)
     assert load_release(tmp_path / "release").datasets == ("tiny",)
@@ -208,6 +209,36 @@ def test_results_on_features_that_it_does_not_hold(
             continue
     assert any(step == f"{TINY}/FT on tiny" for step in seen)
     assert _files(tmp_path / "again") == _files(tmp_path / "lean")
+
+
+def test_fine_tuning_is_taken_over_from_an_earlier_release(
+    pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = _spec(tmp_path, pictures, methods=LEAN)
+    build_release(spec, tmp_path / "first", raw=pictures.parent, settings=settings)
+    first = load_release(tmp_path / "first")
+    ran: list[str] = []
+    tune = "builders.release_results.run_ft"
+    monkeypatch.setattr(tune, lambda *_, **__: ran.append("FT") or 1 / 0)
+    common = {"raw": pictures.parent, "settings": settings, "earlier": first}
+    build_release(spec, tmp_path / "again", **common)
+    assert _files(tmp_path / "again") == _files(tmp_path / "first")
+    more = _spec(tmp_path, pictures, methods=LEAN.replace("max_tasks = 2", "max_tasks = 3"))
+    with pytest.raises(ZeroDivisionError):  # other tasks: computed
+        build_release(more, tmp_path / "more", **common)
+    assert ran == ["FT"]
+    other = replace(first.manifest, tables=tuple(_of_another_network(first)))
+    with pytest.raises(ZeroDivisionError):
+        build_release(
+            spec, tmp_path / "other", **{**common, "earlier": Release(other, first.files)}
+        )
+
+
+def _of_another_network(release: Release) -> Iterator[Table]:
+    for table in release.manifest.tables:
+        network = table.provenance.get("network")
+        changed = {**table.provenance, "network": {**network, "dtype": "x"}} if network else None
+        yield replace(table, provenance=changed) if changed else table
 
 
 def test_features_that_were_extracted_before(
