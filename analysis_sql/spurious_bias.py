@@ -12,7 +12,8 @@ so the gap between two of them is a paired difference.  Three measures, each a m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,21 @@ class Gap:
     excess: Interval | None
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """A weighted sum of measures on the same tasks, in percentage points.
+
+    Attributes
+    ----------
+    accuracy, worst, excess
+        Of these measures; excess is None with one query a class.
+    """
+
+    accuracy: Interval
+    worst: Interval
+    excess: Interval | None
+
+
 def step_score(
     class_correct: Counts, queries: int, kind: IntervalKind, level: float = 0.95
 ) -> StepScore:
@@ -117,18 +133,51 @@ def gap(
     SpecError
         If they are not of as many tasks and classes; or as :func:`step_score`.
     """
-    a, b = np.asarray(before, np.int64), np.asarray(after, np.int64)
-    if a.shape != b.shape:
+    return gap_of(contrast([(1, before), (-1, after)], queries, kind, level))
+
+
+def gap_of(found: Contrast) -> Gap:
+    """What a contrast of earlier steps minus later ones says is lost, and gained in excess."""
+    return Gap(found.accuracy, found.worst, _turned(found.excess))
+
+
+def contrast(
+    parts: Sequence[tuple[int, Counts]], queries: int, kind: IntervalKind, level: float = 0.95
+) -> Contrast:
+    """A weighted sum of measures over the same tasks, such as one method minus another.
+
+    Parameters
+    ----------
+    parts
+        Weights, and correct queries of each class int (T, K) of the same tasks in the same order.
+
+    Raises
+    ------
+    SpecError
+        If they are not of as many tasks and classes; or as :func:`step_score`.
+    """
+    weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
+    if len({each.shape for each in counts}) > 1:
         raise SpecError(
-            f"steps of shapes {a.shape} and {b.shape}", expected="the same tasks on both"
+            f"counts of shapes {', '.join(str(each.shape) for each in counts)}",
+            expected="of the same tasks",
         )
-    return Gap(
-        accuracy=interval(Moments.of((a - b).sum(axis=1), a.shape[1] * queries), kind, level),
-        worst=interval(Moments.of(a.min(axis=1) - b.min(axis=1), queries), kind, level),
-        excess=interval_of(100 * (excess(b, queries) - excess(a, queries)), kind, level)
-        if queries > 1
-        else None,
+
+    def total(of: Callable[[Counts], NDArray[Any]]) -> NDArray[Any]:
+        return np.asarray(sum(w * of(each) for w, each in zip(weights, counts, strict=True)))
+
+    unit = counts[0].shape[1] * queries
+    over = total(lambda each: 100 * excess(each, queries)) if queries > 1 else None
+    return Contrast(
+        accuracy=interval(Moments.of(total(lambda each: each.sum(axis=1)), unit), kind, level),
+        worst=interval(Moments.of(total(lambda each: each.min(axis=1)), queries), kind, level),
+        excess=None if over is None else interval_of(over, kind, level),
     )
+
+
+def _turned(found: Interval | None) -> Interval | None:
+    """The interval of the opposite."""
+    return None if found is None else replace(found, mean=-found.mean)
 
 
 def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:

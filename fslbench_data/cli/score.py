@@ -79,9 +79,10 @@ def score(
     if bias:
         from fslbench_data.bias import bias as measured
 
-        if summary or against:
-            raise click.UsageError("--bias goes neither with --summary nor with --against")
-        write_bias(measured(submission, load_release(release), **chosen), form, path)
+        if summary:
+            raise click.UsageError("--bias does not go with --summary")
+        found = measured(submission, load_release(release), against=against, **chosen)
+        write_bias(found, form, path)
         return
     report = run(submission, load_release(release), against=against, **chosen)
     (write_summary if summary else write_report)(report, form, path)

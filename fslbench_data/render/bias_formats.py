@@ -6,14 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from analysis_sql.intervals import Interval
-from fslbench_data.bias import BiasReport, LadderReport, MethodBias
+from fslbench_data.bias import BiasReport
+from fslbench_data.ladders import MethodBias, PairBias
 
 COLUMNS = (
-    "dataset", "ladder", "method", "is_reference", "step", "to", "measure", "mean", "halfwidth",
-    "T", "interval", "level",
+    "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
+    "halfwidth", "T", "interval", "level",
 )  # fmt: skip
 
 
@@ -21,7 +23,8 @@ def bias_csv(report: BiasReport) -> str:
     """One row a figure, after the signature as a line beginning with ``#``.
 
     Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess.  Of a
-    gap, from `step` to `to`: accuracy_lost, worst_class_lost, excess_gained.
+    gap, from `step` to `to`: accuracy_lost, worst_class_lost, excess_gained.  Where there is a
+    `versus`, the figure is that of `method` minus that of `versus`, paired by task.
     """
     out = io.StringIO()
     out.write(f"# {report.signature}\n")
@@ -32,25 +35,38 @@ def bias_csv(report: BiasReport) -> str:
 
 
 def bias_json(report: BiasReport) -> str:
-    """The same rows as JSON."""
-    content = {"signature": str(report.signature), "rows": list(_rows(report))}
+    """The same rows as JSON, and the rank correlations of the methods."""
+    rankings = [
+        {
+            "dataset": ladder.dataset,
+            "ladder": ladder.name,
+            "first": each.first,
+            "second": each.second,
+            **asdict(each.found),
+        }
+        for ladder in report.ladders
+        for each in ladder.rankings
+    ]
+    content = {
+        "signature": str(report.signature),
+        "rows": list(_rows(report)),
+        "rankings": rankings,
+    }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
     for ladder in report.ladders:
+        about = {"dataset": ladder.dataset, "ladder": ladder.name}
+        last = {"level": report.signature.level}
         for each in ladder.methods:
+            own = {"method": each.method, "versus": "", "is_reference": each.is_reference}
             for row in (*_steps(each), *_gaps(each)):
-                yield {**_about(ladder, each), **row, "level": report.signature.level}
-
-
-def _about(ladder: LadderReport, each: MethodBias) -> dict[str, Any]:
-    return {
-        "dataset": ladder.dataset,
-        "ladder": ladder.name,
-        "method": each.method,
-        "is_reference": each.is_reference,
-    }
+                yield about | own | row | last
+        for pair in ladder.pairs:
+            both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
+            for row in _pair(pair):
+                yield about | both | row | last
 
 
 def _steps(each: MethodBias) -> Iterator[dict[str, Any]]:
@@ -73,6 +89,22 @@ def _gaps(each: MethodBias) -> Iterator[dict[str, Any]]:
         yield here | _interval("worst_class_lost", found.worst)
         if found.excess is not None:
             yield here | _interval("excess_gained", found.excess)
+
+
+def _pair(pair: PairBias) -> Iterator[dict[str, Any]]:
+    for step, found in pair.steps.items():
+        here = {"step": step, "to": ""}
+        yield here | _interval("accuracy", found.accuracy)
+        yield here | _interval("worst_class", found.worst)
+        if found.excess is not None:
+            yield here | _interval("excess", found.excess)
+    if pair.lost is not None:
+        first, *_, last = pair.steps
+        here = {"step": first, "to": last}
+        yield here | _interval("accuracy_lost", pair.lost.accuracy)
+        yield here | _interval("worst_class_lost", pair.lost.worst)
+        if pair.lost.excess is not None:
+            yield here | _interval("excess_gained", pair.lost.excess)
 
 
 def _interval(measure: str, found: Interval) -> dict[str, Any]:

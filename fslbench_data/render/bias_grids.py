@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fslbench_data.bias import BiasReport, LadderReport
+from analysis_sql.spurious_bias import Contrast, Gap
+from fslbench_data.bias import BiasReport
+from fslbench_data.ladders import LadderReport, PairBias, Ranking
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import plus_minus
 
 SCORES = ("T", "accuracy", "wAcc", "independent", "equal", "excess")
 GAPS = ("accuracy lost", "wAcc lost", "excess gained")
+DIFFERENCES = ("accuracy", "wAcc", "excess")
+CORRELATION = "Spearman"
 NOTES = (
     "wAcc: accuracy of a task's worst class, mean over tasks. independent: what it would be for "
     "classes of the mean accuracy, independent of each other. equal: for equally hard classes, "
     "given how many queries of each task are right. excess: equal minus wAcc; an unlucky support "
     "set makes one too, so compare steps, never one excess alone. Nothing with one query a class.",
     "lost, gained: from one step to the other, paired over the same classes.",
+    "Spearman: correlation of the methods' ranking, bootstrap interval over tasks in brackets.",
 )
 
 
@@ -69,3 +74,40 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Grid]:
             for before, after, found in each.gaps
         ),
     )
+    if ladder.pairs:
+        yield Grid(
+            title=f"{title}: methods compared",
+            columns=("method", "versus", "on", *DIFFERENCES),
+            right=frozenset(DIFFERENCES),
+            rows=tuple(row for pair in ladder.pairs for row in _pair(pair)),
+        )
+    if ladder.rankings:
+        yield Grid(
+            title=f"{title}: how alike methods are ranked",
+            columns=("by", "and by", "methods", "T", CORRELATION),
+            right=frozenset(("methods", "T", CORRELATION)),
+            rows=tuple(_ranking(each) for each in ladder.rankings),
+        )
+
+
+def _pair(pair: PairBias) -> Iterator[tuple[str, ...]]:
+    rows: list[tuple[str, Contrast | Gap]] = [*pair.steps.items()]
+    if pair.lost is not None:
+        rows.append(("lost, first to last", pair.lost))
+    for on, found in rows:
+        yield (
+            pair.method,
+            pair.versus,
+            on,
+            plus_minus(found.accuracy, signed=True),
+            plus_minus(found.worst, signed=True),
+            "" if found.excess is None else plus_minus(found.excess, signed=True),
+        )
+
+
+def _ranking(each: Ranking) -> tuple[str, ...]:
+    found = each.found
+    text = "none: one metric is the same for all" if found.value is None else f"{found.value:.2f}"
+    if found.low is not None and found.high is not None:
+        text += f" ({found.low:.2f} to {found.high:.2f})"
+    return each.first, each.second, str(found.methods), str(found.tasks), text

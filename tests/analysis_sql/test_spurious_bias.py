@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.spurious_bias import gap, interval_of, step_score
+from analysis_sql.spurious_bias import contrast, gap, interval_of, step_score
+from analysis_sql.worst_class import excess
 from benchmark_spec.errors import SpecError
 
 
@@ -59,6 +60,26 @@ def test_the_gap_of_the_excess_is_free_of_mere_difficulty() -> None:
     assert unfair.excess.low > 20
 
 
+def test_contrasts_of_methods_and_of_gaps() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c, d = (rng.binomial(5, p, (30, 4)) for p in (0.9, 0.7, 0.8, 0.7))
+    found = contrast([(1, a), (-1, c)], 5, "open")
+    for interval, values in (
+        (found.accuracy, (a - c).mean(axis=1) / 5),
+        (found.worst, (a.min(axis=1) - c.min(axis=1)) / 5),
+        (found.excess, excess(a, 5) - excess(c, 5)),
+    ):
+        assert interval is not None
+        expected = stats.ttest_1samp(100 * values, 0).confidence_interval()
+        assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    gaps = contrast([(1, a), (-1, b), (-1, c), (1, d)], 5, "open")
+    lost = gap(a, b, 5, "open"), gap(c, d, 5, "open")
+    assert gaps.worst.mean == pytest.approx(lost[0].worst.mean - lost[1].worst.mean)
+    same = contrast([(1, a), (-1, a)], 5, "open")
+    assert same.worst.constant
+    assert same.worst.mean == 0
+
+
 def test_one_query_a_class() -> None:
     ones = np.array([[1, 0], [1, 1]])
     score = step_score(ones, 1, "closed")
@@ -69,7 +90,7 @@ def test_one_query_a_class() -> None:
 
 
 def test_other_tasks() -> None:
-    with pytest.raises(SpecError, match="the same tasks on both"):
+    with pytest.raises(SpecError, match="of the same tasks"):
         gap(np.ones((2, 2), int), np.ones((3, 2), int), 2, "open")
     alone = interval_of(np.array([3.0]), "open", 0.95)
     assert (alone.halfwidth, alone.constant) == (None, True)

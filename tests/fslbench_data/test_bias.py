@@ -3,13 +3,15 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from biased_release import write_biased
 from click.testing import CliRunner
+from scipy import stats
 
-from analysis_sql.spurious_bias import gap, step_score
+from analysis_sql.spurious_bias import contrast, gap, step_score
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.bias import bias
 from fslbench_data.cli import main
@@ -87,6 +89,35 @@ def test_a_prefix_and_some_steps(release: Release) -> None:
     assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
 
 
+def test_methods_compared_and_ranked(release: Release) -> None:
+    three = merge([_guesses(release, name, seed) for seed, name in enumerate("abc")])
+    (ladder, *_) = bias(three, release).ladders
+    assert [(p.method, p.versus) for p in ladder.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    rows = three.table.to_pandas()
+
+    def counts(method: str, step: str) -> np.ndarray[Any, Any]:
+        mine = rows[(rows["method"] == method) & (rows["task_set"] == f"{step}_words-3w2s3q")]
+        return np.stack(mine.sort_values("task_id")["class_correct"].to_list())
+
+    first = ladder.pairs[0]
+    for step, found in first.steps.items():
+        parts = [(1, counts("a", step)), (-1, counts("b", step))]
+        assert found == contrast(parts, 3, "closed")
+    assert first.lost is not None
+    lost = [gap(counts(m, "random"), counts(m, "biased"), 3, "closed").worst.mean for m in "ab"]
+    assert first.lost.worst.mean == pytest.approx(lost[0] - lost[1])
+    assert [(r.first, r.second) for r in ladder.rankings] == [
+        ("accuracy on biased", "wAcc on biased"),
+        ("wAcc on random", "wAcc on biased"),
+    ]
+    worst = [[counts(m, s).min(axis=1).mean() for m in "abc"] for s in ("random", "biased")]
+    found = ladder.rankings[1].found
+    assert found.value == pytest.approx(stats.spearmanr(*worst).statistic)
+    assert (found.methods, found.tasks) == (3, 15)
+    (chosen, *_) = bias(three, release, against="a").ladders
+    assert {(p.method, p.versus) for p in chosen.pairs} == {("a", "b"), ("a", "c")}
+
+
 def test_what_is_left_out(release: Release) -> None:
     mine = _guesses(release, "mine")
     counted = Recorder("only counts")
@@ -136,3 +167,12 @@ def test_every_format(release: Release, tmp_path: Path) -> None:
     assert r"\toprule" in run("--format", "latex")
     for wrong in (["--summary"], ["--against", "x"]):
         assert CliRunner().invoke(main, [*common, *wrong]).exit_code == 2
+    three = tmp_path / "three.parquet"
+    merge([_guesses(release, name, seed) for seed, name in enumerate("abc")]).write(three)
+    common[1] = str(three)
+    text = run()
+    assert "things/*_words-3w2s3q: methods compared" in text
+    assert "how alike methods are ranked" in text
+    content = json.loads(run("--format", "json"))
+    assert len(content["rankings"]) == 8
+    assert {r["versus"] for r in content["rows"]} == {"", "b", "c"}
