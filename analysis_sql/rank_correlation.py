@@ -1,9 +1,10 @@
 """How alike two metrics rank the same methods: Spearman's correlation with a bootstrap interval.
 
 The paper (Zheng et al., ECCV 2024) compares the ranking of methods by accuracy with that by
-worst-class accuracy.  Each method's metric is a mean over tasks, so a ranking is uncertain; the
-tasks are resampled, the same for all methods and both metrics, and the correlation is computed
-again each time.  The interval is the percentile interval: a correlation lies in [-1, 1] and is
+worst-class accuracy, and that on tasks of one captioner with that on tasks of another.  Each
+method's metric is a mean over tasks, so a ranking is uncertain; the tasks are resampled, the same
+for all methods and, where they are the same tasks, for both metrics, and the correlation is
+computed again each time.  The interval is the percentile interval: a correlation lies in [-1, 1] and is
 skewed near its ends.  It is about new tasks like these with the same methods, not about other
 methods.  Noise in a metric draws the correlation of its ranking towards 0.
 """
@@ -33,8 +34,9 @@ class RankCorrelation:
 
     Attributes
     ----------
-    methods, tasks, level, resamples, seed
-        How many methods and tasks, the confidence level, resamples and their seed.
+    methods, tasks, other_tasks, level, resamples, seed
+        How many methods, tasks of the first and of the second metric, the confidence level,
+        resamples and their seed.
     value
         None where one metric is the same for all methods.
     low, high
@@ -43,6 +45,7 @@ class RankCorrelation:
 
     methods: int
     tasks: int
+    other_tasks: int
     level: float
     resamples: int
     seed: int
@@ -56,6 +59,7 @@ def rank_correlation(
     second: Floats,
     level: float = 0.95,
     *,
+    same_tasks: bool = True,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> RankCorrelation:
@@ -64,7 +68,9 @@ def rank_correlation(
     Parameters
     ----------
     first, second : float (M, T)
-        The two metrics of each method on each task; tasks are the same in both.
+        The two metrics of each method on each task.
+    same_tasks
+        Whether tasks are the same in both, in the same order; if not, there may be others of them.
 
     Raises
     ------
@@ -73,35 +79,43 @@ def rank_correlation(
     """
     check_level(level)
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if a.ndim != 2 or a.shape != b.shape or a.shape[0] < 3 or a.shape[1] < 1:
+    two = (
+        a.ndim == b.ndim == 2 and a.shape[0] == b.shape[0] >= 3 and min(a.shape[1], b.shape[1]) > 0
+    )
+    if not two or (same_tasks and a.shape != b.shape):
         raise SpecError(
             f"metrics of shapes {a.shape} and {b.shape}",
-            expected="two of the same three methods or more on the same tasks: (M, T)",
+            expected="two of the same three methods or more: (M, T)",
         )
-    methods, tasks = a.shape
     value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
     low = high = None
-    if tasks > 1:
-        found = np.concatenate(list(_resampled(a, b, resamples, seed)))
+    if min(a.shape[1], b.shape[1]) > 1:
+        found = np.concatenate(_resampled(a, b, same_tasks, resamples, seed))
         found = found[~np.isnan(found)]
         if found.size:
             tail = (1 - level) / 2
             low, high = (float(q) for q in np.quantile(found, [tail, 1 - tail]))
     known = None if np.isnan(value) else value
-    return RankCorrelation(methods, tasks, level, resamples, seed, known, low, high)
+    return RankCorrelation(*a.shape, b.shape[1], level, resamples, seed, known, low, high)
 
 
-def _resampled(a: Floats, b: Floats, resamples: int, seed: int) -> list[Floats]:
+def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:
     """Correlations of resamples, in blocks."""
-    tasks = a.shape[1]
-    stream, found = Stream("rank-correlation", tasks, seed), []
+    stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
     for start in range(0, resamples, _BLOCK):
         number = min(_BLOCK, resamples - start)
-        which = stream.integers(np.full((number, tasks), tasks))
-        weights = np.zeros((tasks, number))
-        np.add.at(weights, (which.reshape(-1), np.repeat(np.arange(number), tasks)), 1.0)
-        found.append(_spearman(a @ weights / tasks, b @ weights / tasks))
+        one = _weights(stream, a.shape[1], number)
+        other = one if same else _weights(stream, b.shape[1], number)
+        found.append(_spearman(a @ one, b @ other))
     return found
+
+
+def _weights(stream: Stream, tasks: int, number: int) -> Floats:
+    """How much each task counts in each resample, float64 (T, B)."""
+    which = stream.integers(np.full((number, tasks), tasks))
+    weights = np.zeros((tasks, number))
+    np.add.at(weights, (which.reshape(-1), np.repeat(np.arange(number), tasks)), 1.0 / tasks)
+    return weights
 
 
 def _spearman(a: Floats, b: Floats) -> Floats:

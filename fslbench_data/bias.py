@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
-from fslbench_data.ladders import LadderReport, ladder_report
+from fslbench_data.ladders import LadderReport, Ranking, agreement, ladder_report
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.scores import Signature
@@ -20,10 +20,11 @@ from fslbench_data.tasks import TaskSetInfo
 
 @dataclass(frozen=True)
 class BiasReport:
-    """What `fslbench score --bias` shows."""
+    """What `fslbench score --bias` shows: each ladder, and how alike ladders rank the methods."""
 
     signature: Signature
     ladders: tuple[LadderReport, ...]
+    agreement: tuple[Ranking, ...]
 
 
 def bias(
@@ -78,13 +79,11 @@ def bias(
             expected="task sets such as biased_titles-5w5s5q and random_titles-5w5s5q",
             fix="see `fslbench info` for those that the release has",
         )
-    return BiasReport(
-        report.signature,
-        tuple(
-            ladder_report(name, infos, parts, release, level, names_of(against))
-            for name, infos in ladders.items()
-        ),
+    reports = tuple(
+        ladder_report(name, infos, parts, release, level, names_of(against))
+        for name, infos in ladders.items()
     )
+    return BiasReport(report.signature, reports, tuple(agreement(reports, level)))
 
 
 def _ladders(infos: Sequence[TaskSetInfo]) -> dict[str, list[TaskSetInfo]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +19,7 @@ from analysis_sql.spurious_bias import (
     gap_of,
     step_score,
 )
+from analysis_sql.worst_class import Floats, worst_class
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release import Release
 from fslbench_data.submission.checks import Validated
@@ -93,6 +94,8 @@ class LadderReport:
         Each method of the submission with every other.
     rankings
         Of three methods or more that answered all tasks of the first and the last step.
+    last
+        wAcc of each task of the last step (T,), of methods that answered all of it.
     left_out
         Methods that do not say which classes they answer rightly, have several runs or stopped
         themselves.
@@ -105,6 +108,7 @@ class LadderReport:
     pairs: tuple[PairBias, ...]
     rankings: tuple[Ranking, ...]
     left_out: tuple[str, ...]
+    last: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
 
 def ladder_report(
@@ -155,6 +159,7 @@ def ladder_report(
                 )
             )
     dataset, _, ladder = name.partition("/")
+    last = suite_of(infos[-1].name.suite).step
     asked = [m for m in all_counts if m in against or m not in release.methods]
     pairs = [
         (a, b)
@@ -170,7 +175,29 @@ def ladder_report(
         tuple(_pair(a, b, all_counts, queries, kind, level) for a, b in pairs),
         tuple(_rankings(all_counts, infos, level)),
         tuple(left_out),
+        {
+            method: worst_class(of[last], queries)
+            for method, of in all_counts.items()
+            if len(of.get(last, ())) == infos[-1].n_tasks
+        },
     )
+
+
+def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking]:
+    """How alike ladders of one data set rank the methods, two by two.
+
+    Those of two captioners, say, or of texts and of pixels: they have other tasks.
+    """
+    for i, one in enumerate(ladders):
+        for other in ladders[i + 1 :]:
+            methods = [method for method in one.last if method in other.last]
+            if (one.dataset, one.kind) != (other.dataset, other.kind) or len(methods) < 3:
+                continue
+            a, b = (np.array([each.last[m] for m in methods]) for each in (one, other))
+            yield Ranking(
+                *(f"wAcc on {each.dataset}/{each.name}, last step" for each in (one, other)),
+                rank_correlation(a, b, level, same_tasks=False),
+            )
 
 
 def _pair(

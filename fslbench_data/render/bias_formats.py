@@ -47,10 +47,15 @@ def bias_json(report: BiasReport) -> str:
         for ladder in report.ladders
         for each in ladder.rankings
     ]
+    agreement = [
+        {"first": each.first, "second": each.second, **asdict(each.found)}
+        for each in report.agreement
+    ]
     content = {
         "signature": str(report.signature),
         "rows": list(_rows(report)),
         "rankings": rankings,
+        "agreement": agreement,
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 

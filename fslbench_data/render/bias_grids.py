@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from analysis_sql.spurious_bias import Contrast, Gap
 from fslbench_data.bias import BiasReport
@@ -26,7 +26,19 @@ NOTES = (
 
 def bias_grids(report: BiasReport) -> list[Grid]:
     """Two tables for each ladder."""
-    return [grid for each in report.ladders for grid in _of(each, report.signature.level)]
+    grids = [grid for each in report.ladders for grid in _of(each, report.signature.level)]
+    if report.agreement:
+        grids.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
+    return grids
+
+
+def _ranked(title: str, rankings: Sequence[Ranking]) -> Grid:
+    return Grid(
+        title=title,
+        columns=("by", "and by", "methods", "T", CORRELATION),
+        right=frozenset(("methods", "T", CORRELATION)),
+        rows=tuple(_ranking(each) for each in rankings),
+    )
 
 
 def _of(ladder: LadderReport, level: float) -> Iterator[Grid]:
@@ -82,12 +94,7 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Grid]:
             rows=tuple(row for pair in ladder.pairs for row in _pair(pair)),
         )
     if ladder.rankings:
-        yield Grid(
-            title=f"{title}: how alike methods are ranked",
-            columns=("by", "and by", "methods", "T", CORRELATION),
-            right=frozenset(("methods", "T", CORRELATION)),
-            rows=tuple(_ranking(each) for each in ladder.rankings),
-        )
+        yield _ranked(f"{title}: how alike methods are ranked", ladder.rankings)
 
 
 def _pair(pair: PairBias) -> Iterator[tuple[str, ...]]:
@@ -110,4 +117,6 @@ def _ranking(each: Ranking) -> tuple[str, ...]:
     text = "none: one metric is the same for all" if found.value is None else f"{found.value:.2f}"
     if found.low is not None and found.high is not None:
         text += f" ({found.low:.2f} to {found.high:.2f})"
-    return each.first, each.second, str(found.methods), str(found.tasks), text
+    same = found.tasks == found.other_tasks
+    tasks = str(found.tasks) if same else f"{found.tasks}, {found.other_tasks}"
+    return each.first, each.second, str(found.methods), tasks, text

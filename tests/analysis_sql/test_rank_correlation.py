@@ -55,6 +55,23 @@ def test_tasks_are_resampled_together() -> None:
     assert (found.low, found.high) == (1.0, 1.0)
 
 
+def test_other_tasks() -> None:
+    """The same methods on tasks of two captioners: resampled apart."""
+    rng = np.random.default_rng(0)
+    skill = np.arange(6)[:, None]
+    a, b = skill + rng.normal(size=(6, 300)), skill + rng.normal(size=(6, 50))
+    found = rank_correlation(a, b, same_tasks=False)
+    assert (found.value, found.tasks, found.other_tasks) == (1.0, 300, 50)
+    assert found.low is not None
+    assert found.low > 0.8
+    values = rng.normal(size=(5, 40))
+    apart = rank_correlation(values, values, same_tasks=False)
+    assert apart.low is not None
+    assert apart.low < 0.9  # chance orders near ties anew
+    with pytest.raises(SpecError, match="same three methods"):
+        rank_correlation(a, b)
+
+
 @pytest.mark.parametrize(
     "shapes", [((2, 5), (2, 5)), ((3, 5), (3, 4)), ((3,), (3,)), ((3, 0), (3, 0))]
 )

@@ -114,6 +114,15 @@ def test_methods_compared_and_ranked(release: Release) -> None:
     found = ladder.rankings[1].found
     assert found.value == pytest.approx(stats.spearmanr(*worst).statistic)
     assert (found.methods, found.tasks) == (3, 15)
+    report = bias(three, release)
+    assert [(r.first, r.second) for r in report.agreement] == [
+        (
+            f"wAcc on things/{o}*_words-3w2s3q, last step",
+            f"wAcc on things/{o}*_style-3w2s3q counterfactual, last step",
+        )
+        for o in ("", "open_")
+    ]
+    assert report.agreement[1].found.tasks != report.agreement[1].found.other_tasks
     (chosen, *_) = bias(three, release, against="a").ladders
     assert {(p.method, p.versus) for p in chosen.pairs} == {("a", "b"), ("a", "c")}
 
@@ -175,4 +184,6 @@ def test_every_format(release: Release, tmp_path: Path) -> None:
     assert "how alike methods are ranked" in text
     content = json.loads(run("--format", "json"))
     assert len(content["rankings"]) == 8
+    assert len(content["agreement"]) == 2
+    assert "Ladders compared" in text
     assert {r["versus"] for r in content["rows"]} == {"", "b", "c"}
