@@ -4,9 +4,9 @@ The paper (Zheng et al., ECCV 2024) compares the ranking of methods by accuracy 
 worst-class accuracy, and that on tasks of one captioner with that on tasks of another.  Each
 method's metric is a mean over tasks, so a ranking is uncertain; the tasks are resampled, the same
 for all methods and, where they are the same tasks, for both metrics, and the correlation is
-computed again each time.  The interval is the percentile interval: a correlation lies in [-1, 1] and is
-skewed near its ends.  It is about new tasks like these with the same methods, not about other
-methods.  Noise in a metric draws the correlation of its ranking towards 0.
+computed again each time.  The interval is the percentile interval: a correlation lies in [-1, 1]
+and is skewed near its ends.  It is about new tasks like these with the same methods, not about
+other methods.  Noise in a metric draws the correlation of its ranking towards 0.
 """
 
 from __future__ import annotations
@@ -79,10 +79,8 @@ def rank_correlation(
     """
     check_level(level)
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    two = (
-        a.ndim == b.ndim == 2 and a.shape[0] == b.shape[0] >= 3 and min(a.shape[1], b.shape[1]) > 0
-    )
-    if not two or (same_tasks and a.shape != b.shape):
+    fits = a.ndim == b.ndim == 2 and a.size and b.size and len(a) == len(b) >= 3
+    if not fits or (same_tasks and a.shape != b.shape):
         raise SpecError(
             f"metrics of shapes {a.shape} and {b.shape}",
             expected="two of the same three methods or more: (M, T)",
@@ -96,7 +94,8 @@ def rank_correlation(
             tail = (1 - level) / 2
             low, high = (float(q) for q in np.quantile(found, [tail, 1 - tail]))
     known = None if np.isnan(value) else value
-    return RankCorrelation(*a.shape, b.shape[1], level, resamples, seed, known, low, high)
+    methods, tasks, other = len(a), a.shape[1], b.shape[1]
+    return RankCorrelation(methods, tasks, other, level, resamples, seed, known, low, high)
 
 
 def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:

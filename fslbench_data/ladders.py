@@ -194,10 +194,8 @@ def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking
             if (one.dataset, one.kind) != (other.dataset, other.kind) or len(methods) < 3:
                 continue
             a, b = (np.array([each.last[m] for m in methods]) for each in (one, other))
-            yield Ranking(
-                *(f"wAcc on {each.dataset}/{each.name}, last step" for each in (one, other)),
-                rank_correlation(a, b, level, same_tasks=False),
-            )
+            first, second = (f"wAcc on {e.dataset}/{e.name}, last step" for e in (one, other))
+            yield Ranking(first, second, rank_correlation(a, b, level, same_tasks=False))
 
 
 def _pair(
