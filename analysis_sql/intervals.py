@@ -93,14 +93,14 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
     """
     tasks = np.asarray(moments.tasks)
     if (tasks == tasks.flat[0]).all():
-        return _per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation
+        return halfwidth_per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation
     different, which = np.unique(tasks, return_inverse=True)
-    factors = np.array([_per_deviation(int(t), kind, level) for t in different])
+    factors = np.array([halfwidth_per_deviation(int(t), kind, level) for t in different])
     return factors[which.reshape(tasks.shape)] * moments.deviation
 
 
 @lru_cache(maxsize=10_000)
-def _per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
+def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
     """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
     if tasks < 2:
         return nan

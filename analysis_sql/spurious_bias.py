@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from analysis_sql.intervals import Interval, check_level, interval
+from analysis_sql.intervals import Interval, check_level, halfwidth_per_deviation, interval
 from analysis_sql.moments import Moments
 from analysis_sql.worst_class import excess, expected_if_equal, expected_if_independent
 from benchmark_spec.errors import SpecError
@@ -186,6 +185,5 @@ def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:
     tasks, mean = values.size, float(values.mean())
     halfwidth = None
     if tasks > 1:
-        law = stats.norm() if kind == "closed" else stats.t(tasks - 1)
-        halfwidth = float(law.isf((1 - level) / 2) * values.std(ddof=1) / np.sqrt(tasks))
+        halfwidth = halfwidth_per_deviation(tasks, kind, level) * float(values.std(ddof=1))
     return Interval(kind, level, tasks, mean, halfwidth, bool((values == values[0]).all()))

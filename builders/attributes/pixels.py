@@ -44,13 +44,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import SourceError
+from builders.sources.export import shown
 from builders.sources.image_set import ImageSet
 
 NAMES = (
@@ -97,12 +96,16 @@ def pixel_attributes(
     SourceError
         If an image cannot be shown.
     """
+
+    def of_image(image_id: int) -> list[str]:
+        return attributes_of_picture(np.asarray(shown(images, image_id)))
+
     total = len(images.images)
     found: list[list[str]] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for first in range(0, total, _AHEAD):  # few pictures in memory at a time
             ids = range(first, min(first + _AHEAD, total))
-            found += threads.map(partial(_of_image, images), ids)
+            found += threads.map(of_image, ids)
             progress(len(found))
     return found
 
@@ -196,13 +199,3 @@ def _hue(
         [largest == red, largest == green], sixths[:2], default=sixths[2]
     )
     return np.where(chroma == 0, 0, hue // some % 360)
-
-
-def _of_image(images: ImageSet, image_id: int) -> list[str]:
-    try:
-        return attributes_of_picture(np.asarray(images.open(image_id)))
-    except (OSError, ValueError) as error:
-        path = images.images.column("path")[image_id].as_py()
-        raise SourceError(
-            f"{images.name}: image {image_id} cannot be shown: {error}", where=str(path)
-        ) from error

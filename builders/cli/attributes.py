@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from builders.cli.extraction_options import engine_from, extraction_options, settings_from
+from builders.cli.named_source import named_source, source_options
 
 
 @click.command()
@@ -19,12 +20,7 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
     metavar="R",
     help="Such as given+textblob, blip+spacy, given or pixels.",
 )
-@click.option(
-    "--raw",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="The raw folder of the data set.",
-)
+@source_options
 @click.option(
     "-o",
     "--output",
@@ -33,13 +29,6 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
     metavar="FILE.parquet",
     help="Write the table there. Captions that are not finished lie beside it.",
 )
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path),
-    metavar="SPEC",
-    help="SOURCE is a data set of this specification of a release, with its source and options.",
-)
-@click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber.")
 @extraction_options
 def attributes(
     name: str,
@@ -68,7 +57,6 @@ def attributes(
         check_recipe,
         make_attributes,
     )
-    from builders.cli.named_source import named_source
     from builders.features import WORK, Settings
     from builders.parquet import write_table
     from builders.sources import read_source

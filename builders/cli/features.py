@@ -9,17 +9,13 @@ from typing import Any
 import click
 
 from builders.cli.extraction_options import engine_from, extraction_options, settings_from
+from builders.cli.named_source import named_source, source_options
 
 
 @click.command()
 @click.argument("name", metavar="SOURCE")
 @click.option("--backbone", required=True, help="Such as efficientnet_lite0 or timm:MODEL@FILE.")
-@click.option(
-    "--raw",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="The raw folder of the data set.",
-)
+@source_options
 @click.option(
     "-o",
     "--output",
@@ -28,13 +24,6 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
     required=True,
     help="A new folder, or one that an interrupted extraction left.",
 )
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path),
-    metavar="SPEC",
-    help="SOURCE is a data set of this specification of a release, with its source and options.",
-)
-@click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber.")
 @click.option(
     "--skip-corrupt",
     is_flag=True,
@@ -63,7 +52,6 @@ def features(
     features.json, which says how they were made. Interrupted, the same command goes on where it
     was, and gives the same features.
     """
-    from builders.cli.named_source import named_source
     from builders.features import check_backbone, is_network
     from builders.features.loose import write_loose
     from builders.sources import read_source

@@ -35,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol
+from benchmark_spec.protocol import LADDER, Protocol
 from builders.sampling.image_attributes import Bools, ClassAttributes, ImageAttributes
 from builders.sampling.stream import Stream
-from builders.sampling.tasks import DrawnTasks
+from builders.sampling.tasks import DrawnTasks, check_number
 
-STEPS = ("random", "support", "intra", "inter", "biased")
+STEPS = tuple(LADDER)
 ATTEMPTS = 1000
 """Draws in a row that give no task, after which there is none."""
 
@@ -92,8 +92,7 @@ def draw_ladder(
     SamplingError
         If not one task, or with `reuse` not so many, can be drawn: with the counts of what failed.
     """
-    if (tasks is None and reuse) or (tasks is not None and tasks < 1):
-        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+    check_number(tasks, reuse, dataset)
     key = ("biased" if reuse else "open_biased", dataset, label, str(protocol), seed)
     drawing = _Drawing(attributes, protocol, key, reuse)
     while tasks is None or len(drawing.drawn) < tasks:

@@ -26,12 +26,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol
+from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
 from builders.sampling.stream import Stream
-from builders.sampling.tasks import DrawnTasks, Groups
+from builders.sampling.tasks import DrawnTasks, Groups, check_number
 
-STEPS = ("same", "any", "other")
+STEPS = tuple(COUNTERFACTUAL)
 
 Positions = NDArray[np.int64]
 
@@ -119,8 +119,7 @@ def draw_counterfactual(
     SamplingError
         If no task can be drawn: with the counts.
     """
-    if (tasks is None and reuse) or (tasks is not None and tasks < 1):
-        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+    check_number(tasks, reuse, dataset)
     key = ("same" if reuse else "open_same", dataset, label, str(protocol), seed)
     stream = {part: Stream(*key, part) for part in ("tasks", "any", "other")}
     way, n_values = protocol.way, len(objects.values)

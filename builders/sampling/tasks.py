@@ -77,6 +77,18 @@ def checked_sizes(
     return sizes
 
 
+def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
+    """Refuse a number of tasks that cannot be drawn; where images recur there must be one.
+
+    Raises
+    ------
+    SamplingError
+        If there is none, or it is below 1.
+    """
+    if (tasks is None and reuse) or (tasks is not None and tasks < 1):
+        raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
+
+
 def first_image_ids(class_sizes: Sequence[int]) -> NDArray[np.int64]:
     """Id of the first image of each class, int64 (C,): ids count up in class order."""
     sizes = np.asarray(class_sizes, dtype=np.int64)

@@ -8,11 +8,29 @@ from pathlib import Path
 
 from benchmark_spec.errors import OutputError, SourceError, listing
 from builders.sources.image_set import ImageSet, Progress, silent
+from builders.sources.pictures import Picture
 from fslbench_data.files import whole_file, write_whole
 from fslbench_data.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
 
 BATCH = 256
 """Images that are handed to the threads at a time."""
+
+
+def shown(images: ImageSet, image_id: int) -> Picture:
+    """The image of that id, as an RGB picture.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be shown, naming it.
+    """
+    try:
+        return images.open(image_id)
+    except (OSError, ValueError) as error:
+        path = images.images.column("path")[image_id].as_py()
+        raise SourceError(
+            f"{images.name}: image {image_id} cannot be shown: {error}", where=str(path)
+        ) from error
 
 
 def check_folder(folder: Path, raw: Path | None) -> None:
@@ -75,13 +93,7 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
     wanted = [i for i in range(len(images.images)) if not (folder / picture_name(i)).exists()]
 
     def write(image_id: int) -> None:
-        try:
-            picture = images.open(image_id)
-        except (OSError, ValueError) as error:
-            path = images.images.column("path")[image_id].as_py()
-            raise SourceError(
-                f"{images.name}: image {image_id} cannot be shown: {error}", where=str(path)
-            ) from error
+        picture = shown(images, image_id)
         with whole_file(folder / picture_name(image_id)) as temporary:
             picture.save(temporary, format="PNG")
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis_sql.intervals import Interval
+from analysis_sql.spurious_bias import Contrast, Gap, StepScore
 from fslbench_data.bias import BiasReport
 from fslbench_data.ladders import MethodBias, PairBias
 
@@ -17,6 +18,8 @@ COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
     "halfwidth", "T", "interval", "level",
 )  # fmt: skip
+MEASURES = ("accuracy", "worst_class", "excess")
+LOST = ("accuracy_lost", "worst_class_lost", "excess_gained")
 
 
 def bias_csv(report: BiasReport) -> str:
@@ -76,40 +79,35 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 def _steps(each: MethodBias) -> Iterator[dict[str, Any]]:
     for step, found in each.steps.items():
-        here = {"step": step, "to": ""}
+        accuracy, worst, *excess = _three(step, "", found, MEASURES)
+        yield from (accuracy, worst)
         kind, tasks = found.accuracy.kind, found.accuracy.tasks
-        yield here | _interval("accuracy", found.accuracy)
-        yield here | _interval("worst_class", found.worst)
         for measure, mean in (("independent", found.independent), ("equal", found.equal)):
             if mean is not None:
-                yield here | _figure(measure, mean, None, tasks, kind)
-        if found.excess is not None:
-            yield here | _interval("excess", found.excess)
+                yield {"step": step, "to": ""} | _figure(measure, mean, None, tasks, kind)
+        yield from excess
 
 
 def _gaps(each: MethodBias) -> Iterator[dict[str, Any]]:
     for before, after, found in each.gaps:
-        here = {"step": before, "to": after}
-        yield here | _interval("accuracy_lost", found.accuracy)
-        yield here | _interval("worst_class_lost", found.worst)
-        if found.excess is not None:
-            yield here | _interval("excess_gained", found.excess)
+        yield from _three(before, after, found, LOST)
 
 
 def _pair(pair: PairBias) -> Iterator[dict[str, Any]]:
     for step, found in pair.steps.items():
-        here = {"step": step, "to": ""}
-        yield here | _interval("accuracy", found.accuracy)
-        yield here | _interval("worst_class", found.worst)
-        if found.excess is not None:
-            yield here | _interval("excess", found.excess)
+        yield from _three(step, "", found, MEASURES)
     if pair.lost is not None:
         first, *_, last = pair.steps
-        here = {"step": first, "to": last}
-        yield here | _interval("accuracy_lost", pair.lost.accuracy)
-        yield here | _interval("worst_class_lost", pair.lost.worst)
-        if pair.lost.excess is not None:
-            yield here | _interval("excess_gained", pair.lost.excess)
+        yield from _three(first, last, pair.lost, LOST)
+
+
+def _three(
+    step: str, to: str, found: StepScore | Gap | Contrast, names: tuple[str, str, str]
+) -> Iterator[dict[str, Any]]:
+    """Accuracy, wAcc and, where there is one, the excess, under these names."""
+    for name, of in zip(names, (found.accuracy, found.worst, found.excess), strict=True):
+        if of is not None:
+            yield {"step": step, "to": to} | _interval(name, of)
 
 
 def _interval(measure: str, found: Interval) -> dict[str, Any]:
