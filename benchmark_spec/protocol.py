@@ -175,6 +175,38 @@ def suite_of(name: str, where: str = "") -> Suite:
     return Suite(name, "open" if alone else "closed", description, step, attributes)
 
 
+def suites_of(name: str, where: str = "") -> tuple[str, ...]:
+    """The suites that a name stands for: itself, or all steps of a ladder.
+
+    ``[open_]ladder_<attributes>`` are the steps of :data:`LADDER`,
+    ``[open_]counterfactual_<attributes>`` those of :data:`COUNTERFACTUAL`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such suite.
+    """
+    for family, steps in (("ladder_", LADDER), ("counterfactual_", COUNTERFACTUAL)):
+        alone = "open_" if name.startswith(f"open_{family}") else ""
+        label = name.removeprefix(alone).removeprefix(family)
+        if name == f"{alone}{family}{label}":
+            return tuple(suite_of(f"{alone}{step}_{label}", where).name for step in steps)
+    return (suite_of(name, where).name,)
+
+
+def task_sets_of(name: str, where: str = "") -> tuple[str, ...]:
+    """The task sets that a name such as ``open_ladder_titles-5w5s5q`` stands for.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        If it is not the name of a task set; see :func:`suites_of`.
+    """
+    suite, dash, protocol = name.rpartition("-")
+    names = [f"{one}-{protocol}" for one in suites_of(suite, where)] if dash else [name]
+    return tuple(str(TaskSetName.parse(each)) for each in names)
+
+
 @dataclass(frozen=True, order=True)
 class TaskSetName:
     """Name of a task set: a suite and a protocol, such as ``open-5w5s5q``."""
@@ -203,6 +235,11 @@ class TaskSetName:
     def interval(self) -> IntervalKind:
         """The interval that results on this task set carry."""
         return suite_of(self.suite).interval
+
+    @property
+    def attributes(self) -> str:
+        """Name of the attributes of images that its tasks are made with; empty without any."""
+        return suite_of(self.suite).attributes
 
     @property
     def closed_twin(self) -> TaskSetName:

@@ -98,7 +98,7 @@ def build_release(
 def _check(dataset: DatasetSpec) -> None:
     """Refuse at once what would fail after hours."""
     where = f"data set {dataset.name}"
-    suites, given = set(dataset.suites), set(dataset.tasks)
+    suites, given = {suite.name for suite in dataset.every_suite}, set(dataset.tasks)
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
         if dataset.features or dataset.backbones or dataset.fine_tuning or dataset.options:
@@ -114,7 +114,7 @@ def _check(dataset: DatasetSpec) -> None:
         raise UnknownNameError("source", dataset.source, (*SOURCES, CATALOGUE), where=where)
     else:
         check_options(dataset.source, dataset.name, dataset.options)
-    for suite in map(suite_of, dataset.suites):
+    for suite in dataset.every_suite:
         if suite.interval == "closed" and dataset.number_of_tasks(suite.name) is None:
             raise SpecError(
                 f"{where}: a {suite.name} set needs a number of tasks",
@@ -139,7 +139,8 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
     for head in dataset.heads:
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
-    if dataset.heads and not ((dataset.features or dataset.backbones) and dataset.suites):
+    with_features = dataset.features or dataset.backbones
+    if dataset.heads and not (with_features and dataset.every_task_set):
         raise SpecError(
             f"{where}: heads need features, and suites to run on",
             fix='add features = ["..."] and suites = ["..."]',
@@ -155,7 +156,7 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
                 f"{where}: {name} is a projection, which a release holds", fix="list it in features"
             )
     for task_set in tuned.task_sets if tuned else ():
-        if task_set not in (known := [str(name) for name in dataset.task_sets]):
+        if task_set not in (known := [str(name) for name in dataset.every_task_set]):
             raise UnknownNameError("task set", task_set, known, where=f"{where}, fine_tuning")
 
 
@@ -190,7 +191,7 @@ class _Dataset:
         sizes = release.classes(name).column("n_images").to_pylist()
         known = name in release.datasets_with("images")
         groups = groups_of(release.images(name)) if known else None
-        for task_set in self._spec.task_sets:
+        for task_set in self._spec.every_task_set:
             if not self._writer.has("tasks", name, str(task_set)):
                 self._progress(f"{name}/{task_set}")
                 label = suite_of(task_set.suite).attributes
@@ -227,7 +228,9 @@ class _Dataset:
             )
             return
         images = self.images()
-        if "left_out" in images.provenance and "published" in self._spec.suites:
+        if "left_out" in images.provenance and any(
+            suite.name == "published" for suite in self._spec.every_suite
+        ):
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "
                 "and images or classes are missing",

@@ -15,6 +15,7 @@
     name = "openclipart"               # a source of builders.sources, read below the raw folder
     suites = ["open", "closed", "balanced"]
     attributes = { titles = "given+textblob", pixels = "pixels" }   # a name each, and a recipe
+    task_sets = ["open_ladder_titles-5w5s5q"]   # more, at one protocol; here all steps of a ladder
 
     [[dataset]]
     name = "cub"
@@ -33,9 +34,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError, listing
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
-from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import (
+    PUBLISHED_PROTOCOLS,
+    Protocol,
+    Suite,
+    TaskSetName,
+    suite_of,
+    suites_of,
+    task_sets_of,
+)
 from builders.attributes.recipe import Recipe
 from builders.sampling import SAMPLER_VERSION
 
@@ -73,8 +82,10 @@ class DatasetSpec:
         (the same name unless given), or ``catalogue`` for classes and counts only.
     folder
         Its raw folder, relative to that of all; the source's name unless given.
-    suites, protocols, seed, tasks
-        The task sets: every suite at every protocol.  `tasks` says how many by suite.
+    suites, protocols, task_sets, seed, tasks
+        The task sets: every suite at every protocol, and more by their whole names.  In both,
+        ``ladder_<attributes>`` and ``counterfactual_<attributes>`` stand for all steps
+        (:func:`benchmark_spec.protocol.suites_of`).  `tasks` says how many by suite.
     attributes
         Sets of attributes of the images by name, each with its recipe
         (:mod:`builders.attributes.recipe`).  The name is a word, part of suites' names.
@@ -99,6 +110,7 @@ class DatasetSpec:
     folder: str = ""
     suites: tuple[str, ...] = ()
     protocols: tuple[str, ...] = tuple(map(str, PUBLISHED_PROTOCOLS))
+    task_sets: tuple[str, ...] = ()
     seed: int = 0
     tasks: Mapping[str, int] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -114,10 +126,16 @@ class DatasetSpec:
         return self.tasks.get(suite, self.tasks.get("closed") if reuses else None)
 
     @property
-    def task_sets(self) -> tuple[TaskSetName, ...]:
-        """Names of its task sets, suite by suite."""
+    def every_task_set(self) -> tuple[TaskSetName, ...]:
+        """All its task sets, suite by suite."""
         protocols = [Protocol.parse(text) for text in self.protocols]
-        return tuple(TaskSetName(s, p) for s in self.suites for p in protocols)
+        by_suite = [TaskSetName(s, p) for s in self.suites for p in protocols]
+        return (*by_suite, *map(TaskSetName.parse, self.task_sets))
+
+    @property
+    def every_suite(self) -> tuple[Suite, ...]:
+        """The suites of its task sets, each once."""
+        return tuple(map(suite_of, dict.fromkeys(name.suite for name in self.every_task_set)))
 
 
 @dataclass(frozen=True)
@@ -134,8 +152,9 @@ class ReleaseSpec:
         """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
         said = asdict(self)
         for dataset in said["datasets"]:
-            if not dataset["attributes"]:  # builds of before there were any can go on
-                del dataset["attributes"]
+            for later in ("attributes", "task_sets"):
+                if not dataset[later]:  # builds of before there were any can go on
+                    del dataset[later]
         content = [said, SAMPLER_VERSION]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -206,6 +225,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "folder": (str, "a text"),
     "suites": (list, "a list of texts"),
     "protocols": (list, "a list of texts"),
+    "task_sets": (list, "a list of texts"),
     "attributes": (dict, 'a table of recipes by name, such as { titles = "given+textblob" }'),
     "features": (list, "a list of texts"),
     "backbones": (list, "a list of texts"),
@@ -233,7 +253,10 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
         given["fine_tuning"] = _fine_tuning(raw["fine_tuning"], f"{where}, fine_tuning")
     spec = DatasetSpec(**given)
     check_dataset_name(spec.name)
-    for suite in (*spec.suites, *spec.tasks):
+    suites = [one for suite in spec.suites for one in suites_of(suite, where)]
+    named = [one for name in spec.task_sets for one in task_sets_of(name, where)]
+    spec = replace(spec, suites=tuple(suites), task_sets=tuple(named))
+    for suite in spec.tasks:
         suite_of(suite, where)
     for suite, number in spec.tasks.items():
         whole = isinstance(number, int) and not isinstance(number, bool)
@@ -248,8 +271,10 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
         Recipe.parse(recipe, f"{where}, attributes.{name}")
     if not spec.protocols:
         raise SpecError("protocols is empty", where=where, expected='such as ["5w1s1q"]')
-    if len(set(spec.task_sets)) != len(spec.task_sets):
-        raise SpecError("a suite or a protocol is listed twice", where=where)
+    listed = list(map(str, spec.every_task_set))
+    twice = sorted({name for name in listed if listed.count(name) > 1})
+    if twice:
+        raise SpecError(f"task sets are listed twice: {listing(twice, 4)}", where=where)
     source = spec.source or spec.name
     return replace(spec, source=source, folder=spec.folder or source)
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis_sql.intervals import check_level
 from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
+from fslbench_data.entrants import enter
 from fslbench_data.ladders import LadderReport, Ranking, agreement, ladder_report
-from fslbench_data.naming import names_of
+from fslbench_data.naming import names_of, task_set_names
 from fslbench_data.release import Release, load_release
 from fslbench_data.scores import Signature
-from fslbench_data.scoring import score
-from fslbench_data.submission.checks import validate
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.scoring import signature_of
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -36,12 +37,13 @@ def bias(
     task_sets: str | Sequence[str] = (),
     level: float = 0.95,
     allow_unbound: bool = False,
+    references: bool = True,
 ) -> BiasReport:
     """Worst-class accuracies and gaps of the methods of a submission, beside the references.
 
     Parameters
     ----------
-    submission, release, against, datasets, task_sets, level, allow_unbound
+    submission, release, against, datasets, task_sets, level, allow_unbound, references
         As :func:`fslbench_data.score` takes them; without a submission only methods that `against`
         names are compared with each other.
 
@@ -53,25 +55,18 @@ def bias(
         As :func:`fslbench_data.score` does.
     """
     release = load_release() if release is None else release
-    references = merge(release.references()) if release.methods else None
-    if submission is not None and not isinstance(submission, Submission):
-        submission = Submission.read(submission)
-    report = score(
+    check_level(level)
+    entrants = enter(
         submission,
         release,
-        against=against,
+        against=names_of(against),
         datasets=names_of(datasets),
-        task_sets=names_of(task_sets),
-        level=level,
+        task_sets=task_set_names(task_sets),
         allow_unbound=allow_unbound,
+        references=references,
+        by_class=True,
     )
-    parts = [
-        validate(part, release, taken=taken, allow_unbound=allow_unbound)
-        for part, taken in ((submission, release.methods), (references, ()))
-        if part is not None
-    ]
-    wanted = {str(each.scored) for each in report.sets}
-    ladders = _ladders([info for info in release.task_sets if str(info) in wanted])
+    ladders = _ladders(entrants.infos)
     if not ladders:
         raise SubmissionError(
             "no task set that is made with attributes of images is answered",
@@ -80,10 +75,12 @@ def bias(
             fix="see `fslbench info` for those that the release has",
         )
     reports = tuple(
-        ladder_report(name, infos, parts, release, level, names_of(against))
+        ladder_report(name, infos, entrants.parts, release, level, names_of(against))
         for name, infos in ladders.items()
     )
-    return BiasReport(report.signature, reports, tuple(agreement(reports, level)))
+    used = {str(info) for info in entrants.infos}
+    signature = signature_of(release, entrants.answers, used, level)
+    return BiasReport(signature, reports, tuple(agreement(reports, level)))
 
 
 def _ladders(infos: Sequence[TaskSetInfo]) -> dict[str, list[TaskSetInfo]]:

@@ -114,7 +114,7 @@ class LadderReport:
 def ladder_report(
     name: str,
     infos: list[TaskSetInfo],
-    parts: list[Validated],
+    parts: Sequence[Validated],
     release: Release,
     level: float,
     against: Sequence[str],

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmark_spec.errors import SubmissionError, UnknownNameError
+from fslbench_data.bias import BiasReport, bias
 from fslbench_data.release import Release
 from fslbench_data.report import Report
 from fslbench_data.scoring import score
@@ -83,6 +84,35 @@ def score_two(
         allow_unbound=allow_unbound,
         references=False,
         only_compared=True,
+    )
+
+
+def bias_of_two(
+    first: Submission,
+    second: Submission,
+    release: Release,
+    *,
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
+    level: float = 0.95,
+    allow_unbound: bool = False,
+) -> BiasReport:
+    """Compare two submissions of one method each on tasks made with attributes of images.
+
+    Raises
+    ------
+    SubmissionError
+        If there are no such tasks that they answered.
+    """
+    return bias(
+        merge([first, second], f"{first.source} and {second.source}"),
+        release,
+        against=_only_method(second),
+        datasets=datasets,
+        task_sets=task_sets,
+        level=level,
+        allow_unbound=allow_unbound,
+        references=False,
     )
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from analysis_sql.permutation import log_orders
 from analysis_sql.recognition import ALPHA, Answered, Recognitions, recognise
+from fslbench_data.entrants import reference_results
 from fslbench_data.release import Release
-from fslbench_data.scoring import reference_results
 from fslbench_data.submission.checks import Validated
 from fslbench_data.submission.runs import Group
 

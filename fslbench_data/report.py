@@ -255,10 +255,14 @@ class Report:
     sets
         In the release's order of task sets; methods in the order of the submission, then of the
         release.
+    left_out
+        Task sets made with attributes of images, as ``dataset/task_set``: answered too, but not
+        asked for (:mod:`fslbench_data.bias`).
     """
 
     signature: Signature
     sets: tuple[SetReport, ...]
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,16 +13,17 @@ from analysis_sql.class_effects import ClassDesign
 from analysis_sql.evidence import zeros
 from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
 from analysis_sql.pairs import Counts
-from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
+from fslbench_data.entrants import Entrants, enter
 from fslbench_data.evaluation.stopping import last_interval
-from fslbench_data.naming import names_of
+from fslbench_data.naming import names_of, task_set_names
 from fslbench_data.release import Release, load_release
 from fslbench_data.report import Report, SetReport
 from fslbench_data.scores import Score, Signature, Stopped, scored_set
-from fslbench_data.submission.checks import Validated, counts_on, validate
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.checks import Validated, counts_on
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -50,7 +51,8 @@ def score(
         Names of the methods to compare with, of the submission or reference methods; by default
         all of both.
     datasets, task_sets
-        Score only these; by default all that the submission answers.
+        Score only these; by default all that the submission answers, but those made with
+        attributes of images, which :func:`fslbench_data.bias.bias` reads together.
     level
         Confidence level of every interval.
     allow_unbound
@@ -73,18 +75,19 @@ def score(
     """
     check_level(level)
     release = load_release() if release is None else release
-    if submission is None:
-        submission, references = _references(release), False
-    elif not isinstance(submission, Submission):
-        submission = Submission.read(submission)
-    against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
-    taken = release.methods if references else ()
-    answers = validate(submission, release, taken=taken, allow_unbound=allow_unbound)
-    known = reference_results(release) if references else None
-    _check_against(against, [*answers.methods, *taken])
-    infos = _chosen(answers, release, datasets, task_sets)
+    against, datasets, task_sets = names_of(against), names_of(datasets), task_set_names(task_sets)
+    entrants = enter(
+        submission,
+        release,
+        against=against,
+        datasets=datasets,
+        task_sets=task_sets,
+        allow_unbound=allow_unbound,
+        references=references,
+    )
+    infos = entrants.infos
     sets = tuple(
-        _set_report(info, answers, known, against, level, _design(release, info)) for info in infos
+        _set_report(info, entrants, against, level, _design(release, info)) for info in infos
     )
     if against and not any(each.asked.any() for each in sets):
         raise SubmissionError(
@@ -94,64 +97,10 @@ def score(
         )
     if only_compared:
         sets = tuple(each for each in sets if each.asked.any())
-    return Report(_signature(release, answers, sets, level), sets)
-
-
-def reference_results(release: Release) -> Validated | None:
-    """The reference methods' counts, or None where a release has no such methods."""
-    submissions = release.references(counts_only=True)
-    if not submissions:
-        return None
-    return replace(validate(merge(submissions), release, taken=()), are_references=True)
-
-
-def _references(release: Release) -> Submission:
-    found = release.references()
-    if not found:
-        raise SubmissionError(
-            f"release {release} has no reference methods to compare with each other",
-            fix="name a file of results",
-        )
-    return merge(found)
-
-
-def _check_against(against: Sequence[str], known: Sequence[str]) -> None:
-    for name in against:
-        if name not in known:
-            raise UnknownNameError(
-                "method",
-                name,
-                known,
-                where="--against",
-                fix="name methods of the file or reference methods of the release",
-            )
-
-
-def _chosen(
-    answers: Validated, release: Release, datasets: Sequence[str], task_sets: Sequence[str]
-) -> list[TaskSetInfo]:
-    """The answered task sets that are asked for, in the release's order."""
-    answered = {str(group.info) for group in answers.groups}
-    infos = [info for info in release.task_sets if str(info) in answered]
-    for kind, asked, there in (
-        ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
-        ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
-    ):
-        for name in asked:
-            if name not in there:
-                raise UnknownNameError(kind, name, there, where="what the submission answers")
-    chosen = [
-        info
-        for info in infos
-        if (not datasets or info.dataset in datasets)
-        and (not task_sets or str(info.name) in task_sets)
-    ]
-    if not chosen:
-        raise SubmissionError(
-            "the submission answers no task set of these data sets",
-            expected=", ".join(str(info) for info in infos),
-        )
-    return chosen
+    used = {str(each.scored) for each in sets}
+    used |= {each.closed_set for each in sets if each.has_closed}
+    signature = signature_of(release, entrants.answers, used, level)
+    return Report(signature, sets, tuple(str(info) for info in entrants.left_out))
 
 
 def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
@@ -166,17 +115,16 @@ def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
 
 def _set_report(
     info: TaskSetInfo,
-    answers: Validated,
-    references: Validated | None,
+    entrants: Entrants,
     against: Sequence[str],
     level: float,
     design: ClassDesign | None,
 ) -> SetReport:
     """Scores and pairs on a task set that the submission answers."""
-    parts = [answers, *([references] if references else ())]
+    parts = entrants.parts
     here = (info.dataset, str(info.name))
     twin = (info.dataset, str(info.name.closed_twin))
-    own = answers.on(*here)
+    own = entrants.answers.on(*here)
     groups = [group for part in parts for group in part.on(*here)]
     counts = counts_on(groups)
     return SetReport(
@@ -272,12 +220,14 @@ def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[
     return np.asarray(chosen[None, :] & (column != row) & ~(both & (column < row)))
 
 
-def _signature(
-    release: Release, answers: Validated, sets: Sequence[SetReport], level: float
-) -> Signature:
-    """What the report rests on: its task sets, and the closed ones that stand beside them."""
-    used = {str(each.scored) for each in sets}
-    used |= {each.closed_set for each in sets if each.has_closed}
+def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:
+    """What results on some task sets rest on.
+
+    Parameters
+    ----------
+    used
+        As ``dataset/task_set``: those that are scored, and closed ones that stand beside them.
+    """
     return Signature(
         package_version=__version__,
         release=str(release),

@@ -9,7 +9,9 @@ import duckdb
 import pyarrow as pa
 
 from analysis_sql.engine import MEMORY, open_database, query_names, query_question
+from benchmark_spec import schemas
 from benchmark_spec.manifest import Kind
+from benchmark_spec.protocol import suite_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
@@ -19,6 +21,7 @@ VIEWS = {
     "tasks": "One row a task: its classes, support and query images, and the queries' labels.",
     "classes": "One row a class of a data set.",
     "images": "One row an image, of the data sets whose images are known.",
+    "attributes": "One row an image and table of attributes (`name`): its text and attributes.",
     "results": "One row a method and task: submissions and reference methods together.",
 }
 """The tables of a connection; the package's own queries are views besides."""
@@ -37,6 +40,10 @@ _RESULTS = pa.schema(
         ("predictions", pa.list_(pa.int8())),
     ]
 )
+
+
+_OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(pa.bool_())}
+"""Columns of `tasks` that are null where tasks are not made with attributes of images."""
 
 
 def connect(
@@ -76,6 +83,7 @@ def connect(
         "tasks": _tasks(release),
         "classes": _of_datasets(release, "classes"),
         "images": _of_datasets(release, "images"),
+        "attributes": _attributes(release),
         "results": pa.concat_tables(
             [
                 *(_results(submission, is_reference=False) for submission in read),
@@ -99,6 +107,7 @@ def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str
 
 def _task_sets(release: Release) -> pa.Table:
     infos = release.task_sets
+    suites = [suite_of(info.name.suite) for info in infos]
     return pa.table(
         {
             "dataset": pa.array([info.dataset for info in infos], pa.string()),
@@ -109,6 +118,10 @@ def _task_sets(release: Release) -> pa.Table:
             "query": pa.array([info.protocol.query for info in infos], pa.int32()),
             "n_query": pa.array([info.protocol.n_query for info in infos], pa.int32()),
             "interval": pa.array([info.name.interval for info in infos], pa.string()),
+            "step": pa.array(
+                [suite_of(info.name.suite).step or None for info in infos], pa.string()
+            ),
+            "attributes": pa.array([suite.attributes or None for suite in suites], pa.string()),
             "fingerprint": pa.array([info.fingerprint for info in infos], pa.string()),
         }
     )
@@ -128,7 +141,21 @@ def _tasks(release: Release) -> pa.Table:
             if pa.types.is_fixed_size_list(field.type):
                 column = column.cast(pa.list_(field.type.value_type))
             columns[field.name] = column
+        for name, kind in _OF_ATTRIBUTES.items():
+            columns.setdefault(name, pa.nulls(table.num_rows, kind))
         parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def _attributes(release: Release) -> pa.Table:
+    head = pa.schema([("dataset", pa.string()), ("name", pa.string())])
+    parts = [pa.schema([*head, *schemas.ATTRIBUTES]).empty_table()]
+    for name in release.attribute_sets:
+        for dataset in release.datasets_with("attributes", name):
+            table = release.attributes(dataset, name)
+            texts = [_repeated(text, table.num_rows) for text in (dataset, name)]
+            columns = [*texts, *table.columns]
+            parts.append(pa.Table.from_arrays(columns, schema=parts[0].schema))
     return pa.concat_tables(parts)
 
 

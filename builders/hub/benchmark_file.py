@@ -19,7 +19,7 @@ def benchmark_file(manifest: Manifest) -> str:
     """The text of eval.yaml: one task for each task set that has a headline metric.
 
     These are the sets whose tasks share no image, so that the accuracy on them has an open
-    interval: all suites but ``closed``.
+    interval; those made with attributes of images, whose measure is another, are none of them.
 
     Raises
     ------
@@ -30,10 +30,11 @@ def benchmark_file(manifest: Manifest) -> str:
 
     tasks = []
     for table in manifest.tables:
-        if table.kind == "tasks" and TaskSetName.parse(table.name).interval == "open":
+        name = TaskSetName.parse(table.name) if table.kind == "tasks" else None
+        if name and name.interval == "open" and not name.attributes:
             config, split = config_and_split(table)
-            name = benchmark_task_id(table.dataset, table.name)
-            tasks.append({"id": name, "config": config, "split": split})
+            identifier = benchmark_task_id(table.dataset, table.name)
+            tasks.append({"id": identifier, "config": config, "split": split})
     if not tasks:
         raise ReleaseError(
             f"{manifest.name} has no task set that a benchmark of the Hub could rank by",

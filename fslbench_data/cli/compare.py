@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from fslbench_data.cli.options import (
+    bias_option,
     check_output,
     dataset_option,
     level_option,
@@ -29,6 +31,7 @@ from fslbench_data.cli.options import (
 @click.option(
     "--fail-if-worse", is_flag=True, help="Exit with 1 if A is worse than B on any task set."
 )
+@bias_option
 @report_format_option
 @output_option
 def compare(
@@ -40,6 +43,7 @@ def compare(
     level: float,
     unbound: bool,
     fail_if_worse: bool,
+    bias: bool,
     form: str | None,
     path: Path | None,
 ) -> None:
@@ -50,23 +54,23 @@ def compare(
     task set (closed ones count only where there are no others, since they say nothing of new
     images); 2 if something is wrong with the input.
     """
-    from fslbench_data.cli.report_output import write_report
-    from fslbench_data.pairing import answered, find_two, score_two
+    from fslbench_data.cli.report_output import say_left_out, write_bias, write_report
+    from fslbench_data.pairing import answered, bias_of_two, find_two, score_two
     from fslbench_data.release import load_release
 
     check_output(path, Path(a), Path(b))
     opened = load_release(release)
     first, second = find_two(a, b, opened)
-    report = score_two(
-        first,
-        second,
-        opened,
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=unbound,
-    )
+    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets, "level": level}
+    chosen["allow_unbound"] = unbound
+    if bias:
+        if fail_if_worse:
+            raise click.UsageError("--bias does not go with --fail-if-worse")
+        write_bias(bias_of_two(first, second, opened, **chosen), form, path)
+        return
+    report = score_two(first, second, opened, **chosen)
     write_report(report, form, path)
+    say_left_out(report)
     left_out = sorted(answered(first) ^ answered(second))
     if left_out:
         click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)

@@ -31,6 +31,14 @@ unbound_option: Callable[[Command], Command] = click.option(
 )
 
 
+bias_option: Callable[[Command], Command] = click.option(
+    "--bias",
+    is_flag=True,
+    help="Of task sets made with attributes of images: worst-class accuracy on every step, and "
+    "what is lost from step to step.",
+)
+
+
 dataset_option: Callable[[Command], Command] = click.option(
     "--dataset", "datasets", multiple=True, metavar="D", help="Only this data set; may be repeated."
 )
@@ -40,7 +48,7 @@ task_set_option: Callable[[Command], Command] = click.option(
     "task_sets",
     multiple=True,
     metavar="S",
-    help="Only this task set; may be repeated.",
+    help="Only this task set; may be repeated. ladder_titles-5w5s5q stands for all its steps.",
 )
 
 level_option: Callable[[Command], Command] = click.option(

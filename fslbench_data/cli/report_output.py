@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from fslbench_data.cli.options import draw, output
 from fslbench_data.report import Report
 
@@ -37,6 +39,16 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         from fslbench_data.render.table_format import print_table
 
         draw(lambda console: print_table(report, console), path)
+
+
+def say_left_out(report: Report) -> None:
+    """Say on standard error which task sets are read with ``--bias`` only."""
+    if report.left_out:
+        click.echo(
+            f"left out: {len(report.left_out)} task sets made with attributes of images; "
+            "--bias reads them, --task-set names some",
+            err=True,
+        )
 
 
 def write_bias(report: BiasReport, form: str | None, path: Path | None) -> None:

@@ -9,6 +9,7 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
+    bias_option,
     check_output,
     dataset_option,
     level_option,
@@ -38,12 +39,7 @@ from fslbench_data.cli.options import (
     is_flag=True,
     help="One line a task set: how many comparisons each kind of interval calls conclusive.",
 )
-@click.option(
-    "--bias",
-    is_flag=True,
-    help="Of task sets made with attributes of images: worst-class accuracy on every step, and "
-    "what is lost from step to step.",
-)
+@bias_option
 @report_format_option
 @output_option
 def score(
@@ -64,9 +60,14 @@ def score(
     FILE holds per-task counts (Parquet, CSV or JSON Lines).  Every comparison is paired by task;
     beside it stands what comparing the two methods' separate intervals would conclude, on these
     tasks and on tasks that reuse images.  Without FILE, the reference methods are compared with
-    each other.
+    each other.  Task sets made with attributes of images are read with --bias.
     """
-    from fslbench_data.cli.report_output import write_bias, write_report, write_summary
+    from fslbench_data.cli.report_output import (
+        say_left_out,
+        write_bias,
+        write_report,
+        write_summary,
+    )
     from fslbench_data.release import load_release
     from fslbench_data.scoring import score as run
     from fslbench_data.submission.reading import read_submission
@@ -86,3 +87,4 @@ def score(
         return
     report = run(submission, load_release(release), against=against, **chosen)
     (write_summary if summary else write_report)(report, form, path)
+    say_left_out(report)

@@ -19,7 +19,7 @@ from fslbench_data.evaluation.inputs import Inputs, feature_inputs, image_inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import Progress, progress_bar
 from fslbench_data.evaluation.stopping import Rival, Watch
-from fslbench_data.naming import names_of
+from fslbench_data.naming import names_of, task_set_names
 from fslbench_data.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -129,7 +129,9 @@ def evaluate(
         if stop_when_conclusive is None
         else Rival(stop_when_conclusive, release, check_level(stop_level))
     )
-    infos = _chosen(release, names_of(datasets), names_of(task_sets), features, images is not None)
+    infos = _chosen(
+        release, names_of(datasets), task_set_names(task_sets), features, images is not None
+    )
     run = {
         "method": label,
         "release": release.manifest.digest,

@@ -10,7 +10,8 @@ from analysis_sql.class_effects import ClassDesign
 from analysis_sql.intervals import check_level
 from benchmark_spec.errors import ResultsError, UnknownNameError
 from benchmark_spec.version import __version__
-from fslbench_data.naming import names_of
+from fslbench_data.entrants import reference_results
+from fslbench_data.naming import names_of, task_set_names
 from fslbench_data.release import Release
 from fslbench_data.results.admission import Admitted, Refused, admit, results_of
 from fslbench_data.results.labels import unique_labels
@@ -19,7 +20,6 @@ from fslbench_data.results.repository import Ignored, ResultsFiles, list_submiss
 from fslbench_data.results.standing import REFERENCE, Entry, Standing
 from fslbench_data.results.untrusted import LIMITS, Limits
 from fslbench_data.scores import Signature, scored_set
-from fslbench_data.scoring import reference_results
 from fslbench_data.tasks import TaskSetInfo
 
 Wanted = Callable[[int, TaskSetInfo], bool]
@@ -103,7 +103,7 @@ def leaderboard(
         Whose tasks may be answered, newest first.  A submission is scored on the first one whose
         fingerprints it has, together with the others of that release and its reference methods.
     datasets, task_sets
-        Only these; by default all that are answered.
+        Only these; by default all that are answered, but those made with attributes of images.
     level
         Confidence level of intervals, and of the sets of methods that could be the best.
     progress
@@ -123,7 +123,7 @@ def leaderboard(
     found = list_submissions(files)
     sources = [(files, name) for name in found.submissions]
     admitted, refused = admit_all(sources, releases, limits, tell)
-    wanted = _wanted(releases, names_of(datasets), names_of(task_sets))
+    wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
     boards = boards_of(admitted, releases, wanted, level=level, tell=tell)
     return Leaderboard(title, files.where, boards, tuple(refused), found.ignored)
 
@@ -188,9 +188,8 @@ def _wanted(
                 raise UnknownNameError(kind, name, there, where="the releases of the leaderboard")
 
     def wanted(_: int, info: TaskSetInfo) -> bool:
-        return (not datasets or info.dataset in datasets) and (
-            not task_sets or str(info.name) in task_sets
-        )
+        chosen = str(info.name) in task_sets if task_sets else not info.name.attributes
+        return chosen and (not datasets or info.dataset in datasets)
 
     return wanted
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fslbench_data.entrants import reference_results
 from fslbench_data.files import sha256_of
 from fslbench_data.release import Release
 from fslbench_data.report import Report
@@ -28,7 +29,7 @@ from fslbench_data.results.repository import (
 )
 from fslbench_data.results.text import one_line
 from fslbench_data.results.untrusted import LIMITS, Limits, read_untrusted
-from fslbench_data.scoring import reference_results, score
+from fslbench_data.scoring import score
 
 MOST_SCORED = 10
 """Files of a proposal that are compared with the reference methods in detail."""

@@ -29,7 +29,7 @@ def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Rel
 
 def test_it_is_small() -> None:
     size = sum(path.stat().st_size for path in embedded_folder().rglob("*") if path.is_file())
-    assert size < 6 * MEGABYTE
+    assert size < 8 * MEGABYTE
 
 
 def test_what_it_holds(embedded: Release) -> None:
@@ -62,6 +62,12 @@ def test_what_it_holds(embedded: Release) -> None:
     for dataset, opened in (("emoji", (392, 77, 42)), ("fashion_mnist", (987, 195, 114))):
         for protocol, n_open in zip(PUBLISHED_PROTOCOLS, opened, strict=True):
             assert others[f"{dataset}/open-{protocol}"] == n_open
+    open_steps = {s: n for s, n in others_with_attributes(embedded).items() if "/open_" in s}
+    assert {n for s, n in open_steps.items() if "_titles-" in s} == {21}
+    assert {n for s, n in open_steps.items() if "_pixels-" in s} == {12}
+    assert {n for s, n in open_steps.items() if "_style-" in s} == {13}
+    assert len(open_steps) == 13
+    assert [*others_with_attributes(embedded).values()].count(600) == 13
     networks = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mobilenet_v2")
     backbones = ("pixels", "efficientnet_lite0-pca128", *networks)
     heads = [f"{b}/{h}" for b in backbones for h in ("NCC", "MatchingNet", "LR")]
@@ -71,6 +77,10 @@ def test_what_it_holds(embedded: Release) -> None:
         "openclipart",
     )
     assert embedded.features("canaries", "efficientnet_lite0").shape == (32, 1280)
+
+
+def others_with_attributes(release: Release) -> dict[str, int]:
+    return {str(s): s.n_tasks for s in release.task_sets if s.name.attributes}
 
 
 def test_every_head_answers_every_task_of_the_four_real_collections(embedded: Release) -> None:
@@ -106,12 +116,13 @@ def test_task_sets_are_drawn_again_bit_by_bit(
 ) -> None:
     """From class sizes and provenance alone (quickdraw's 7.7 million images take 40 s)."""
     sizes = _class_sizes(embedded, dataset)
-    known = dataset in embedded.datasets_with("images")
-    groups = groups_of(embedded.images(dataset)) if known else None
+    pictured = dataset in embedded.datasets_with("images")
+    groups = groups_of(embedded.images(dataset)) if pictured else None
     for table in embedded.manifest.tables:
         if table.kind == "tasks" and table.dataset == dataset:
             name = TaskSetName.parse(table.name)
-            drawn = draw_again(dataset, name, sizes, table.provenance, table.rows, groups)
+            known = embedded.attributes(dataset, name.attributes) if name.attributes else None
+            drawn = draw_again(dataset, name, sizes, table.provenance, table.rows, groups, known)
             assert content_digest(drawn) == golden[table.path]
 
 

@@ -34,10 +34,29 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert (spec.name, spec.version, spec.description) == ("r", "1.0.0", "d")
     cub, mine, dtd = spec.datasets
     assert (cub.source, cub.seed, dict(cub.tasks)) == ("catalogue", 7, {"closed": 30})
-    assert [str(name) for name in cub.task_sets] == ["open-5w1s1q", "closed-5w1s1q"]
+    assert [str(name) for name in cub.every_task_set] == ["open-5w1s1q", "closed-5w1s1q"]
     assert (mine.folder, mine.seed, dict(mine.options)) == ("x/y", 8, {"title": "t"})
-    assert [str(name) for name in mine.task_sets] == ["open-2w1s1q", "open-3w2s2q"]
+    assert [str(name) for name in mine.every_task_set] == ["open-2w1s1q", "open-3w2s2q"]
     assert (dtd.source, dtd.folder, dtd.suites) == ("dtd", "dtd", ())
+
+
+def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        HEAD
+        + 'protocols = ["5w1s1q"]\ntasks = { closed = 9 }\n'
+        + '[[dataset]]\nname = "emoji"\nattributes = { style = "given" }\n'
+        + 'suites = ["open", "counterfactual_style"]\n'
+        + 'task_sets = ["open-2w1s1q", "open_ladder_style-5w5s5q"]\n'
+    )
+    (emoji,) = read_spec(path).datasets
+    assert [str(name) for name in emoji.every_task_set] == [
+        "open-5w1s1q", "same_style-5w1s1q", "any_style-5w1s1q", "other_style-5w1s1q",
+        "open-2w1s1q", "open_random_style-5w5s5q", "open_support_style-5w5s5q",
+        "open_intra_style-5w5s5q", "open_inter_style-5w5s5q", "open_biased_style-5w5s5q",
+    ]  # fmt: skip
+    assert [suite.name for suite in emoji.every_suite].count("open") == 1
+    assert emoji.number_of_tasks("any_style") == 9
 
 
 def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
@@ -72,6 +91,13 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
         (HEAD + CUB + "tasks = { closed = 0 }\n", "tasks.closed is 0"),
         (HEAD + CUB + 'protocols = ["5w1s"]\nsuites = ["open"]\n', "'5w1s' is not a protocol"),
         (HEAD + CUB + 'suites = ["open", "open"]\n', "listed twice"),
+        (
+            HEAD + CUB + 'suites = ["open"]\ntask_sets = ["open-5w1s1q"]\n',
+            "listed twice: open-5w1s1q",
+        ),
+        (HEAD + CUB + 'task_sets = ["open"]\n', "'open' is not the name of a task set"),
+        (HEAD + CUB + 'task_sets = ["ladder_-5w1s1q"]\n', "unknown suite 'random_'"),
+        (HEAD + CUB + 'task_sets = ["lader_x-5w1s1q"]\n', "unknown suite 'lader_x'"),
         (HEAD + CUB + CUB, "listed twice: cub"),
         (HEAD + '[[dataset]]\nsource = "cub"\n', "has no name"),
         (HEAD + '[[dataset]]\nname = "Cub!"\n', "cannot be the name of a data set"),
@@ -96,4 +122,4 @@ def test_the_specifications_that_come_with_the_package(name: str) -> None:
     assert spec.name == name
     for dataset in spec.datasets:
         assert dataset.source == "catalogue" or dataset.source in SOURCES
-        assert dataset.task_sets
+        assert dataset.every_task_set

@@ -80,7 +80,7 @@ def test_every_configuration_loads_with_datasets(
     datasets = pytest.importorskip("datasets")
     configs = datasets.get_dataset_config_names(str(embedded.files.folder))
     assert configs == [config.name for config in embedded.manifest.configs()]
-    assert len(configs) == 27
+    assert len(configs) == 56
     for config in embedded.manifest.configs():
         for split, paths in config.splits.items():
             loaded = datasets.load_dataset(

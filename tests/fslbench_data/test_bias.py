@@ -16,6 +16,7 @@ from benchmark_spec.errors import SubmissionError
 from fslbench_data.bias import bias
 from fslbench_data.cli import main
 from fslbench_data.release import Release, load_release
+from fslbench_data.scoring import score
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
 
@@ -135,6 +136,48 @@ def test_what_is_left_out(release: Release) -> None:
     (ladder, *_) = bias(merge([mine, counted.submission()]), release).ladders
     assert [m.method for m in ladder.methods] == ["mine"]
     assert ladder.left_out == ("only counts",)
+
+
+def test_two_methods_and_a_ladder_by_its_name(release: Release, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.parquet" for name in "ab"]
+    for seed, path in enumerate(paths):
+        _guesses(release, path.stem, seed).write(path)
+    options = ["--release", release.files.where, "--task-set", "open_ladder_words-3w2s3q"]
+    command = ["compare", *map(str, paths), *options, "--bias"]
+    result = CliRunner().invoke(main, [*command, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["rows"]
+    both = merge([Submission.read(path) for path in paths])
+    (ladder,) = bias(both, release, task_sets="open_ladder_words-3w2s3q").ladders
+    assert ladder.name == "open_*_words-3w2s3q"
+    worst = [r for r in rows if r["versus"] and r["measure"] == "worst_class"]
+    versus = {row["step"]: row["mean"] for row in worst}
+    for step, found in ladder.pairs[0].steps.items():
+        assert versus[step] == found.worst.mean
+    assert CliRunner().invoke(main, [*command, "--fail-if-worse"]).exit_code == 2
+
+
+def test_score_leaves_ladders_out_unless_they_are_named(embedded: Release) -> None:
+    chosen = {"against": "efficientnet_lite0/NCC", "datasets": "emoji"}
+    report = score(None, embedded, **chosen)
+    assert len(report.left_out) == 6
+    assert all("style" in name for name in report.left_out)
+    assert not any("style" in str(each.scored) for each in report.sets)
+    said = CliRunner().invoke(main, ["score", "--dataset", "emoji", "--summary"])
+    assert "left out: 6 task sets made with attributes" in said.stderr
+    named = score(
+        None, embedded, **chosen, task_sets=["counterfactual_style-5w5s5q", "open-5w5s5q"]
+    )
+    assert [each.scored.task_set for each in named.sets] == [
+        "open-5w5s5q", "same_style-5w5s5q", "any_style-5w5s5q", "other_style-5w5s5q",
+    ]  # fmt: skip
+    assert named.left_out == ()
+
+
+def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release) -> None:
+    report = score(_guesses(release, "mine"), release)
+    assert len(report.sets) == 16
+    assert report.left_out == ()
 
 
 def test_nothing_of_that_kind(embedded: Release, example: Submission) -> None:

@@ -42,7 +42,7 @@ def test_info_for_machines(embedded: Release) -> None:
     assert Path(content["where"]).is_absolute()
     assert content["methods"][:3] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
     assert len(content["methods"]) == 19
-    assert len(content["task_sets"]) == 69
+    assert len(content["task_sets"]) == 95
     held = {d["name"]: (d["images"], d["features"], len(d["methods"])) for d in content["datasets"]}
     assert held["digits"] == (True, ["pixels"], 3)
     assert held["openclipart"] == (True, ["efficientnet_lite0-pca128"], 16)
@@ -56,7 +56,7 @@ def test_info_for_machines(embedded: Release) -> None:
 
 def test_info_for_people(embedded: Release) -> None:
     text = _run("info", str(embedded.files.folder))
-    assert "embedded@1.2.0" in text
+    assert "embedded@1.3.0" in text
     assert "digits: images; features: pixels; results: pixels/NCC, MatchingNet, LR" in text
     assert "canaries: images; features: efficientnet_lite0; no results" in text
     assert "vgg_flower: classes and counts only" in text

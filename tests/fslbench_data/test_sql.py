@@ -95,6 +95,28 @@ def test_tasks_join_with_images(connection: duckdb.DuckDBPyConnection) -> None:
     assert row["n"] == sum(n * q for n, q in ((176, 5), (31, 25), (19, 35), (600, 65)))
 
 
+def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> None:
+    """Every support image of a biased task has its class's attribute."""
+    (wrong, right) = connection.execute(
+        """
+        WITH chosen AS (
+            SELECT unnest(t.attributes) AS chosen, unnest(t.class_ids) AS class_id, t.task_id,
+                   t.support, s.attributes AS name
+            FROM tasks t JOIN task_sets s USING (dataset, task_set)
+            WHERE task_set = 'open_biased_titles-5w5s5q'
+        ), supports AS (
+            SELECT chosen, class_id, name, unnest(support) AS image_id FROM chosen
+        )
+        SELECT count(*) FILTER (NOT list_contains(a.attributes, chosen)),
+               count(*) FILTER (list_contains(a.attributes, chosen))
+        FROM supports JOIN images i USING (image_id, class_id)
+        JOIN attributes a USING (image_id, name)
+        WHERE i.dataset = 'openclipart' AND a.dataset = 'openclipart'
+        """
+    ).fetchone()
+    assert (wrong, right) == (0, 21 * 25)
+
+
 def test_every_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
     views = {name: (about, columns) for name, about, columns in described(connection)}
     assert set(views) == {*VIEWS, *query_names()}

@@ -128,6 +128,7 @@ def _of_networks(table: Table) -> bool:
 def test_the_embedded_release_is_made_again(folder: Path, tmp_path: Path) -> None:
     """From nothing but its specification and the packages, but for what networks have made."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     raw = _raw(("digits", "groceries", "openclipart", "emoji", "fashion_mnist"), folder, tmp_path)
     spec = read_spec(find_spec(Path("embedded")))
     plain = {"backbones": (), "fine_tuning": None}
