@@ -12,8 +12,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError, UnsafeFileError
+from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
-from builders.extras import require
 from fslbench_data.release import Release
 from fslbench_data.submission.accuracies import counts_of
 from fslbench_data.submission.model import Submission, merge

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from benchmark_spec.errors import EngineError, FSLBenchError
+from benchmark_spec.extras import require
 from builders.engine import B, Job, R, Work
-from builders.extras import require
 
 AHEAD = 4
 """Blocks handed out for each that can be at work at a time."""

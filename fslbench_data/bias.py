@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis_sql.intervals import check_level
 from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
-from fslbench_data.entrants import enter
+from fslbench_data.entrants import Entrants, enter
 from fslbench_data.ladders import LadderReport, Ranking, agreement, ladder_report
 from fslbench_data.naming import names_of, task_set_names
 from fslbench_data.release import Release, load_release
@@ -66,6 +66,13 @@ def bias(
         references=references,
         by_class=True,
     )
+    return bias_on(entrants, release, level, names_of(against))
+
+
+def bias_on(
+    entrants: Entrants, release: Release, level: float, against: Sequence[str] = ()
+) -> BiasReport:
+    """The ladders of those who entered, whose answers must be known by class; see :func:`bias`."""
     ladders = _ladders(entrants.infos)
     if not ladders:
         raise SubmissionError(
@@ -75,7 +82,7 @@ def bias(
             fix="see `fslbench info` for those that the release has",
         )
     reports = tuple(
-        ladder_report(name, infos, entrants.parts, release, level, names_of(against))
+        ladder_report(name, infos, entrants.parts, release, level, against)
         for name, infos in ladders.items()
     )
     used = {str(info) for info in entrants.infos}

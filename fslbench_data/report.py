@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
@@ -124,6 +124,14 @@ class SetReport:
     def _stopped(self, row: int, column: int) -> bool:
         """Whether one of the two had a rule to stop."""
         return any(self.scores[i].stopped is not None for i in (row, column))
+
+    def only(self, names: Collection[str]) -> SetReport:
+        """Some of the methods, each compared with every other."""
+        rows = [i for i, name in enumerate(self.methods) if name in names]
+        counts = Counts(self.counts.correct[rows], self.counts.tasks[rows], self.counts.unit)
+        asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
+        scores = tuple(self.scores[i] for i in rows)
+        return replace(self, scores=scores, counts=counts, asked=asked)
 
     @property
     def comparisons(self) -> Comparisons:

@@ -85,22 +85,52 @@ def score(
         allow_unbound=allow_unbound,
         references=references,
     )
-    infos = entrants.infos
-    sets = tuple(
-        _set_report(info, entrants, against, level, _design(release, info)) for info in infos
-    )
-    if against and not any(each.asked.any() for each in sets):
+    report = report_on(entrants, release, against=against, level=level)
+    if against and not any(each.asked.any() for each in report.sets):
         raise SubmissionError(
             f"there is nothing to compare: {listing(against)} has no results on "
-            f"{listing(infos, 4)}, or is the only method there",
+            f"{listing(entrants.infos, 4)}, or is the only method there",
             fix="choose methods that answered the same task sets",
         )
     if only_compared:
-        sets = tuple(each for each in sets if each.asked.any())
+        sets = [each for each in report.sets if each.asked.any()]
+        return _report(entrants, release, sets, level)
+    return report
+
+
+def report_on(
+    entrants: Entrants,
+    release: Release,
+    *,
+    against: Sequence[str] = (),
+    level: float = 0.95,
+    everyone: bool = False,
+) -> Report:
+    """Scores and comparisons of those who entered.
+
+    Parameters
+    ----------
+    against
+        As :func:`score` takes it.
+    everyone
+        Compare the reference methods with each other, too.
+    """
+    sets = []
+    for info in entrants.infos:
+        found = _set_report(info, entrants, against, level, _design(release, info))
+        if everyone:
+            found = replace(found, asked=np.triu(np.ones((len(found.scores),) * 2, bool), 1))
+        sets.append(found)
+    return _report(entrants, release, sets, level)
+
+
+def _report(
+    entrants: Entrants, release: Release, sets: Sequence[SetReport], level: float
+) -> Report:
     used = {str(each.scored) for each in sets}
     used |= {each.closed_set for each in sets if each.has_closed}
     signature = signature_of(release, entrants.answers, used, level)
-    return Report(signature, sets, tuple(str(info) for info in entrants.left_out))
+    return Report(signature, tuple(sets), tuple(str(info) for info in entrants.left_out))
 
 
 def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:

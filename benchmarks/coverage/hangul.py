@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmark_spec.extras import require
 from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.real import Population, RealCell
-from builders.extras import require
 from builders.sources.packages import Package, fetch
 
 CELLS = tuple(

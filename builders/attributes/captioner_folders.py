@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError, HubError, HubNotFoundError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.checkpoints import hub_file
 from builders.features.preprocessing import Preprocessing
 from fslbench_data.hub.download import fetch

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
+from benchmark_spec.extras import require
 from builders.attributes.captioner import plain
-from builders.extras import require
 from builders.features.checkpoints import local_file
 from builders.features.open_clip_models import find, preprocessing_of
 from builders.features.preprocessing import Preprocessing

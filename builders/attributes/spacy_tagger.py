@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError, MissingPackageError
-from builders.extras import require
+from benchmark_spec.extras import require
 from fslbench_data.files import sha256_of
 
 UNIVERSAL = ("NOUN", "PROPN", "ADJ")

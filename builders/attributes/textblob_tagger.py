@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from builders.extras import require
+from benchmark_spec.extras import require
 
 NOUNS = ("NN", "NNS", "NNP", "NNPS")
 ADJECTIVES = ("JJ", "JJR", "JJS")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError
+from benchmark_spec.extras import require
 from builders.attributes.captioner import plain
 from builders.attributes.captioner_folders import (
     CONFIG,
@@ -27,7 +28,6 @@ from builders.attributes.captioner_folders import (
     folder_from_hub,
     preprocessing_of,
 )
-from builders.extras import require
 from builders.features.checkpoints import loading
 from builders.features.preprocessing import Preprocessing
 from builders.features.processor import Device

@@ -11,8 +11,8 @@ changes no prediction.  At one shot the two are the same, |s_k| being 1.
 
 from __future__ import annotations
 
+from benchmark_spec.extras import require
 from builders.baselines.tables import Tensor, gather
-from builders.extras import require
 
 
 def ncc(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
+from benchmark_spec.extras import require
 from builders.baselines.linear_probe import MOMENTUM, RATE, STEPS, cosine_decay
 from builders.baselines.tables import Tensor
-from builders.extras import require
 from builders.sources.pictures import Picture, decode
 
 BACKBONE_RATE = 1e-4

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from math import cos, pi
 
+from benchmark_spec.extras import require
 from builders.baselines.tables import Tensor, gather
-from builders.extras import require
 
 STEPS, MOMENTUM, RATE = 30, 0.9, 0.1
 

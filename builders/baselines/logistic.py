@@ -44,8 +44,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmark_spec.errors import MethodFailedError
+from benchmark_spec.extras import require
 from builders.baselines.tables import Tensor, gather
-from builders.extras import require
 
 TOLERANCE = 1e-10
 """The largest entry of the gradient at which a solution is taken for exact."""

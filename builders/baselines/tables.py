@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
-from builders.extras import require
+from benchmark_spec.extras import require
 
 Tensor = Any
 """A ``torch.Tensor``."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from benchmark_spec.errors import BackboneError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.preprocessing import TOLERANCE, Preprocessing
 
 __all__ = ["TOLERANCE", "Backbone", "DType", "Preprocessing", "state_sha256"]

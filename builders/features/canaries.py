@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError
-from builders.extras import require
+from benchmark_spec.extras import require
 
 Pixels = NDArray[np.uint8]
 """RGB, (H, W, 3)."""

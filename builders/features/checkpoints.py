@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from benchmark_spec.errors import BackboneError, FSLBenchError, HubError
-from builders.extras import require
+from benchmark_spec.extras import require
 from fslbench_data.hub.download import fetch
 
 

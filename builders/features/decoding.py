@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import EngineError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
 from builders.sources.image_set import ImageSet
 from builders.sources.pictures import MAX_PIXELS, decode

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
 from builders.features.decoding import Batch
 from builders.sources.pictures import decode

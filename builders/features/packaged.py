@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.weights import WEIGHTS, weights_file
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.pictures import Picture
 
 TOLERANCE = 2

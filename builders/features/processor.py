@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmark_spec.errors import EngineError
+from benchmark_spec.extras import require
 from benchmark_spec.version import __version__
-from builders.extras import require
 from builders.features.backbone import Backbone
 
 Device = Literal["cpu", "cuda"]

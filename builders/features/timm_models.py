@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.checkpoints import hub_file, loading, local_file, url_file
 from fslbench_data.files import sha256_of

@@ -12,7 +12,7 @@ from typing import Any
 from huggingface_hub import WebhookPayload, WebhooksServer
 
 from benchmark_spec.errors import FSLBenchError, HubError, listing
-from builders.extras import require
+from benchmark_spec.extras import require
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.proposals import Changes, changes_of

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.image_set import Progress, silent
 from builders.sources.pictures import Picture
 

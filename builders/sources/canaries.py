@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.features.canaries import CANARIES, FAMILIES, OF_EACH, pictures
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.packages import Package

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark_spec.errors import SourceError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.grey import grey_image_set
 from builders.sources.image_set import About, ImageSet, Progress, sha256_of_bytes, silent
 from builders.sources.packages import Package

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources import bursts
 from builders.sources.counts import expected_counts
 from builders.sources.image_set import (

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.damage import keeps_damaged
 from builders.sources.doubles import check_doubles
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent

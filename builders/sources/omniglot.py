@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.counts import counts_of_catalogue
 from builders.sources.image_set import (
     About,

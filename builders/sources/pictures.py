@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from builders.extras import require
+from benchmark_spec.extras import require
 
 Picture = Any
 """A ``PIL.Image.Image`` of mode RGB."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, listing
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.counts import check_counts, counts_of_catalogue
 from builders.sources.image_set import (
     About,

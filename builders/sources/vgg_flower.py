@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.extras import require
+from benchmark_spec.extras import require
 from builders.sources.counts import counts_of_catalogue
 from builders.sources.image_set import (
     About,

@@ -57,6 +57,8 @@ def _add_commands() -> None:
     from fslbench_data.cli.info import info
     from fslbench_data.cli.leaderboard import leaderboard
     from fslbench_data.cli.plan import plan
+    from fslbench_data.cli.plot import plot
+    from fslbench_data.cli.report import report
     from fslbench_data.cli.review import review
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
@@ -69,6 +71,8 @@ def _add_commands() -> None:
         validate,
         evaluate,
         plan,
+        report,
+        plot,
         submit,
         leaderboard,
         review,

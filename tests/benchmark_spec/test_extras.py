@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmark_spec.errors import MissingPackageError
+from benchmark_spec.extras import require
 from builders.cli import main
-from builders.extras import require
 
 
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:

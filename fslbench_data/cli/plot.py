@@ -1,0 +1,136 @@
+"""``fslbench plot``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fslbench_data.cli.options import (
+    FILE,
+    dataset_option,
+    level_option,
+    release_option,
+    task_set_option,
+    unbound_option,
+)
+
+if TYPE_CHECKING:
+    from fslbench_data.bias import BiasReport
+    from fslbench_data.figures.rows import Figure
+    from fslbench_data.report import SetReport
+
+KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "conclusive")
+
+
+@click.command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
+@release_option
+@dataset_option
+@task_set_option
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="M",
+    help="Only this method, of FILE or of the release; may be repeated.",
+)
+@click.option(
+    "--sweep",
+    "sweeps",
+    type=FILE,
+    multiple=True,
+    help="For `queries`: what `fslbench-build query-size --format json` wrote; may be repeated.",
+)
+@level_option
+@unbound_option
+@click.option(
+    "--columns",
+    type=click.Choice(["1", "2"]),
+    default="2",
+    show_default=True,
+    help="As wide as one column of a paper (3.25 inches) or as two (6.75).",
+)
+@click.option("-o", "--output", "path", type=FILE, required=True, help="File: .pdf, .svg or .png.")
+def plot(
+    kind: str,
+    files: tuple[Path, ...],
+    release: str | None,
+    datasets: tuple[str, ...],
+    task_sets: tuple[str, ...],
+    methods: tuple[str, ...],
+    sweeps: tuple[Path, ...],
+    level: float,
+    unbound: bool,
+    columns: str,
+    path: Path,
+) -> None:
+    """Draw a figure of the methods in FILEs and of the reference methods.
+
+    \b
+    forest      paired differences with their intervals
+    accuracies  mean accuracies, and who is not told from the highest
+    scatter     two methods, task by task: --method A --method B
+    queries     interval width against the number of queries: --sweep
+    ladder      accuracy and worst-class accuracy on attribute-biased tasks
+    worst       one against the other on the last step
+    conclusive  comparisons that each kind of interval calls conclusive
+
+    `forest` compares the methods of FILEs with all others, or those of --method with each other.
+    Every figure says its level, its intervals and its number of tasks.
+    """  # noqa: D301 - click reads the backspace
+    from fslbench_data.bias import bias_on
+    from fslbench_data.figures.files import check_figure_path, write_figure
+    from fslbench_data.figures.rows import queries
+    from fslbench_data.gathering import gather, methods_of, sets_of
+    from fslbench_data.release import load_release
+
+    check_figure_path(path)
+    if kind == "queries":
+        write_figure(queries(sweeps), path, int(columns))
+        return
+    opened = load_release(release)
+    chosen = gather(files, opened, datasets=datasets, task_sets=task_sets, allow_unbound=unbound,
+                    by_class=kind in ("ladder", "worst"))  # fmt: skip
+    methods_of(chosen, methods)
+    if kind in ("ladder", "worst"):
+        found = _of_ladder(kind, bias_on(chosen, opened, level), methods)
+    else:
+        found = _of_sets(kind, sets_of(chosen, opened, level, methods), methods)
+    write_figure(found, path, int(columns))
+
+
+def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:
+    from benchmark_spec.errors import listing
+    from fslbench_data.figures import rows
+
+    names = [f"{each.dataset}/{each.name}" for each in report.ladders]
+    if len(names) > 1:
+        raise click.UsageError(
+            f"{len(names)} ladders are answered, a figure shows one: {listing(names)}; choose with "
+            "--dataset and --task-set, such as ladder_titles-5w5s5q"
+        )
+    draw = rows.ladder if kind == "ladder" else rows.worst
+    return draw(report.ladders[0], report.signature.level, methods)
+
+
+def _of_sets(kind: str, sets: list[SetReport], methods: tuple[str, ...]) -> Figure:
+    from benchmark_spec.errors import listing
+    from fslbench_data.figures import rows
+
+    if kind == "conclusive":
+        return rows.conclusive(sets)
+    if kind == "forest":
+        return rows.forest(sets)
+    if len(sets) > 1:
+        raise click.UsageError(
+            f"{len(sets)} task sets are answered, such a figure shows one: "
+            f"{listing([each.scored for each in sets])}; choose with --dataset and --task-set"
+        )
+    if kind == "accuracies":
+        return rows.accuracies(sets[0])
+    if len(methods) != 2:
+        raise click.UsageError("scatter shows two methods: --method A --method B")
+    return rows.scatter(sets[0], *methods)

@@ -1,0 +1,88 @@
+"""``fslbench report``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from fslbench_data.cli.options import (
+    FILE,
+    dataset_option,
+    level_option,
+    release_option,
+    task_set_option,
+    unbound_option,
+)
+
+
+@click.command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
+@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
+@release_option
+@dataset_option
+@task_set_option
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="M",
+    help="The page holds pairs and tasks of these methods; by default of at most 50: those of "
+    "FILEs, then the reference methods with the highest means.",
+)
+@click.option(
+    "--sweep",
+    "sweeps",
+    type=FILE,
+    multiple=True,
+    help="What `fslbench-build query-size --format json` wrote; may be repeated.",
+)
+@level_option
+@unbound_option
+@click.option(
+    "--push-space",
+    "space",
+    metavar="ORG/NAME",
+    help="Publish the page as a static Space of the Hub.",
+)
+@click.option(
+    "-o", "--output", "folder", type=FILE, required=True, help="Folder of the page, index.html."
+)
+def report(
+    files: tuple[Path, ...],
+    release: str | None,
+    datasets: tuple[str, ...],
+    task_sets: tuple[str, ...],
+    methods: tuple[str, ...],
+    sweeps: tuple[Path, ...],
+    level: float,
+    unbound: bool,
+    space: str | None,
+    folder: Path,
+) -> None:
+    """Make a page that shows what the results in FILEs allow to conclude.
+
+    The page is one file that needs no server and asks nothing of the network: open it from disk,
+    send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
+    """
+    from fslbench_data.page.making import make_page
+    from fslbench_data.release import load_release
+
+    said = [*map(str, files), *(["--release", release] if release else [])]
+    path = make_page(
+        files,
+        load_release(release),
+        folder,
+        datasets=datasets,
+        task_sets=task_sets,
+        methods=methods,
+        sweeps=sweeps,
+        level=level,
+        allow_unbound=unbound,
+        arguments=shlex.join(said),
+    )
+    click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser", err=True)
+    if space is not None:
+        from fslbench_data.page.space import push_space
+
+        click.echo(push_space(path, space))

@@ -1,0 +1,260 @@
+"""What figures show, as rows of plain values, each figure with its caption."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis_sql.comparison import Comparison, Verdict
+from analysis_sql.intervals import ESTIMANDS, Interval
+from benchmark_spec.errors import SubmissionError, UnknownNameError
+from fslbench_data.figures.charts import TIES
+from fslbench_data.figures.style import VERDICT_NAMES
+from fslbench_data.ladders import LadderReport
+from fslbench_data.render.wording import difference_text, plus_minus
+from fslbench_data.report import SetReport, verdict_counts
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure without its drawing.
+
+    Attributes
+    ----------
+    chart
+        Of :data:`fslbench_data.figures.charts.CHARTS`.
+    caption
+        Says the level, the kind of interval and the number of tasks.
+    """
+
+    chart: str
+    title: str
+    caption: str
+    rows: tuple[Row, ...]
+
+
+def forest(sets: Sequence[SetReport]) -> Figure:
+    """The paired differences of one task set, or of several.
+
+    Raises
+    ------
+    SubmissionError
+        If nothing is compared.
+    """
+    shown = [(each, c) for each in sets for c in each.comparisons]
+    if not shown:
+        raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
+    one_method = len({c.method for _, c in shown}) == 1
+    rows = []
+    for each, c in shown:
+        label = f"versus {c.versus}" if one_method else f"{c.method} versus {c.versus}"
+        label += f" ({each.scored})" if len(sets) > 1 else ""
+        rows.append({"label": label, **difference_row(c)})
+    title = f"{shown[0][1].method} compared" if one_method else "Methods compared"
+    return Figure("forest", _on(title, sets), set_caption(sets), tuple(rows))
+
+
+def difference_row(c: Comparison) -> Row:
+    """A paired difference with both intervals."""
+    aware = None if c.new_classes is None else c.new_classes.difference
+    return {
+        "mean": c.difference.mean,
+        **_ends(c.difference, ""),
+        **_ends(aware, "_new"),
+        "verdict": VERDICT_NAMES[c.verdict.value],
+        "shown": difference_text(c),
+    }
+
+
+def accuracies(each: SetReport) -> Figure:
+    """Mean accuracies on a task set, from the highest down."""
+    tied = set(each.contest.tied) if each.contest else set()
+    tie, apart, alone = TIES
+    others = apart if tied else alone
+    rows = []
+    found = zip(each.scores, each.new_classes, strict=True)
+    for score, aware in sorted(found, key=lambda pair: -pair[0].accuracy.mean):
+        rows.append(
+            {
+                "label": score.method,
+                "mean": score.accuracy.mean,
+                **_ends(score.accuracy, ""),
+                **_ends(aware, "_new"),
+                "tied": tie if score.method in tied else others,
+                "shown": plus_minus(score.accuracy),
+            }
+        )
+    return Figure("accuracies", _on("Accuracies", [each]), set_caption([each]), tuple(rows))
+
+
+def scatter(each: SetReport, first: str, second: str) -> Figure:
+    """Accuracies of two methods task by task; equal pairs are one point.
+
+    Raises
+    ------
+    UnknownNameError
+        If one of them has no results on the task set.
+    """
+    for name in (first, second):
+        if name not in each.methods:
+            raise UnknownNameError("method", name, each.methods, where=str(each.scored))
+    at = [each.methods.index(name) for name in (first, second)]
+    tasks = int(each.counts.tasks[at].min())
+    x, y = (100.0 * each.counts.correct[i, :tasks] / each.counts.unit for i in at)
+    pairs, number = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
+    rows: list[Row] = [
+        {"first": a, "second": b, "tasks": n}
+        for (a, b), n in zip(pairs.tolist(), number.tolist(), strict=True)
+    ]
+    low, high = (float(f(np.concatenate([x, y]))) for f in (np.min, np.max))
+    rows += [{"end": low}, {"end": high}]
+    c = each.only((first, second)).comparisons[0]
+    direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
+    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {set_caption([each])}"
+    return Figure("scatter", _on(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
+
+
+def correlation(x: Any, y: Any) -> str:
+    """Pearson's correlation over tasks, as text; undefined where a method has equal accuracies."""
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return "undefined"
+    return f"{np.corrcoef(x, y)[0, 1]:.2f}"
+
+
+def queries(sweeps: Iterable[Path]) -> Figure:
+    """Sweeps of the number of queries, as ``fslbench-build query-size --format json`` writes them.
+
+    Raises
+    ------
+    SubmissionError
+        If a file is no such sweep.
+    """
+    rows: list[Row] = []
+    said: dict[str, None] = {}
+    for path in sweeps:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            name = f"{found['dataset']}, {found['method']}, {found['way']}w{found['shot']}s"
+            about = f"{100 * found['level']:.8g} % open intervals, {found['seeds']} seeds a point"
+            tasks = [row["tasks"] for row in found["rows"]]
+            rows += [
+                {"sweep": name, "Q": r["query"], "observed": r["observed"], "model": r["model"]}
+                for r in found["rows"]
+            ]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SubmissionError(
+                f"{path} is no sweep of the number of queries: {error!r}",
+                fix="fslbench-build query-size ... --format json -o FILE makes one",
+            ) from None
+        said[f"{name}: {about}, T = {min(tasks):.4g} to {max(tasks):.4g} tasks"] = None
+    if not rows:
+        raise SubmissionError("there is no sweep to show", expected="--sweep FILE.json")
+    caption = "Points: mean half-width over seeds; lines: the model. " + "; ".join(said) + "."
+    return Figure("queries", "Interval width against the number of queries", caption, tuple(rows))
+
+
+def ladder(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+    """Accuracy and wAcc of methods on the steps of a ladder."""
+    rows = [
+        {
+            "method": each.method,
+            "step": step,
+            "measure": measure,
+            "mean": interval.mean,
+            **_ends(interval, ""),
+            "shown": plus_minus(interval),
+        }
+        for each in found.methods
+        if not methods or each.method in methods
+        for step, of in each.steps.items()
+        for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
+    ]
+    title = f"{found.dataset}/{found.name}: accuracy and worst-class accuracy by step"
+    return Figure("ladder", title, ladder_caption(found, level), tuple(rows))
+
+
+def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+    """Accuracy against wAcc on the last step of a ladder."""
+    last = [*found.methods[0].steps][-1]
+    rows = [
+        {
+            "method": each.method,
+            "accuracy": of.accuracy.mean,
+            **_ends(of.accuracy, ""),
+            "worst": of.worst.mean,
+            **{f"worst_{end}": value for end, value in _ends(of.worst, "").items()},
+        }
+        for each in found.methods
+        if (of := each.steps.get(last)) and (not methods or each.method in methods)
+    ]
+    title = f"{found.dataset}/{found.name}, {last}: accuracy and worst-class accuracy"
+    return Figure("worst", title, ladder_caption(found, level), tuple(rows))
+
+
+CLAIMS = {
+    "closed": "closed, separate",
+    "direct": "open, separate",
+    "paired": "open, paired",
+    "new classes": "class-aware, paired",
+}
+"""The kinds of comparison, by their keys in :func:`fslbench_data.report.verdict_counts`."""
+
+
+def conclusive(sets: Sequence[SetReport]) -> Figure:
+    """How many comparisons each kind of interval calls conclusive, over task sets together."""
+    shown = [each for each in sets if each.kind == "open" and each.asked.any()]
+    if not shown:
+        raise SubmissionError("nothing is compared on tasks that reuse no image")
+    counts = verdict_counts(shown)
+    rows = [
+        {
+            "kind": text,
+            "share": 100.0 * (counts[kind].share or 0.0),
+            "shown": f"{counts[kind].conclusive} of {counts[kind].compared}",
+        }
+        for kind, text in CLAIMS.items()
+        if kind in counts
+    ]
+    about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
+    caption = f"{set_caption(shown)} Closed intervals are of tasks that reuse images; {about}."
+    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, tuple(rows))
+
+
+def set_caption(sets: Sequence[SetReport]) -> str:
+    """Level, kind of interval and number of tasks of some task sets."""
+    kinds = dict.fromkeys(each.kind for each in sets)
+    tasks = sorted({each.scored.n_tasks for each in sets})
+    text = f"T = {tasks[0]} tasks" if len(tasks) == 1 else f"T = {tasks[0]} to {tasks[-1]} tasks"
+    about = "; ".join(f"{kind} ({ESTIMANDS[kind]})" for kind in kinds)
+    aware = any(each.design is not None for each in sets)
+    thin = f"; thin lines: class-aware ({ESTIMANDS['class-aware']})" if aware else ""
+    return f"{100 * sets[0].level:.8g} % intervals, {about}{thin}. {text}."
+
+
+def ladder_caption(found: LadderReport, level: float) -> str:
+    """Level, kind of interval and number of tasks of a ladder."""
+    about = ESTIMANDS[found.kind]
+    tasks = sorted({of.accuracy.tasks for each in found.methods for of in each.steps.values()})
+    text = f"T = {tasks[0]} tasks" if len(tasks) == 1 else f"T = {tasks[0]} to {tasks[-1]} tasks"
+    return f"{100 * level:.8g} % intervals, {found.kind} ({about}). {text} a step."
+
+
+def _on(title: str, sets: Sequence[SetReport]) -> str:
+    if len(sets) == 1:
+        return f"{title} on {sets[0].scored}"
+    return f"{title} on {len(sets)} task sets"
+
+
+def _ends(interval: Interval | None, suffix: str) -> Mapping[str, float | None]:
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return {f"low{suffix}": low, f"high{suffix}": high}
+
+
+assert [v.value for v in Verdict] == [*VERDICT_NAMES]  # noqa: S101 - one order for both

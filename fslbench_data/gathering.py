@@ -1,0 +1,85 @@
+"""Files of results and the reference methods together, for figures and the report page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmark_spec.errors import UnknownNameError
+from fslbench_data.entrants import Entrants, enter
+from fslbench_data.naming import task_set_names
+from fslbench_data.release import Release
+from fslbench_data.report import SetReport
+from fslbench_data.scoring import report_on
+from fslbench_data.submission.model import Submission, merge
+
+
+def read_all(files: Sequence[Path]) -> Submission | None:
+    """Several files of results as one submission; None without any.
+
+    Raises
+    ------
+    SubmissionError
+        If one cannot be read, or two have the same method on the same tasks.
+    """
+    if not files:
+        return None
+    read = [Submission.read(file) for file in files]
+    return read[0] if len(read) == 1 else merge(read, ", ".join(map(str, files)))
+
+
+def gather(
+    files: Sequence[Path],
+    release: Release,
+    *,
+    datasets: Sequence[str] = (),
+    task_sets: Sequence[str] = (),
+    allow_unbound: bool = False,
+    by_class: bool = False,
+) -> Entrants:
+    """The methods of some files beside the references; see :func:`fslbench_data.entrants.enter`."""
+    return enter(
+        read_all(files),
+        release,
+        datasets=datasets,
+        task_sets=task_set_names(task_sets),
+        allow_unbound=allow_unbound,
+        by_class=by_class,
+    )
+
+
+def methods_of(entrants: Entrants, names: Sequence[str]) -> tuple[str, ...]:
+    """The methods of those names; all without any.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such method.
+    """
+    for name in names:
+        if name not in entrants.methods:
+            raise UnknownNameError("method", name, entrants.methods, where="--method")
+    return tuple(names) or entrants.methods
+
+
+def sets_of(
+    entrants: Entrants, release: Release, level: float, methods: Sequence[str] = ()
+) -> list[SetReport]:
+    """The reports on all task sets, with every pair of `methods`.
+
+    Without `methods`, as :func:`fslbench_data.score` compares: the files' methods with all others.
+    """
+    report = report_on(entrants, release, level=level)
+    if not methods:
+        return list(report.sets)
+    some = [each.only(methods) for each in report.sets]
+    order = {name: i for i, name in enumerate(methods)}
+    return [_ordered(each, order) for each in some if len(each.scores) > 0]
+
+
+def _ordered(each: SetReport, order: dict[str, int]) -> SetReport:
+    """The methods in the order in which they were named."""
+    rows = sorted(range(len(each.scores)), key=lambda i: order[each.methods[i]])
+    counts = replace(each.counts, correct=each.counts.correct[rows], tasks=each.counts.tasks[rows])
+    return replace(each, scores=tuple(each.scores[i] for i in rows), counts=counts)

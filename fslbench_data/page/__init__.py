@@ -1,0 +1,10 @@
+"""The report page: one HTML file that needs no server and asks nothing of the network.
+
+``making`` does it all: ``content`` says what it shows as plain values, ``encoding`` makes them
+small, ``html`` puts them into the page beside the charts of :mod:`fslbench_data.figures`,
+``page.css`` and ``page.js``.
+"""
+
+from fslbench_data.page.making import make_page
+
+__all__ = ["make_page"]

@@ -1,0 +1,227 @@
+"""What the report page shows, as plain values that its script reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from analysis_sql.comparison import Comparison
+from analysis_sql.intervals import ESTIMANDS, Interval
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.version import __version__
+from fslbench_data.bias import BiasReport
+from fslbench_data.entrants import Entrants
+from fslbench_data.figures import rows
+from fslbench_data.figures.rows import Figure
+from fslbench_data.figures.style import VERDICT_NAMES
+from fslbench_data.page.encoding import Encoded, counts, floats
+from fslbench_data.release import Release
+from fslbench_data.render.csv_format import COLUMNS
+from fslbench_data.report import Report, SetReport
+from fslbench_data.scoring import report_on
+
+MOST_CHOSEN = 50
+"""Methods whose pairs and tasks a page holds."""
+
+LEVELS = (0.9, 0.95, 0.99)
+"""Levels that can be chosen on a page, beside the one it was made with."""
+
+Values = dict[str, Any]
+
+
+def page_content(
+    entrants: Entrants,
+    release: Release,
+    *,
+    level: float = 0.95,
+    methods: Sequence[str] = (),
+    ladders: BiasReport | None = None,
+    queries: Figure | None = None,
+    arguments: str = "",
+) -> Values:
+    """What a page shows.
+
+    Parameters
+    ----------
+    level
+        At which the page opens.
+    methods
+        Those whose pairs and tasks it holds; by default those of the submission, then the
+        reference methods, of these the ones with the highest means, :data:`MOST_CHOSEN` in all.
+    ladders, queries
+        What there is of attribute-biased tasks, and of sweeps of the number of queries.
+    arguments
+        Of the command that made the page, for the commands that it shows.
+    """
+    levels = sorted({*LEVELS, level})
+    reports = {each: report_on(entrants, release, level=each) for each in levels}
+    main = reports[level]
+    names = entrants.methods
+    chosen = tuple(methods) or _chosen(entrants, main)
+    of_release = set(entrants.references.methods) if entrants.references else set()
+    return {
+        "version": __version__,
+        "release": main.signature.release,
+        "signature": str(main.signature),
+        "unbound": bool(main.signature.unbound),
+        "arguments": arguments,
+        "level": level,
+        "levels": levels,
+        "estimands": dict(ESTIMANDS),
+        "verdicts": VERDICT_NAMES,
+        "columns": list(COLUMNS),
+        "methods": list(names),
+        "reference": [name in of_release for name in names],
+        "chosen": [names.index(name) for name in chosen],
+        "sets": [
+            _set({at: reports[at].sets[i] for at in levels}, level, names, chosen)
+            for i in range(len(main.sets))
+        ],
+        "ladders": _ladders(ladders),
+        "queries": None if queries is None else _figure(queries),
+    }
+
+
+def _chosen(entrants: Entrants, report: Report) -> tuple[str, ...]:
+    """The submission's methods, then the references, the highest means first if too many."""
+    place: dict[str, list[float]] = {}
+    for each in report.sets:
+        means = np.array([score.accuracy.mean for score in each.scores])
+        for name, rank in zip(each.methods, np.argsort(np.argsort(-means)), strict=True):
+            place.setdefault(name, []).append(float(rank) / len(means))
+    found: list[str] = []
+    for part in entrants.parts:
+        left = MOST_CHOSEN - len(found)
+        own = [name for name in part.methods if name in place]
+        best = sorted(own, key=lambda name: (np.mean(place[name]), name))[:left]
+        found += [name for name in own if name in set(best)]
+    return tuple(found)
+
+
+def _set(
+    at: Mapping[float, SetReport], level: float, names: Sequence[str], chosen: Sequence[str]
+) -> Values:
+    """A task set; `at` are its reports by level."""
+    each = at[level]
+    name = TaskSetName.parse(each.scored.task_set)
+    contest = each.contest
+    position = {method: i for i, method in enumerate(each.methods)}
+    members = [method for method in chosen if method in position]
+    some = {key: _only(report, members) for key, report in at.items()}
+    return {
+        "dataset": each.scored.dataset,
+        "task_set": each.scored.task_set,
+        "fingerprint": each.scored.fingerprint,
+        "T": each.scored.n_tasks,
+        "way": name.protocol.way,
+        "shot": name.protocol.shot,
+        "query": name.protocol.query,
+        "kind": each.kind,
+        "aware": each.design is not None,
+        "closed_set": each.closed_set if each.has_closed else "",
+        "members": [names.index(method) for method in each.methods],
+        "tasks": [int(score.accuracy.tasks) for score in each.scores],
+        "mean": floats(np.array([score.accuracy.mean for score in each.scores])),
+        "half": _by_level(at, lambda r: [_half(s.accuracy) for s in r.scores]),
+        "half_aware": _by_level(at, lambda r: [_half(i) for i in r.new_classes]),
+        "best": position[contest.best] if contest else -1,
+        "tied": _positions(contest.tied if contest else None, position),
+        "tied_aware": _positions(contest.tied_new_classes if contest else None, position),
+        "chosen": [position[method] for method in members],
+        "unit": each.counts.unit,
+        "counts": counts(some[level].counts.correct),
+        "pairs": _pairs(some),
+    }
+
+
+def _only(report: SetReport, members: Sequence[str]) -> SetReport:
+    """The chosen methods in the page's order, each pair once."""
+    order = {name: i for i, name in enumerate(members)}
+    some = report.only(members)
+    at = sorted(range(len(some.scores)), key=lambda i: order[some.methods[i]])
+    correct, tasks = some.counts.correct[at], some.counts.tasks[at]
+    return replace(
+        some,
+        scores=tuple(some.scores[i] for i in at),
+        counts=replace(some.counts, correct=correct, tasks=tasks),
+    )
+
+
+def _pairs(some: Mapping[float, SetReport]) -> Values:
+    """Every pair of the chosen methods, row by row of the upper triangle."""
+    found = {key: list(report.comparisons) for key, report in some.items()}
+    own = {
+        (key, score.method): score.accuracy.tasks
+        for key, report in some.items()
+        for score in report.scores
+    }
+    shorter = {
+        str(i): {str(key): [found[key][i].mean.mean, *_halves(found[key][i])] for key in found}
+        for i, c in enumerate(next(iter(found.values())))
+        if c.difference.tasks != own[next(iter(found)), c.method]
+    }
+    first = next(iter(found.values()))
+    return {
+        "tasks": [c.difference.tasks for c in first] if shorter else None,
+        "diff": floats(np.array([c.difference.mean for c in first])),
+        "half": _by_level(found, lambda cs: [_half(c.difference) for c in cs]),
+        "half_aware": _by_level(
+            found, lambda cs: [_half(c.new_classes and c.new_classes.difference) for c in cs]
+        ),
+        "verdict": {str(k): "".join(c.verdict.value for c in cs) for k, cs in found.items()},
+        "direct": {str(k): "".join(c.verdict_direct.value for c in cs) for k, cs in found.items()},
+        "closed": {str(k): "".join(_closed(c) for c in cs) for k, cs in found.items()},
+        "aware": {str(k): "".join(_aware(c, "verdict") for c in cs) for k, cs in found.items()},
+        "aware_direct": {
+            str(k): "".join(_aware(c, "verdict_direct") for c in cs) for k, cs in found.items()
+        },
+        "shorter": shorter,
+    }
+
+
+def _closed(c: Comparison) -> str:
+    return " " if c.verdict_closed is None else c.verdict_closed.value
+
+
+def _aware(c: Comparison, which: str) -> str:
+    return " " if c.new_classes is None else str(getattr(c.new_classes, which).value)
+
+
+def _halves(c: Comparison) -> tuple[float | None, float | None]:
+    """Half-widths of the first method's mean over the tasks that both answered."""
+    aware = None if c.new_classes is None else c.new_classes.mean.halfwidth
+    return c.mean.halfwidth, aware
+
+
+def _half(interval: Interval | None) -> float:
+    return nan if interval is None or interval.halfwidth is None else interval.halfwidth
+
+
+def _by_level(found: Mapping[float, Any], widths: Any) -> dict[str, Encoded]:
+    return {str(key): floats(np.array(widths(each), np.float64)) for key, each in found.items()}
+
+
+def _positions(names: Sequence[str] | None, position: Mapping[str, int]) -> list[int] | None:
+    return None if names is None else [position[name] for name in names]
+
+
+def _ladders(report: BiasReport | None) -> list[Values]:
+    if report is None:
+        return []
+    level = report.signature.level
+    return [
+        {
+            "name": f"{each.dataset}/{each.name}",
+            "ladder": _figure(rows.ladder(each, level)),
+            "worst": _figure(rows.worst(each, level)),
+        }
+        for each in report.ladders
+    ]
+
+
+def _figure(figure: Figure) -> Values:
+    return {"title": figure.title, "caption": figure.caption, "rows": list(figure.rows)}

@@ -1,0 +1,59 @@
+"""The page as one file of HTML, with everything it needs inside."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.extras import require
+from fslbench_data.figures.charts import CHARTS, Canvas
+from fslbench_data.figures.style import SCREEN
+from fslbench_data.files import whole_file
+
+INDEX = "index.html"
+_PARTS = ("page.css", "page.js")
+
+
+def write_page(content: dict[str, Any], folder: Path) -> Path:
+    """Write ``index.html`` into a folder, which is made if it is not there; gives its path.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    MissingPackageError
+        Without the extra ``report``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / INDEX
+    with whole_file(path) as temporary:
+        temporary.write_text(html(content), encoding="utf-8")
+    return path
+
+
+def html(content: dict[str, Any]) -> str:
+    """The page's text."""
+    convert = require("vl_convert", "report")
+    here = files("fslbench_data.page")
+    text = here.joinpath("page.html").read_text(encoding="utf-8")
+    fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
+    fill["charts.json"] = _json(charts())
+    fill["content.json"] = _json(content)
+    fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
+    parts = re.split(r"@@([a-z.]+)@@", text)
+    return "".join(fill[part] if i % 2 else part for i, part in enumerate(parts))
+
+
+def charts() -> dict[str, Any]:
+    """The charts as Vega-Lite, without rows and titles."""
+    canvas = Canvas(SCREEN, None)
+    return {name: chart(canvas, None).to_dict() for name, chart in CHARTS.items()}
+
+
+def _json(content: Any) -> str:
+    """JSON that can stand inside ``<script>``."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")

@@ -1,0 +1,78 @@
+"""From files of results to the report page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SpecError
+from fslbench_data.bias import bias_on
+from fslbench_data.entrants import enter
+from fslbench_data.figures.rows import queries
+from fslbench_data.gathering import methods_of, read_all
+from fslbench_data.naming import task_set_names
+from fslbench_data.page.content import MOST_CHOSEN, page_content
+from fslbench_data.page.html import write_page
+from fslbench_data.release import Release
+
+
+def make_page(
+    files: Sequence[Path],
+    release: Release,
+    folder: Path,
+    *,
+    datasets: Sequence[str] = (),
+    task_sets: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    sweeps: Sequence[Path] = (),
+    level: float = 0.95,
+    allow_unbound: bool = False,
+    arguments: str = "",
+) -> Path:
+    """Make the page of some files of results beside the reference methods; gives its path.
+
+    Parameters
+    ----------
+    files
+        Submissions; without any the reference methods are shown.
+    folder
+        Where ``index.html`` is written.
+    datasets, task_sets, level, allow_unbound
+        As :func:`fslbench_data.score` takes them.
+    methods
+        Whose pairs and tasks the page holds; see :func:`fslbench_data.page.content.page_content`.
+    sweeps
+        Files of sweeps of the number of queries.
+    arguments
+        Files and release as the command line names them.
+
+    Raises
+    ------
+    SpecError
+        If more methods are chosen than a page holds.
+    FSLBenchError
+        As :func:`fslbench_data.score` does.
+    """
+    if len(methods) > MOST_CHOSEN:
+        raise SpecError(f"{len(methods)} methods are chosen", expected=f"at most {MOST_CHOSEN}")
+    submission, names = read_all(files), task_set_names(task_sets)
+    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": names}
+    chosen["allow_unbound"] = allow_unbound
+    entrants = enter(submission, release, **chosen)
+    if methods:
+        methods_of(entrants, methods)
+    ladders = None
+    if entrants.left_out or any(info.name.attributes for info in entrants.infos):
+        by_class = enter(submission, release, **chosen, by_class=True)
+        ladders = bias_on(by_class, release, level)
+    content = page_content(
+        entrants,
+        release,
+        level=level,
+        methods=methods,
+        ladders=ladders,
+        queries=queries(sweeps) if sweeps else None,
+        arguments=arguments,
+    )
+    return write_page(content, folder)

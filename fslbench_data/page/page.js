@@ -1,0 +1,470 @@
+// Shows the content beside it: choices are kept in the address, figures are Vega-Lite's.
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const content = read("content-json");
+const charts = read("charts-json");
+const $ = (id) => document.getElementById(id);
+const SHOWN_ROWS = 200;
+const NAMES = { open: "open", closed: "closed", "class-aware": "class-aware" };
+const GLYPHS = { "+": "▲", "-": "▼", "0": "·", "=": "=", "?": "?", " ": " " };
+const CLASSES = { "+": "better", "-": "worse" };
+const MIRRORED = { "+": "-", "-": "+" };
+const KINDS = [["closed", "closed"], ["open", "direct"], ["paired", "verdict"], ["class-aware", "aware"]];
+
+// ---- numbers
+
+const TYPES = { f64: Float64Array, u8: Uint8Array, u16: Uint16Array, u32: Uint32Array };
+const decoded = new WeakMap();
+function numbers(encoded) {
+  if (!decoded.has(encoded)) {
+    const bytes = Uint8Array.from(atob(encoded.data), (c) => c.charCodeAt(0));
+    decoded.set(encoded, new TYPES[encoded.type](bytes.buffer));
+  }
+  return decoded.get(encoded);
+}
+const known = (x) => (Number.isNaN(x) ? null : x);
+const fixed = (x) => (Math.abs(x) >= 0.005 || x === 0 ? x.toFixed(2) : x.toPrecision(2));
+const signed = (x) => (x < 0 ? "" : "+") + x.toFixed(2);
+const percent = (level) => `${+(100 * level).toPrecision(8)} %`;
+const plusMinus = (mean, half, text) =>
+  half === null ? `${text(mean)}, no interval` : half === 0 ? `${text(mean)} on every task` : `${text(mean)} ± ${fixed(half)}`;
+
+// ---- a task set at a level
+
+const methodName = (set, row) => content.methods[set.members[row]];
+const chosenName = (set, i) => methodName(set, set.chosen[i]);
+function pairIndex(set, i, j) { // of the upper triangle, i < j
+  const n = set.chosen.length;
+  return i * n - (i * (i + 1)) / 2 + (j - i - 1);
+}
+function comparison(set, level, i, j) { // of chosen method i minus j
+  const turn = i > j;
+  const k = turn ? pairIndex(set, j, i) : pairIndex(set, i, j);
+  const pairs = set.pairs;
+  const sign = turn ? -1 : 1;
+  const side = (text) => (turn ? MIRRORED[text[k]] || text[k] : text[k]);
+  return {
+    method: chosenName(set, i),
+    versus: chosenName(set, j),
+    tasks: pairs.tasks ? pairs.tasks[k] : set.tasks[set.chosen[i]],
+    diff: sign * numbers(pairs.diff)[k] + 0,
+    half: known(numbers(pairs.half[level])[k]),
+    aware: known(numbers(pairs.half_aware[level])[k]),
+    verdicts: {
+      verdict: side(pairs.verdict[level]),
+      direct: side(pairs.direct[level]),
+      closed: side(pairs.closed[level]),
+      aware: side(pairs.aware[level]),
+      awareDirect: side(pairs.aware_direct[level]),
+    },
+    index: k,
+  };
+}
+function* pairsOf(set) {
+  const n = set.chosen.length;
+  for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++) yield [i, j];
+}
+const ends = (mean, half) => (half === null ? [null, null] : [mean - half, mean + half]);
+
+// ---- what is chosen
+
+const FIELDS = ["dataset", "shot", "task_set", "a", "b", "level", "interval", "table", "scope", "filter", "sort", "ladder", "summed"];
+const state = {};
+let shownDataset = "";
+const setsOf = (dataset) => content.sets.filter((set) => set.dataset === dataset);
+const current = () => content.sets.find((s) => s.dataset === state.dataset && s.task_set === state.task_set);
+function choose(known, wanted, fallback) {
+  return known.includes(wanted) ? wanted : known.includes(fallback) ? fallback : known[0];
+}
+function settle(wanted) { // every field has a value that there is
+  const datasets = [...new Set(content.sets.map((set) => set.dataset))];
+  state.dataset = choose(datasets, wanted.dataset);
+  const shots = [...new Set(setsOf(state.dataset).map((set) => String(set.shot)))];
+  const named = setsOf(state.dataset).find((set) => set.task_set === wanted.task_set);
+  state.shot = choose(shots, wanted.shot, named && String(named.shot));
+  const sets = setsOf(state.dataset).filter((set) => String(set.shot) === state.shot).map((set) => set.task_set);
+  const suite = (wanted.task_set || "").split("-")[0];
+  state.task_set = choose(sets, wanted.task_set, sets.find((name) => name.split("-")[0] === suite) || sets.find((n) => n.startsWith("open-")));
+  const methods = current().chosen.map((_, i) => chosenName(current(), i));
+  state.a = choose(methods, wanted.a);
+  const others = methods.filter((name) => name !== state.a);
+  state.b = others.length ? choose(others, wanted.b) : "";
+  state.level = choose(content.levels.map(String), wanted.level, String(content.level));
+  const kind = current().kind;
+  const intervals = current().aware ? ["both", kind, "class-aware"] : [kind];
+  state.interval = choose(intervals, wanted.interval);
+  state.table = choose(["comparisons", "accuracies"], wanted.table);
+  state.scope = choose(["set", "dataset", "all"], wanted.scope);
+  state.filter = wanted.filter || "";
+  state.sort = wanted.sort || "";
+  const ladders = content.ladders.map((each) => each.name);
+  const changed = wanted.dataset !== shownDataset && ladders.find((name) => name.startsWith(`${state.dataset}/`));
+  state.ladder = choose(ladders, changed && shownDataset ? changed : wanted.ladder, changed) || "";
+  shownDataset = state.dataset;
+  state.summed = wanted.summed === "1" ? "1" : "";
+  return { datasets, shots, sets, methods, others, intervals };
+}
+function options(id, values, value, text = (v) => v) {
+  const select = $(id);
+  const signature = JSON.stringify(values);
+  if (select.dataset.values !== signature) {
+    select.replaceChildren(...values.map((each) => new Option(text(each), each)));
+    select.dataset.values = signature;
+  }
+  select.value = value;
+}
+function address() {
+  const said = new URLSearchParams();
+  for (const field of FIELDS) if (state[field]) said.set(field, state[field]);
+  return `#${said}`;
+}
+const fromAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+
+function update(changes = {}, keep = true) {
+  const there = settle({ ...state, ...changes });
+  if (keep) history.replaceState(null, "", address());
+  options("dataset", there.datasets, state.dataset);
+  options("shot", there.shots, state.shot);
+  options("task_set", there.sets, state.task_set);
+  options("a", there.methods, state.a);
+  options("b", there.others, state.b);
+  options("level", content.levels.map(String), state.level, (level) => percent(+level));
+  const text = { both: "both", open: "open: new images", closed: "closed: new tasks", "class-aware": "class-aware: new classes" };
+  options("interval", there.intervals, state.interval, (each) => text[each]);
+  $("table").value = state.table;
+  $("scope").value = state.scope;
+  if ($("filter").value !== state.filter) $("filter").value = state.filter;
+  $("summed").checked = state.summed === "1";
+  return Promise.all([drawForest(), drawScatter(), drawAccuracies(), drawConclusive(), drawLadder()]).then(() => {
+    drawMatrix();
+    drawNumbers();
+  });
+}
+
+// ---- figures
+
+const views = new Map();
+const LINE = { forest: 17, accuracies: 17, conclusive: 22 }; // pixels a row
+async function draw(name, rows, caption, label) {
+  const element = $(name);
+  const height = name in LINE ? LINE[name] * Math.max(rows.length, 1) : charts[name].height;
+  $(`${name}-caption`).replaceChildren(...captionParts(caption));
+  if (!views.has(name)) {
+    const settings = { actions: false, renderer: "svg", logLevel: 1 }; // log errors only
+    const { config } = charts[name];
+    const narrow = element.clientWidth < 500;
+    config.axisY.labelLimit = Math.min(260, 0.4 * element.clientWidth);
+    config.legend.columns = narrow ? 2 : 5;
+    views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, settings));
+    await views.get(name);
+  } else {
+    const { view } = await views.get(name);
+    await view.height(height).data("rows", rows).runAsync();
+  }
+  element.setAttribute("aria-label", `${label}. ${caption}`);
+}
+function captionParts(caption) { // commands, between backquotes, as code
+  return caption.split("`").map((part, i) => {
+    const node = document.createElement(i % 2 ? "code" : "span");
+    node.textContent = part;
+    return node;
+  });
+}
+function intervalsCaption(set, thin = true) {
+  const about = `${NAMES[set.kind]} (${content.estimands[set.kind]})`;
+  const aware = `class-aware (${content.estimands["class-aware"]})`;
+  const both = set.aware && thin ? `${about}; thin lines: ${aware}` : about;
+  const shown = { both, "class-aware": aware }[state.interval] || about;
+  return `${percent(+state.level)} intervals, ${shown}. T = ${set.T} tasks, ${set.dataset}/${set.task_set}.`;
+}
+const primary = () => (state.interval === "class-aware" ? "aware" : "verdict");
+function intervalEnds(mean, half, aware) {
+  const [low, high] = ends(mean, state.interval === "class-aware" ? aware : half);
+  const [low_new, high_new] = state.interval === "both" ? ends(mean, aware) : [null, null];
+  return { low, high, low_new, high_new };
+}
+function differenceText(c) {
+  if (c.verdicts.verdict === "=") return "identical";
+  const half = state.interval === "class-aware" ? c.aware : c.half;
+  const bracket = state.interval === "both" && c.aware ? ` (${fixed(c.aware)})` : "";
+  return plusMinus(c.diff, half, signed) + bracket;
+}
+const command = (kind, set, methods = []) =>
+  [`fslbench plot ${kind}`, content.arguments, `--dataset ${set.dataset} --task-set ${set.task_set}`,
+    ...methods.map((name) => `--method '${name}'`), `-o ${kind}.pdf`].filter(Boolean).join(" ");
+
+function drawForest() {
+  const set = current();
+  const i = set.chosen.findIndex((_, at) => chosenName(set, at) === state.a);
+  const rows = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => {
+    const c = comparison(set, state.level, i, j);
+    return { label: c.versus, mean: c.diff, ...intervalEnds(c.diff, c.half, c.aware),
+      verdict: content.verdicts[c.verdicts[primary()]] || "not estimable", shown: differenceText(c) };
+  });
+  say(set, i);
+  const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set)} In a paper, these two: \`${command("forest", set, [state.a, state.b].filter(Boolean))}\``;
+  return draw("forest", rows, caption, "Forest plot of paired differences");
+}
+function say(set, i) {
+  const j = set.chosen.findIndex((_, at) => chosenName(set, at) === state.b);
+  if (j < 0) { $("verdict").textContent = `${state.a} is alone on ${set.dataset}/${set.task_set}.`; return; }
+  const c = comparison(set, state.level, i, j);
+  const word = (verdict) => ({ "+": "better than", "-": "worse than", "0": "not told apart from", "=": "identical to", "?": "not comparable with" })[verdict];
+  const about = set.kind === "closed" ? "new tasks of these images" : "new images";
+  const size = c.verdicts.verdict === "=" ? "" : `${plusMinus(c.diff, c.half, signed)} points; `;
+  let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} tasks, ${state.a} is ${word(c.verdicts.verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
+  if (c.verdicts.aware !== " ") text += c.verdicts.aware === c.verdicts.verdict ? ", for new classes too" : `; for new classes: ${word(c.verdicts.aware)} it`;
+  $("verdict").textContent = `${text}.`;
+}
+function drawScatter() {
+  const set = current();
+  const at = [state.a, state.b].map((name) => set.chosen.findIndex((_, k) => chosenName(set, k) === name));
+  if (at[1] < 0) return draw("scatter", [], "There is no other method.", "Scatter plot");
+  const data = numbers(set.counts);
+  const tasks = Math.min(...at.map((k) => set.tasks[set.chosen[k]]));
+  const [x, y] = at.map((k) => Array.from(data.subarray(k * set.T, k * set.T + tasks), (n) => (100 * n) / set.unit));
+  const found = new Map();
+  for (let t = 0; t < tasks; t++) {
+    const key = `${x[t]} ${y[t]}`;
+    const row = found.get(key);
+    if (row) row.tasks += 1;
+    else found.set(key, { first: x[t], second: y[t], tasks: 1 });
+  }
+  const low = Math.min(...x, ...y), high = Math.max(...x, ...y);
+  const rows = [...found.values(), { end: low }, { end: high }];
+  const caption = `Each point: the tasks on which ${state.a} (across) and ${state.b} (up) have these accuracies. Pearson's r = ${correlation(x, y)}, T = ${tasks} tasks, no interval. Any pair: \`${command("scatter", set, [state.a, state.b])}\``;
+  return draw("scatter", rows, caption, "Scatter plot of per-task accuracies");
+}
+function correlation(x, y) {
+  const mean = (v) => v.reduce((sum, each) => sum + each, 0) / v.length;
+  const [mx, my] = [mean(x), mean(y)];
+  let xy = 0, xx = 0, yy = 0;
+  x.forEach((each, t) => { xy += (each - mx) * (y[t] - my); xx += (each - mx) ** 2; yy += (y[t] - my) ** 2; });
+  return x.length > 1 && xx > 0 && yy > 0 ? (xy / Math.sqrt(xx * yy)).toFixed(2) : "undefined";
+}
+function accuracyOf(set, row, level = state.level) {
+  return { mean: numbers(set.mean)[row], half: known(numbers(set.half[level])[row]), aware: known(numbers(set.half_aware[level])[row]) };
+}
+function drawAccuracies() {
+  const set = current();
+  const tied = new Set((state.interval === "class-aware" ? set.tied_aware : set.tied) || []);
+  const rows = set.chosen.map((row) => {
+    const { mean, half, aware } = accuracyOf(set, row);
+    return { label: methodName(set, row), mean, ...intervalEnds(mean, half, aware),
+      tied: !tied.size ? "accuracy" : tied.has(row) ? "not told from the highest mean" : "told apart from it",
+      shown: plusMinus(mean, half, (v) => v.toFixed(2)) };
+  }).sort((p, q) => q.mean - p.mean);
+  let caption = intervalsCaption(set);
+  if (set.best >= 0) {
+    const list = (name) => [...set[name]].map((row) => methodName(set, row));
+    const few = (names) => (names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", "));
+    caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of ${set.members.length} methods): ${few(list("tied").slice(1)) || "none"}.`;
+    if (set.tied_aware) caption += ` For new classes: ${few(list("tied_aware").slice(1)) || "none"}.`;
+  }
+  return draw("accuracies", rows, caption, "Mean accuracies of the methods");
+}
+function drawConclusive() {
+  const sets = setsOf(state.dataset).filter((set) => set.kind === "open");
+  const names = [["closed", "closed, separate"], ["direct", "open, separate"], ["verdict", "open, paired"], ["aware", "class-aware, paired"]];
+  const rows = [];
+  for (const [key, kind] of names) {
+    const all = sets.map((set) => set.pairs[key][state.level]).join("");
+    const compared = [...all].filter((v) => "+-0=".includes(v)).length;
+    const found = [...all].filter((v) => v === "+" || v === "-").length;
+    if (compared) rows.push({ kind, share: (100 * found) / compared, shown: `${found} of ${compared}` });
+  }
+  const tasks = sets.map((set) => set.T);
+  const of = tasks.length ? `T = ${Math.min(...tasks)} to ${Math.max(...tasks)} tasks.` : "There is none.";
+  const caption = `Pairs of methods on the ${sets.length} task sets of ${state.dataset} that reuse no image; ${percent(+state.level)} intervals, kinds as named: closed (${content.estimands.closed}), open (${content.estimands.open}), class-aware (${content.estimands["class-aware"]}). ${of}`;
+  return draw("conclusive", rows, caption, "Share of conclusive comparisons by kind of interval");
+}
+function drawLadder() {
+  const found = content.ladders.find((each) => each.name === state.ladder);
+  if (!found) return null;
+  options("ladder-name", content.ladders.map((each) => each.name), state.ladder);
+  const pair = found.ladder.rows.filter((row) => row.method === state.a || row.method === state.b);
+  const rows = pair.length ? pair : found.ladder.rows.filter((row) => row.method === found.ladder.rows[0].method);
+  const worst = found.worst.rows.length > 12 ? found.worst.rows.map((row) => (row.method === state.a || row.method === state.b ? row : { ...row, method: "" })) : found.worst.rows;
+  return Promise.all([
+    draw("ladder", rows, `${found.ladder.title}. ${found.ladder.caption}`, "Ladder of attribute-biased tasks"),
+    draw("worst", worst, `${found.worst.title}. ${found.worst.caption}`, "Accuracy against worst-class accuracy"),
+  ]);
+}
+
+// ---- the matrix
+
+function drawMatrix() {
+  const set = current();
+  const sets = state.summed ? setsOf(state.dataset).filter((each) => each.kind === "open") : [set];
+  const names = set.chosen.map((_, i) => chosenName(set, i));
+  const places = sets.map((each) => new Map(each.chosen.map((_, i) => [chosenName(each, i), i])));
+  const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const cell = (row, column) => {
+    const tally = KINDS.map(() => ({ "+": 0, "-": 0, text: " " }));
+    sets.forEach((each, s) => {
+      const i = places[s].get(row), j = places[s].get(column);
+      if (i === undefined || j === undefined) return;
+      const { verdicts } = comparison(each, state.level, i, j);
+      KINDS.forEach(([, key], k) => { tally[k].text = verdicts[key]; if (verdicts[key] in tally[k]) tally[k][verdicts[key]] += 1; });
+    });
+    const main = tally[state.interval === "class-aware" ? 3 : 2];
+    const shown = state.summed ? `${main["+"]}▲ ${main["-"]}▼` : tally.map((each) => GLYPHS[each.text]).join("");
+    const said = KINDS.map(([name], k) => state.summed
+      ? `${name}: better on ${tally[k]["+"]}, worse on ${tally[k]["-"]}`
+      : `${name}: ${content.verdicts[tally[k].text] || "not there"}`).join("; ");
+    const lead = state.summed ? (main["+"] > main["-"] ? "+" : main["-"] > main["+"] ? "-" : "") : main.text;
+    const mark = row === state.a && column === state.b ? " chosen" : "";
+    return `<td class="${CLASSES[lead] || ""}${mark}"><span role="img" aria-label="${said}" title="${escape(row)} against ${escape(column)}. ${said}">${shown}</span></td>`;
+  };
+  const head = names.map((name) => `<th scope="col"><span>${escape(name)}</span></th>`).join("");
+  const body = names.map((row) => `<tr><th scope="row">${escape(row)}</th>${names.map((column) => (row === column ? "<td></td>" : cell(row, column))).join("")}</tr>`).join("");
+  const about = state.summed ? `All ${sets.length} task sets of ${state.dataset} that reuse no image: on how many the row is better and worse; shown is the ${state.interval === "class-aware" ? "class-aware" : "paired"} verdict` : `${set.dataset}/${set.task_set}, T = ${set.T} tasks`;
+  $("matrix").innerHTML = `<table><caption class="note">${about}, ${percent(+state.level)} intervals.</caption><thead><tr><td></td>${head}</tr></thead><tbody>${body}</tbody></table>`;
+}
+
+// ---- the numbers
+
+const TEXTS = new Set(["dataset", "task_set", "method", "versus", "verdict", "verdict_direct", "verdict_closed", "interval", "tie", "reference"]);
+const ACCURACIES = ["dataset", "task_set", "method", "reference", "T", "mean", "mean_halfwidth", "interval", "level", "tie"];
+function scoped() {
+  return state.scope === "all" ? content.sets : state.scope === "dataset" ? setsOf(state.dataset) : [current()];
+}
+function comparisonRows(set) {
+  const level = state.level, rows = [];
+  for (const [i, j] of pairsOf(set)) {
+    const c = comparison(set, level, i, j);
+    const own = accuracyOf(set, set.chosen[i]);
+    const [mean, half, aware] = set.pairs.shorter[c.index]?.[level] || [own.mean, own.half, own.aware];
+    const row = { dataset: set.dataset, task_set: set.task_set, method: c.method, versus: c.versus, T: c.tasks, mean, mean_halfwidth: half,
+      diff: c.diff, diff_halfwidth: c.half, verdict: c.verdicts.verdict, verdict_direct: c.verdicts.direct,
+      verdict_closed: c.verdicts.closed.trim(), interval: set.kind, level: +level };
+    rows.push(row);
+    if (set.aware) rows.push({ ...row, mean_halfwidth: aware, diff_halfwidth: c.aware, verdict: c.verdicts.aware,
+      verdict_direct: c.verdicts.awareDirect, verdict_closed: "", interval: "class-aware" });
+  }
+  return rows.filter((row) => state.interval === "both" || !set.aware || row.interval === state.interval);
+}
+function accuracyRows(set) {
+  const rows = [];
+  const tied = new Set(set.tied || []), aware = new Set(set.tied_aware || []);
+  const tie = (group, row) => (row === set.best ? "highest" : group.has(row) ? "tied" : "");
+  set.members.forEach((_, row) => {
+    const own = accuracyOf(set, row);
+    const base = { dataset: set.dataset, task_set: set.task_set, method: methodName(set, row),
+      reference: content.reference[set.members[row]] ? "yes" : "no", T: set.tasks[row], mean: own.mean, level: +state.level };
+    rows.push({ ...base, mean_halfwidth: own.half, interval: set.kind, tie: tie(tied, row) });
+    if (set.aware) rows.push({ ...base, mean_halfwidth: own.aware, interval: "class-aware", tie: set.tied_aware ? tie(aware, row) : "" });
+  });
+  return rows.filter((row) => state.interval === "both" || !set.aware || row.interval === state.interval);
+}
+let kept = { key: "", rows: [] };
+function tableRows() {
+  const columns = state.table === "comparisons" ? content.columns : ACCURACIES;
+  const key = [state.table, state.scope, state.scope === "all" ? "" : state.dataset, state.scope === "set" ? state.task_set : "", state.level, state.interval].join("|");
+  if (kept.key !== key) kept = { key, rows: scoped().flatMap(state.table === "comparisons" ? comparisonRows : accuracyRows) };
+  const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  let rows = words.length ? kept.rows.filter((row) => { const text = columns.map((name) => row[name]).join(" ").toLowerCase(); return words.every((word) => text.includes(word)); }) : kept.rows;
+  const [, sign, by] = /^([+-])(.*)$/.exec(state.sort) || [];
+  if (columns.includes(by)) {
+    const turn = sign === "-" ? -1 : 1;
+    const text = TEXTS.has(by);
+    rows = [...rows].sort((p, q) => {
+      if (p[by] === null || q[by] === null) return (p[by] === null) - (q[by] === null);
+      return turn * (text ? (p[by] < q[by] ? -1 : p[by] > q[by] ? 1 : 0) : p[by] - q[by]);
+    });
+  }
+  return { columns, rows };
+}
+function shownCell(name, value) {
+  if (value === null || value === undefined || value === "") return "";
+  if (["mean", "mean_halfwidth", "diff_halfwidth"].includes(name)) return value.toFixed(2);
+  return name === "diff" ? signed(value) : String(value);
+}
+let limit = SHOWN_ROWS;
+function drawNumbers(more = false) {
+  limit = more ? limit + 1000 : SHOWN_ROWS;
+  const { columns, rows } = tableRows();
+  const order = (name) => (state.sort.slice(1) !== name ? "none" : state.sort[0] === "-" ? "descending" : "ascending");
+  const head = document.createElement("tr");
+  for (const name of columns) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.className = TEXTS.has(name) ? "" : "number";
+    cell.setAttribute("aria-sort", order(name));
+    const button = document.createElement("button");
+    button.type = "button";
+    button.dataset.sort = name;
+    button.textContent = name + { none: "", ascending: " ↑", descending: " ↓" }[order(name)];
+    cell.append(button);
+    head.append(cell);
+  }
+  $("numbers").tHead.replaceChildren(head);
+  const body = document.createDocumentFragment();
+  for (const row of rows.slice(0, limit)) {
+    const line = document.createElement("tr");
+    for (const name of columns) {
+      const cell = document.createElement("td");
+      if (!TEXTS.has(name)) cell.className = "number";
+      if (name.startsWith("verdict")) cell.className = CLASSES[row[name]] || "";
+      cell.textContent = shownCell(name, row[name]);
+      line.append(cell);
+    }
+    body.append(line);
+  }
+  $("numbers").tBodies[0].replaceChildren(body);
+  $("rows").textContent = rows.length > limit ? `${rows.length} rows, ${limit} shown; the downloads hold all.` : `${rows.length} rows.`;
+  $("more").hidden = rows.length <= limit;
+}
+function csvText() {
+  const { columns, rows } = tableRows();
+  const field = (value) => { const text = value === null || value === undefined ? "" : String(value); return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
+  const lines = rows.map((row) => columns.map((name) => field(row[name])).join(","));
+  return [`# ${content.signature}`, columns.join(","), ...lines, ""].join("\n");
+}
+function latexText() {
+  const { columns, rows } = tableRows();
+  const special = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+  const text = (value) => String(value).replace(/[\\{}$&#_%~^]/g, (c) => special[c] || `\\${c}`);
+  const lines = rows.map((row) => `${columns.map((name) => text(shownCell(name, row[name]))).join(" & ")} \\\\`);
+  return [`% ${content.signature}`, `\\begin{tabular}{${columns.map((name) => (TEXTS.has(name) ? "l" : "r")).join("")}}`, "\\toprule",
+    `${columns.map(text).join(" & ")} \\\\`, "\\midrule", ...lines, "\\bottomrule", "\\end{tabular}", ""].join("\n");
+}
+function download(text, name, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// ---- start
+
+for (const id of ["dataset", "shot", "task_set", "a", "b", "level", "interval", "table", "scope"])
+  $(id).addEventListener("change", (event) => update({ [id]: event.target.value }));
+$("ladder-name").addEventListener("change", (event) => update({ ladder: event.target.value }));
+$("summed").addEventListener("change", (event) => update({ summed: event.target.checked ? "1" : "" }));
+$("filter").addEventListener("input", (event) => { state.filter = event.target.value; history.replaceState(null, "", address()); drawNumbers(); });
+$("numbers").tHead.addEventListener("click", (event) => {
+  const by = event.target.dataset.sort;
+  if (!by) return;
+  const numeric = !TEXTS.has(by);
+  state.sort = state.sort.slice(1) !== by ? (numeric ? "-" : "+") + by : (state.sort[0] === "+" ? "-" : "+") + by;
+  history.replaceState(null, "", address());
+  drawNumbers();
+  $("numbers").tHead.querySelector(`[data-sort="${by}"]`).focus();
+});
+$("more").addEventListener("click", () => drawNumbers(true));
+$("csv").addEventListener("click", () => download(csvText(), `${state.table}.csv`, "text/csv"));
+$("latex").addEventListener("click", () => download(latexText(), `${state.table}.tex`, "text/x-tex"));
+$("choices").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("hashchange", () => update(fromAddress(), false));
+
+$("about").textContent = `${content.methods.length} methods on ${content.sets.length} task sets of ${content.release}${content.chosen.length < content.methods.length ? `; pairs and tasks of ${content.chosen.length} of them` : ""}.`;
+$("signature").textContent = content.signature;
+$("unbound").hidden = !content.unbound;
+if (content.queries) {
+  $("queries-section").hidden = false;
+  draw("queries", content.queries.rows, content.queries.caption, content.queries.title);
+}
+$("ladder-section").hidden = $("worst-section").hidden = !content.ladders.length;
+await update(fromAddress());
+document.documentElement.dataset.ready = "yes";
