@@ -53,7 +53,7 @@ def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points
     alt = require("altair", "report")
     verdicts = _occurring("verdict", [*VERDICT_NAMES.values()], rows)
     base = alt.Chart(_data(rows))
-    y = alt.Y("label:N", sort=None, title=None)
+    y = alt.Y("label:N", sort=_placed(alt), title=None)
     zero = (
         alt.Chart(alt.Data(values=[{"zero": 0}]))
         .mark_rule(color=canvas.palette.ink, strokeDash=[3, 2])
@@ -88,7 +88,7 @@ def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
     """Mean accuracies with both intervals; filled points are not told from the highest mean."""
     alt = require("altair", "report")
     base = alt.Chart(_data(rows))
-    y = alt.Y("label:N", sort=None, title=None)
+    y = alt.Y("label:N", sort=_placed(alt), title=None)
     ties = _occurring("tied", [*TIES], rows)
     muted = canvas.palette.muted
     colours = _scale(alt, ties, (canvas.palette.verdicts[0], muted, muted))
@@ -160,7 +160,7 @@ def ladder(canvas: Canvas, rows: Rows | None) -> Chart:
     """Accuracy and worst-class accuracy of some methods on the steps of a ladder."""
     alt = require("altair", "report")
     base = alt.Chart(_data(rows))
-    x = alt.X("step:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))
+    x = alt.X("step:N", sort=_placed(alt), title=None, axis=alt.Axis(labelAngle=0))
     offset = alt.XOffset("method:N", sort=None)
     colour = alt.Color("method:N", title=None, sort=None, scale=_series(alt, canvas))
     parts = [
@@ -211,7 +211,7 @@ def conclusive(canvas: Canvas, rows: Rows | None) -> Chart:
     """How many comparisons each kind of interval calls conclusive (Figure 6 of the same)."""
     alt = require("altair", "report")
     base = alt.Chart(_data(rows))
-    y = alt.Y("kind:N", sort=None, title=None)
+    y = alt.Y("kind:N", sort=_placed(alt), title=None)
     letters = {"fontSize": canvas.letters, "color": canvas.palette.ink}
     parts = [
         base.mark_bar(color=canvas.palette.series[0], height=11).encode(
@@ -250,6 +250,11 @@ def captioned(chart: Chart, title: str, caption: str, width: int) -> Chart:
 def _data(rows: Rows | None) -> Any:
     alt = require("altair", "report")
     return alt.NamedData(ROWS) if rows is None else alt.Data(values=[dict(row) for row in rows])
+
+
+def _placed(alt: Any) -> Any:
+    """In the order of `place`: without it, rows that come later would keep the order of others."""
+    return alt.EncodingSortField(field="place", op="min", order="ascending")
 
 
 def _occurring(field: str, names: Sequence[str], rows: Rows | None) -> dict[str, int]:

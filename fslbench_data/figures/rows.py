@@ -58,7 +58,7 @@ def forest(sets: Sequence[SetReport]) -> Figure:
         label += f" ({each.scored})" if len(sets) > 1 else ""
         rows.append({"label": label, **difference_row(c)})
     title = f"{shown[0][1].method} compared" if one_method else "Methods compared"
-    return Figure("forest", _on(title, sets), set_caption(sets), tuple(rows))
+    return Figure("forest", _on(title, sets), set_caption(sets), _placed(rows))
 
 
 def difference_row(c: Comparison) -> Row:
@@ -91,7 +91,7 @@ def accuracies(each: SetReport) -> Figure:
                 "shown": plus_minus(score.accuracy),
             }
         )
-    return Figure("accuracies", _on("Accuracies", [each]), set_caption([each]), tuple(rows))
+    return Figure("accuracies", _on("Accuracies", [each]), set_caption([each]), _placed(rows))
 
 
 def scatter(each: SetReport, first: str, second: str) -> Figure:
@@ -177,7 +177,7 @@ def ladder(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Fi
         for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
     ]
     title = f"{found.dataset}/{found.name}: accuracy and worst-class accuracy by step"
-    return Figure("ladder", title, ladder_caption(found, level), tuple(rows))
+    return Figure("ladder", title, ladder_caption(found, level), _placed(rows))
 
 
 def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
@@ -224,7 +224,7 @@ def conclusive(sets: Sequence[SetReport]) -> Figure:
     ]
     about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
     caption = f"{set_caption(shown)} Closed intervals are of tasks that reuse images; {about}."
-    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, tuple(rows))
+    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, _placed(rows))
 
 
 def set_caption(sets: Sequence[SetReport]) -> str:
@@ -244,6 +244,11 @@ def ladder_caption(found: LadderReport, level: float) -> str:
     tasks = sorted({of.accuracy.tasks for each in found.methods for of in each.steps.values()})
     text = f"T = {tasks[0]} tasks" if len(tasks) == 1 else f"T = {tasks[0]} to {tasks[-1]} tasks"
     return f"{100 * level:.8g} % intervals, {found.kind} ({about}). {text} a step."
+
+
+def _placed(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows with their places, which the axis follows."""
+    return tuple({**row, "place": i} for i, row in enumerate(rows))
 
 
 def _on(title: str, sets: Sequence[SetReport]) -> str:

@@ -146,6 +146,7 @@ const views = new Map();
 const LINE = { forest: 17, accuracies: 17, conclusive: 22 }; // pixels a row
 async function draw(name, rows, caption, label) {
   const element = $(name);
+  rows = rows.map((row, place) => ({ place, ...row }));
   const height = name in LINE ? LINE[name] * Math.max(rows.length, 1) : charts[name].height;
   $(`${name}-caption`).replaceChildren(...captionParts(caption));
   if (!views.has(name)) {
