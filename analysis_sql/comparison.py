@@ -159,7 +159,7 @@ def compare(
         Both methods' intervals on the closed set of the same data and protocol, if both have
         results there.
     new_classes
-        From :func:`analysis_sql.class_aware.compare_new_classes`.
+        From :func:`analysis_sql.new_classes.ForNewClasses`.
     """
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)

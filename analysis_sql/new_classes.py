@@ -30,42 +30,78 @@ _BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = (
 )
 
 
-def compare_new_classes(
-    design: ClassDesign, counts: Counts, method: int, versus: NDArray[np.int64], level: float
-) -> list[NewClasses]:
-    """Compare a method with others, each over the tasks that both answered.
+class ForNewClasses:
+    """Compares methods of a task set for new classes, each pair over the tasks that both answered.
+
+    What belongs to one method, its coordinates and its own interval, is computed once.
 
     Parameters
     ----------
     design
         Of the task set.
-    method, versus : int, int (P,)
-        Positions in `counts`.
+    counts
+        Of all methods.
+    level
+        Of the intervals.
     """
-    found: list[NewClasses | None] = [None] * len(versus)
-    common = np.minimum(counts.tasks[method], counts.tasks[versus])
-    for tasks in np.unique(common).tolist():
-        of_these = np.flatnonzero(common == tasks)
-        here = design.prefix(tasks)
-        rows = np.concatenate([[method], versus[of_these]])
-        x = counts.correct[rows, :tasks].astype(np.int64)
-        own, u = _moments(x, counts.unit), here.coordinates(x)
-        difference = _moments(x[:1] - x[1:], counts.unit)
-        width = halfwidths(here, u, own, level)
+
+    def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
+        self._design, self._counts, self._level = design, counts, level
+        self._known: dict[int, _Prefix] = {}
+
+    def compare(self, method: int, versus: NDArray[np.int64]) -> list[NewClasses]:
+        """Compare a method with others (P,), by their positions in `counts`."""
+        found: list[NewClasses | None] = [None] * len(versus)
+        common = np.minimum(self._counts.tasks[method], self._counts.tasks[versus])
+        for tasks in np.unique(common).tolist():
+            of_these = np.flatnonzero(common == tasks)
+            rows = np.concatenate([[method], versus[of_these]])
+            if tasks not in self._known:
+                self._known[tasks] = _Prefix(self._design.prefix(tasks), self._counts, self._level)
+            for at, each in zip(of_these.tolist(), self._known[tasks].compare(rows), strict=True):
+                found[at] = each
+        return [each for each in found if each is not None]
+
+
+class _Prefix:
+    """The same over the first T tasks."""
+
+    def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
+        self._design, self._counts, self._level = design, counts, level
+        self._u: dict[int, NDArray[Any]] = {}
+        self._width: dict[int, float] = {}
+
+    def compare(self, rows: NDArray[np.int64]) -> list[NewClasses]:
+        """Compare the first of some methods with the others."""
+        here, level = self._design, self._level
+        x = self._counts.correct[rows, : here.tasks].astype(np.int64)
+        own = _moments(x, self._counts.unit)
+        self._prepare(rows)
+        u = np.stack([self._u[row] for row in rows.tolist()])
+        width = np.array([self._width[row] for row in rows.tolist()])
+        difference = _moments(x[:1] - x[1:], self._counts.unit)
         paired = halfwidths(here, u[:1] - u[1:], difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         verdicts = paired_verdicts(difference, paired, here, level)
         means = _intervals(own, width, level)
         differences = _intervals(difference, paired, level)
-        for i, at in enumerate(of_these.tolist()):
-            found[at] = NewClasses(
-                means[0],
-                means[i + 1],
-                differences[i],
-                VERDICTS[int(verdicts[i])],
-                VERDICTS[int(direct[i])],
+        return [
+            NewClasses(means[0], mean, each, VERDICTS[int(verdict)], VERDICTS[int(side)])
+            for mean, each, verdict, side in zip(
+                means[1:], differences, verdicts, direct, strict=True
             )
-    return [each for each in found if each is not None]
+        ]
+
+    def _prepare(self, rows: NDArray[np.int64]) -> None:
+        """Coordinates and own half-widths of the methods that have none yet."""
+        missing = [row for row in rows.tolist() if row not in self._u]
+        if not missing:
+            return
+        x = self._counts.correct[missing, : self._design.tasks].astype(np.int64)
+        u = self._design.coordinates(x)
+        widths = halfwidths(self._design, u, _moments(x, self._counts.unit), self._level)
+        self._u.update(zip(missing, u, strict=True))
+        self._width.update(zip(missing, widths.tolist(), strict=True))
 
 
 def own_intervals(design: ClassDesign, counts: Counts, level: float) -> list[Interval]:

@@ -15,7 +15,7 @@ from analysis_sql.comparison import VERDICTS, Comparison, NewClasses, Verdict, c
 from analysis_sql.contest import Contest, contest
 from analysis_sql.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.intervals import Interval
-from analysis_sql.new_classes import compare_new_classes, own_intervals
+from analysis_sql.new_classes import ForNewClasses, own_intervals
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
 from analysis_sql.ties import VerdictCounts, count_verdicts
 from benchmark_spec.protocol import IntervalKind, TaskSetName
@@ -100,7 +100,8 @@ class SetReport:
         ]
         if len(whole) < _FEWEST:
             return None
-        names = tuple(self.methods[i] for i in whole)
+        methods = self.methods
+        names = tuple(methods[i] for i in whole)
         counts = Counts(self.counts.correct[whole], self.counts.tasks[whole], self.counts.unit)
         return contest(names, counts, self.kind, self.level, self.design)
 
@@ -156,11 +157,16 @@ class SetReport:
             return [None] * len(columns)
         asked = np.flatnonzero(self.asked[row])
         if self.asked.sum() > MOST_COUNTED or not np.isin(columns, asked).all():
-            return compare_new_classes(self.design, self.counts, row, columns, self.level)
+            return self._for_new_classes_of.compare(row, columns)
         if row not in self._new_classes_of:
-            found = compare_new_classes(self.design, self.counts, row, asked, self.level)
+            found = self._for_new_classes_of.compare(row, asked)
             self._new_classes_of[row] = dict(zip(asked.tolist(), found, strict=True))
         return [self._new_classes_of[row][column] for column in columns.tolist()]
+
+    @cached_property
+    def _for_new_classes_of(self) -> ForNewClasses:
+        assert self.design is not None  # noqa: S101 - asked before
+        return ForNewClasses(self.design, self.counts, self.level)
 
     @cached_property
     def _new_classes_of(self) -> dict[int, dict[int, NewClasses]]:

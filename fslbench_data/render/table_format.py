@@ -10,6 +10,7 @@ from rich.text import Text
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS
+from fslbench_data.render.forest_lines import LINES_NOTE, forest_lines
 from fslbench_data.render.grids import report_notes, runs_text
 from fslbench_data.render.wording import (
     bracket,
@@ -28,7 +29,7 @@ from fslbench_data.report import Report, SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _FIXED_LINES = 15
-"""Lines of a task set besides its comparisons: title, headers, sentences."""
+"""Lines of a task set besides its comparisons, which take two each: title, headers, sentences."""
 _WIDE = 96
 """Characters that all columns need with names of usual length."""
 
@@ -42,12 +43,13 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
         Of the terminal, in characters and lines; a task set's block has at most about as many.
     """
     parts: list[RenderableType] = []
-    limit = max(5, height - _FIXED_LINES)
+    limit = max(5, (height - _FIXED_LINES) // 2)
     narrow = width < _WIDE
-    parts.extend(_block(each, limit, narrow=narrow) for each in report.sets)
+    parts.extend(_block(each, limit, width, narrow=narrow) for each in report.sets)
     if len(report.comparisons) > 1 and (counted := counts_text(report.verdict_counts)):
         parts.append(Text(f"\n{counted}"))
-    parts.extend(Text(f"\n{note}", style="dim") for note in report_notes(report))
+    notes = [*report_notes(report), *([LINES_NOTE] if report.comparisons else [])]
+    parts.extend(Text(f"\n{note}", style="dim") for note in notes)
     return parts
 
 
@@ -58,7 +60,7 @@ def print_table(report: Report, console: Console) -> None:
         console.print(part)
 
 
-def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
+def _block(each: SetReport, limit: int, width: int, *, narrow: bool) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
     title.append(
         f"  {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} intervals: "
@@ -71,6 +73,7 @@ def _block(each: SetReport, limit: int, *, narrow: bool) -> RenderableType:
     if total:
         shown = each.comparisons[:limit]
         parts.append(_comparison_table(shown, each, narrow=narrow))
+        parts += forest_lines(shown, labels(each.scores), width)
     else:
         parts.append(_score_table(each, limit))
     if (left := (total or len(each.scores)) - limit) > 0:

@@ -11,7 +11,7 @@ from scipy.stats import ttest_rel
 from analysis_sql.best import Best, best_set, could_be_best, lead, leader_of, one_sided_p
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.comparison import Verdict
-from analysis_sql.new_classes import compare_new_classes, p_values
+from analysis_sql.new_classes import ForNewClasses, p_values
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SpecError
 
@@ -132,7 +132,7 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         at = 1.0 - 2.0 * (1.0 - level) / 29
         others = np.array([j for j in range(30) if j != found.leader])
         verdicts = [
-            c.verdict for c in compare_new_classes(design, counts, found.leader, others, at)
+            c.verdict for c in ForNewClasses(design, counts, at).compare(found.leader, others)
         ]
         assert found.possible_new_classes is not None
         excluded = ~found.possible_new_classes[others]
