@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
@@ -52,15 +54,60 @@ class ForNewClasses:
     def compare(self, method: int, versus: NDArray[np.int64]) -> list[NewClasses]:
         """Compare a method with others (P,), by their positions in `counts`."""
         found: list[NewClasses | None] = [None] * len(versus)
-        common = np.minimum(self._counts.tasks[method], self._counts.tasks[versus])
-        for tasks in np.unique(common).tolist():
-            of_these = np.flatnonzero(common == tasks)
-            rows = np.concatenate([[method], versus[of_these]])
-            if tasks not in self._known:
-                self._known[tasks] = _Prefix(self._design.prefix(tasks), self._counts, self._level)
-            for at, each in zip(of_these.tolist(), self._known[tasks].compare(rows), strict=True):
+        for of_these, arrays in self._by_tasks(method, versus):
+            for at, each in zip(of_these.tolist(), _as_objects(arrays, self._level), strict=True):
                 found[at] = each
         return [each for each in found if each is not None]
+
+    def arrays(
+        self, method: int, versus: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]]:
+        """The same as arrays (P,): half-widths of the differences, and both kinds of verdict.
+
+        Verdicts of the differences, and of the separate intervals, are positions in
+        :data:`analysis_sql.comparison.VERDICTS`.
+        """
+        width = np.full(len(versus), np.nan)
+        verdict, direct = (np.zeros(len(versus), np.int8) for _ in range(2))
+        for of_these, found in self._by_tasks(method, versus):
+            width[of_these] = found.paired
+            verdict[of_these], direct[of_these] = found.verdict, found.direct
+        return width, verdict, direct
+
+    def _by_tasks(
+        self, method: int, versus: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], _Arrays]]:
+        """Which of the others have T tasks in common with the method, and what is found of them."""
+        common = np.minimum(self._counts.tasks[method], self._counts.tasks[versus])
+        for tasks in np.unique(common).tolist():
+            if tasks not in self._known:
+                self._known[tasks] = _Prefix(self._design.prefix(tasks), self._counts, self._level)
+            of_these = np.flatnonzero(common == tasks)
+            rows = np.concatenate([[method], versus[of_these]])
+            yield of_these, self._known[tasks].compare(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrays:
+    """A method and P others: own moments and half-widths (1 + P,), and of the P differences."""
+
+    own: Moments
+    width: NDArray[np.float64]
+    difference: Moments
+    paired: NDArray[np.float64]
+    verdict: NDArray[np.int8]
+    direct: NDArray[np.int8]
+
+
+def _as_objects(found: _Arrays, level: float) -> list[NewClasses]:
+    means = _intervals(found.own, found.width, level)
+    differences = _intervals(found.difference, found.paired, level)
+    return [
+        NewClasses(means[0], mean, each, VERDICTS[int(verdict)], VERDICTS[int(side)])
+        for mean, each, verdict, side in zip(
+            means[1:], differences, found.verdict, found.direct, strict=True
+        )
+    ]
 
 
 class _Prefix:
@@ -71,7 +118,7 @@ class _Prefix:
         self._u: dict[int, NDArray[Any]] = {}
         self._width: dict[int, float] = {}
 
-    def compare(self, rows: NDArray[np.int64]) -> list[NewClasses]:
+    def compare(self, rows: NDArray[np.int64]) -> _Arrays:
         """Compare the first of some methods with the others."""
         here, level = self._design, self._level
         x = self._counts.correct[rows, : here.tasks].astype(np.int64)
@@ -83,14 +130,7 @@ class _Prefix:
         paired = halfwidths(here, u[:1] - u[1:], difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         verdicts = paired_verdicts(difference, paired, here, level)
-        means = _intervals(own, width, level)
-        differences = _intervals(difference, paired, level)
-        return [
-            NewClasses(means[0], mean, each, VERDICTS[int(verdict)], VERDICTS[int(side)])
-            for mean, each, verdict, side in zip(
-                means[1:], differences, verdicts, direct, strict=True
-            )
-        ]
+        return _Arrays(own, width, difference, paired, verdicts, direct)
 
     def _prepare(self, rows: NDArray[np.int64]) -> None:
         """Coordinates and own half-widths of the methods that have none yet."""

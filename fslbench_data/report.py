@@ -105,6 +105,24 @@ class SetReport:
         counts = Counts(self.counts.correct[whole], self.counts.tasks[whole], self.counts.unit)
         return contest(names, counts, self.kind, self.level, self.design)
 
+    def pairs_for_new_classes(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]] | None:
+        """Class-aware half-widths, verdicts and direct verdicts of the pairs asked for, (F, M).
+
+        NaN and -1 elsewhere; None where tasks reuse images.
+        """
+        if self.design is None:
+            return None
+        width = np.full(self.asked.shape, np.nan)
+        verdict, direct = (np.full(self.asked.shape, -1, np.int8) for _ in range(2))
+        for row in range(len(self.asked)):
+            columns = np.flatnonzero(self.asked[row])
+            if columns.size:
+                found = self._for_new_classes_of.arrays(row, columns)
+                width[row, columns], verdict[row, columns], direct[row, columns] = found
+        return width, verdict, direct
+
     def evidence_of(self, row: int) -> list[Evidence]:
         """What stands beside each comparison of :meth:`comparisons_of`."""
         columns = np.flatnonzero(self.asked[row])

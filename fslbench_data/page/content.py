@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from analysis_sql.comparison import Comparison
+from analysis_sql.comparison import VERDICTS, Comparison, direct_verdicts
 from analysis_sql.intervals import ESTIMANDS, Interval
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
@@ -62,6 +64,9 @@ def page_content(
     main = reports[level]
     names = entrants.methods
     chosen = tuple(methods) or _chosen(entrants, main)
+    with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
+        by_level = [{at: reports[at].sets[i] for at in levels} for i in range(len(main.sets))]
+        sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
     of_release = set(entrants.references.methods) if entrants.references else set()
     return {
         "version": __version__,
@@ -77,10 +82,7 @@ def page_content(
         "methods": list(names),
         "reference": [name in of_release for name in names],
         "chosen": [names.index(name) for name in chosen],
-        "sets": [
-            _set({at: reports[at].sets[i] for at in levels}, level, names, chosen)
-            for i in range(len(main.sets))
-        ],
+        "sets": sets,
         "ladders": _ladders(ladders),
         "queries": None if queries is None else _figure(queries),
     }
@@ -153,48 +155,64 @@ def _only(report: SetReport, members: Sequence[str]) -> SetReport:
 
 def _pairs(some: Mapping[float, SetReport]) -> Values:
     """Every pair of the chosen methods, row by row of the upper triangle."""
-    found = {key: list(report.comparisons) for key, report in some.items()}
-    own = {
-        (key, score.method): score.accuracy.tasks
-        for key, report in some.items()
-        for score in report.scores
-    }
-    shorter = {
-        str(i): {str(key): [found[key][i].mean.mean, *_halves(found[key][i])] for key in found}
-        for i, c in enumerate(next(iter(found.values())))
-        if c.difference.tasks != own[next(iter(found)), c.method]
-    }
-    first = next(iter(found.values()))
+    any_level = next(iter(some.values()))
+    upper = np.triu_indices(len(any_level.scores), 1)
+    tasks = np.broadcast_to(any_level.pairs.tasks, any_level.asked.shape)[upper]
+    of_first = any_level.counts.tasks[upper[0]]
+    found = {key: _pairs_at(report, upper) for key, report in some.items()}
     return {
-        "tasks": [c.difference.tasks for c in first] if shorter else None,
-        "diff": floats(np.array([c.difference.mean for c in first])),
-        "half": _by_level(found, lambda cs: [_half(c.difference) for c in cs]),
-        "half_aware": _by_level(
-            found, lambda cs: [_half(c.new_classes and c.new_classes.difference) for c in cs]
-        ),
-        "verdict": {str(k): "".join(c.verdict.value for c in cs) for k, cs in found.items()},
-        "direct": {str(k): "".join(c.verdict_direct.value for c in cs) for k, cs in found.items()},
-        "closed": {str(k): "".join(_closed(c) for c in cs) for k, cs in found.items()},
-        "aware": {str(k): "".join(_aware(c, "verdict") for c in cs) for k, cs in found.items()},
-        "aware_direct": {
-            str(k): "".join(_aware(c, "verdict_direct") for c in cs) for k, cs in found.items()
+        "tasks": tasks.tolist() if (tasks != any_level.counts.tasks[0]).any() else None,
+        "diff": floats(any_level.pairs.difference[upper]),
+        **{name: {str(key): each[name] for key, each in found.items()} for name in _PAIR},
+        "shorter": {
+            str(k): {
+                str(key): _own(report.comparison(int(upper[0][k]), int(upper[1][k])))
+                for key, report in some.items()
+            }
+            for k in np.flatnonzero(tasks != of_first).tolist()
         },
-        "shorter": shorter,
     }
 
 
-def _closed(c: Comparison) -> str:
-    return " " if c.verdict_closed is None else c.verdict_closed.value
+_PAIR = ("half", "half_aware", "verdict", "direct", "closed", "aware", "aware_direct")
+"""What is known of a pair at each level."""
 
 
-def _aware(c: Comparison, which: str) -> str:
-    return " " if c.new_classes is None else str(getattr(c.new_classes, which).value)
+def _pairs_at(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Values:
+    """The pairs at one level: what their comparisons say, as arrays and texts of verdicts."""
+    pairs, aware = report.pairs, report.pairs_for_new_classes()
+    half, verdict, direct = pairs.halfwidth[upper], pairs.verdict[upper], pairs.direct[upper]
+    none = np.full(half.shape, nan), np.full(half.shape, -1, np.int8), np.full(half.shape, -1)
+    half_aware, new, new_direct = none if aware is None else (each[upper] for each in aware)
+    closed = _closed_verdicts(report)[upper]
+    stopped = np.array([score.stopped is not None for score in report.scores])
+    for k in np.flatnonzero(stopped[upper[0]] | stopped[upper[1]]).tolist():
+        c = report.comparison(int(upper[0][k]), int(upper[1][k]))
+        half[k] = half_aware[k] = nan
+        verdict[k], direct[k] = (VERDICTS.index(v) for v in (c.verdict, c.verdict_direct))
+        new[k] = new_direct[k] = closed[k] = -1
+    codes = (verdict, direct, closed, new, new_direct)
+    texts = ("".join(_SIGNS[code] for code in each.tolist()) for each in codes)
+    return dict(zip(_PAIR, (floats(half), floats(half_aware), *texts), strict=True))
 
 
-def _halves(c: Comparison) -> tuple[float | None, float | None]:
-    """Half-widths of the first method's mean over the tasks that both answered."""
+_SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
+
+
+def _closed_verdicts(report: SetReport) -> NDArray[np.int8]:
+    """Verdicts of the closed intervals of any two methods (M, M), -1 where there are none."""
+    known = [report.closed.get(name) for name in report.methods]
+    mean = np.array([nan if each is None else each.mean for each in known])
+    half = np.array([_half(each) for each in known])
+    found = direct_verdicts(mean[:, None], half[:, None], mean[None], half[None])
+    there = np.array([each is not None for each in known])
+    return np.where(there[:, None] & there[None], found, -1).astype(np.int8)
+
+
+def _own(c: Comparison) -> list[float | None]:
+    """Mean and half-widths of the first method over the tasks that both answered."""
     aware = None if c.new_classes is None else c.new_classes.mean.halfwidth
-    return c.mean.halfwidth, aware
+    return [c.mean.mean, c.mean.halfwidth, aware]
 
 
 def _half(interval: Interval | None) -> float:
