@@ -1,0 +1,175 @@
+"""What README and docs tell a reader to run, runs; and the site is built."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from builders.cli import main as build_main
+from fslbench_data.cli import main
+
+PROGRAMS: dict[str, click.Group] = {"fslbench": main, "fslbench-build": build_main}
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NEEDS_MORE = re.compile(
+    r"\b(ORG|RAW|DIR|WEIGHTS|OUT|PICTURES|SPEC\.toml|path/to|mine|my_release)\b"
+)
+"""Stands for what a reader has: releases, raw data, weights, a repository on the Hub."""
+
+METHOD = """
+def nearest_centroid(support, query, rng):
+    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
+    return distances.argmin(axis=1)
+"""
+
+
+def _blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Comment above, language and content of every block of code."""
+    found = re.findall(
+        r"(?:<!-- ([^>]*) -->\n)?```(\w*)\n(.*?)```",
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    return [(above, language, content) for above, language, content in found]
+
+
+def _commands(page: Path) -> list[list[str]]:
+    """The commands of this package on a page, as lists of words."""
+    found = []
+    for _, language, content in _blocks(page):
+        for raw in content.replace("\\\n", " ").splitlines():
+            line = raw.removeprefix("$ ") if language != "sh" else raw
+            shown = language == "sh" or raw.startswith("$ ") or language == ""
+            if shown and line.split(" ")[0] in PROGRAMS:
+                found.append(shlex.split(line, comments=True))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_has_these_options(page: Path) -> None:
+    for program, name, *arguments in (c for c in _commands(page) if len(c) > 1):
+        command = PROGRAMS[program].commands[name]
+        if isinstance(command, click.Group):
+            name, *arguments = arguments
+            command = command.commands[name]
+        context = click.Context(command, info_name=name)
+        try:
+            command.make_parser(context).parse_args([*arguments])
+        except click.UsageError as error:
+            pytest.fail(f"{page.name}: {shlex.join([program, name, *arguments])}: {error}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_blocks_import_what_there_is(page: Path) -> None:
+    for _, language, content in _blocks(page):
+        if language != "python":
+            continue
+        for node in ast.walk(ast.parse(content)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                module = importlib.import_module(node.module)
+                assert all(hasattr(module, alias.name) for alias in node.names), ast.unparse(node)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    importlib.import_module(alias.name)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a method and its results, as README leaves it."""
+    (tmp_path / "my_method.py").write_text(METHOD)
+    shutil.copy(ROOT / "examples/my_results.parquet", tmp_path / "my_results.parquet")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+def _run(words: list[str]) -> str:
+    result = CliRunner().invoke(PROGRAMS[words[0]], words[1:])
+    assert result.exit_code == 0, f"{shlex.join(words)}\n{result.output}"
+    return result.stdout
+
+
+RUN = ["README", "figures", "planning", "leaderboard", "sql"]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_commands_run(desk: Path, name: str) -> None:
+    """Those that need nothing but the package; printed pages have a test of their own."""
+    if name == "figures":
+        pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    page = ROOT / ("README.md" if name == "README" else f"docs/{name}.md")
+    commands = [c for c in _commands(page) if not NEEDS_MORE.search(" ".join(c))]
+    commands = [c for c in commands if c[0] == "fslbench" and "published.parquet" not in c]
+    assert commands
+    for words in commands:
+        if "--fail-if-worse" in words:
+            words.remove("--fail-if-worse")
+        _run(words)
+
+
+def _printed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def test_the_tutorial(desk: Path) -> None:
+    """Its blocks in order, in one folder, each printed text as its command prints it."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    page = ROOT / "docs/tutorial.md"
+    printed = ""
+    shown = 0
+    for above, language, content in _blocks(page):
+        if above.startswith("file: "):
+            (desk / above.removeprefix("file: ")).write_text(content)
+        elif above == "run":
+            printed = "".join(_run(shlex.split(line)) for line in content.splitlines())
+        elif above == "printed":
+            assert language == "text"
+            assert _printed(content) in _printed(printed)
+            assert len(content) > 50
+            shown += 1
+    assert shown == 3
+    assert {"table.tex", "forest.pdf", "page"} <= {path.name for path in desk.iterdir()}
+
+
+def test_figures_of_coverage_on_the_page_of_verdicts() -> None:
+    """They are those of the coverage page: 5 shots, 5 queries, accuracies of one method."""
+    coverage = (ROOT / "docs/coverage.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|",
+        coverage,
+        flags=re.MULTILINE,
+    )
+    verdicts = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
+    assert len(rows) == 6
+    for data, tasks, opened, closed, aware in rows:
+        assert f"| {data} | {tasks} | {closed} % | {opened} % | {aware} % |" in verdicts
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="needs the extra `docs`")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env)
+    assert result.returncode == 0, result.stderr
+    pages = {path.stem for path in tmp_path.rglob("*.html")}
+    assert {page.stem for page in PAGES[1:]} <= pages
+    commands = (tmp_path / "reference/commands.html").read_text(encoding="utf-8")
+    for program, group in PROGRAMS.items():
+        for name, command_ in group.commands.items():
+            assert command_.hidden or f"{program} {name}" in commands
+    api = (tmp_path / "reference/api.html").read_text(encoding="utf-8")
+    assert "allow_unbound" in api
+    front = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "pixels/Ridge" in front
