@@ -84,6 +84,16 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 @pytest.fixture(scope="session")
+def biased(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Ladders and counterfactual sets; see ``tests/support/biased_release.py``."""
+    from biased_release import write_biased
+
+    folder = tmp_path_factory.mktemp("biased") / "release"
+    write_biased(folder)
+    return load_release(folder)
+
+
+@pytest.fixture(scope="session")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """100 images in 4 shards of 32, with features float16 (100, 8) and int8 (100, 4)."""
     from builders.release_writer import ReleaseWriter

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,8 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import LADDER, TaskSetName, suite_of
-from builders.sampling.attribute_biased import draw_ladder
+from benchmark_spec.protocol import LADDER, Protocol, TaskSetName, suite_of
+from builders.sampling.attribute_biased import Ladder, draw_ladder
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.image_attributes import image_attributes
 from builders.sampling.stream import Stream
@@ -53,11 +55,11 @@ def draw_with_attributes(
     reuse = suite.interval == "closed"
     given: dict[str, Any] = {"dataset": dataset, "label": suite.attributes, "seed": seed}
     given |= {"tasks": tasks, "reuse": reuse}
+    table_of = _Attributes(content_digest(attributes), attributes)
     if suite.step in LADDER:
-        known = image_attributes(attributes, class_sizes, dataset)
-        ladder = draw_ladder(known, name.protocol, **given)
+        ladder, names = _ladder(table_of, tuple(class_sizes), name.protocol, **given)
         drawn, inter_class = ladder.steps[suite.step], ladder.inter_class
-        values = np.array(known.names, object)[ladder.attributes]
+        values = np.array(names, object)[ladder.attributes]
     else:
         alone = np.full(sum(class_sizes), -1) if groups is None else groups
         objects = versions(attributes, class_sizes, alone, dataset)
@@ -67,7 +69,24 @@ def draw_with_attributes(
     queries = Stream(name.suite, dataset, str(name.protocol), seed, "queries")
     table = _frozen(drawn, class_sizes, queries, name, values, inter_class)
     number = {"tasks" if reuse else "max_tasks": tasks}
-    return table, {**number, "attributes": content_digest(attributes)}
+    return table, {**number, "attributes": table_of.digest}
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    """A table of attributes that is the same as another if its digest is."""
+
+    digest: str
+    table: pa.Table = field(compare=False)
+
+
+@lru_cache(maxsize=1)
+def _ladder(
+    attributes: _Attributes, class_sizes: tuple[int, ...], protocol: Protocol, **given: Any
+) -> tuple[Ladder, tuple[str, ...]]:
+    """All steps of a ladder, which are asked for one after the other; and names of attributes."""
+    known = image_attributes(attributes.table, class_sizes, given["dataset"])
+    return draw_ladder(known, protocol, **given), tuple(known.names)
 
 
 def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:

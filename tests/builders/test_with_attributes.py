@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from biased_release import SIZES, STEPS, STYLES, write_biased
+from biased_release import SIZES, STEPS, STYLES
 
 from benchmark_spec.errors import FSLBenchError, SamplingError, UnknownNameError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, SUITES, TaskSetName, suite_of
@@ -14,14 +14,12 @@ from builders.release_build import build_release
 from builders.release_spec import read_spec
 from builders.sampling import draw_again
 from builders.verify import verify
-from fslbench_data.release import Release, load_release
+from fslbench_data.release import Release
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    folder = tmp_path_factory.mktemp("biased") / "release"
-    write_biased(folder)
-    return load_release(folder)
+@pytest.fixture
+def release(biased: Release) -> Release:
+    return biased
 
 
 def test_the_whole_release_is_verified(release: Release) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from biased_release import write_biased
 from click.testing import CliRunner
 from scipy import stats
 
@@ -15,17 +14,15 @@ from analysis_sql.spurious_bias import contrast, gap, step_score
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.bias import bias
 from fslbench_data.cli import main
-from fslbench_data.release import Release, load_release
+from fslbench_data.release import Release
 from fslbench_data.scoring import score
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    folder = tmp_path_factory.mktemp("biased") / "release"
-    write_biased(folder)
-    return load_release(folder)
+@pytest.fixture
+def release(biased: Release) -> Release:
+    return biased
 
 
 def _guesses(release: Release, name: str, seed: int = 0) -> Submission:
