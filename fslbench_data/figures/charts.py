@@ -43,9 +43,19 @@ class Canvas:
         return 100 if self.width is None else alt.Step(self.letters + gap)
 
     @property
-    def label_limit(self) -> int:
-        """Points that names at an axis may take."""
-        return 260 if self.width is None else max(80, round(0.38 * self.width))
+    def characters(self) -> int:
+        """How many of a name's characters there is room for at an axis."""
+        return 40 if self.width is None else round(0.4 * self.width / (0.55 * self.letters))
+
+
+CHARACTERS = "characters"
+"""The parameter of a chart that says how long names may be; a page sets its own."""
+
+_SHORT = (
+    f"length(datum.label) > {CHARACTERS} "
+    f"? '…' + slice(datum.label, length(datum.label) - {CHARACTERS} + 1) : datum.label"
+)
+"""Names that are too long lose their beginning: methods differ at the end."""
 
 
 def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points") -> Chart:
@@ -53,7 +63,7 @@ def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points
     alt = require("altair", "report")
     verdicts = _occurring("verdict", [*VERDICT_NAMES.values()], rows)
     base = alt.Chart(_data(rows))
-    y = alt.Y("label:N", sort=_placed(alt), title=None)
+    y = alt.Y("label:N", sort=_placed(alt), title=None, axis=alt.Axis(labelExpr=_SHORT))
     zero = (
         alt.Chart(alt.Data(values=[{"zero": 0}]))
         .mark_rule(color=canvas.palette.ink, strokeDash=[3, 2])
@@ -85,10 +95,10 @@ def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points
 
 
 def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
-    """Mean accuracies with both intervals; filled points are not told from the highest mean."""
+    """Mean accuracies with both intervals; diamonds are not told from the highest."""
     alt = require("altair", "report")
     base = alt.Chart(_data(rows))
-    y = alt.Y("label:N", sort=_placed(alt), title=None)
+    y = alt.Y("label:N", sort=_placed(alt), title=None, axis=alt.Axis(labelExpr=_SHORT))
     ties = _occurring("tied", [*TIES], rows)
     muted = canvas.palette.muted
     colours = _scale(alt, ties, (canvas.palette.verdicts[0], muted, muted))
@@ -110,7 +120,7 @@ def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
     return _finished(alt.layer(*parts).properties(height=canvas.lines(alt, 5)), canvas)
 
 
-TIES = ("not told from the highest mean", "told apart from it", "accuracy")
+TIES = ("tied with the highest", "told apart from it", "accuracy")
 """What the row of a method may say of ties."""
 
 
@@ -149,7 +159,7 @@ def queries(canvas: Canvas, rows: Rows | None) -> Chart:
             x=x,
             y=alt.Y("observed:Q", title="half-width of the open interval, points"),
             color=colour,
-            shape=alt.Shape("sweep:N", title=None),
+            shape=alt.Shape("sweep:N", title=None, legend=None),
             tooltip=["sweep:N", "Q:Q", "observed:Q", "model:Q"],
         ),
     ]
@@ -183,6 +193,10 @@ def ladder(canvas: Canvas, rows: Rows | None) -> Chart:
     return _finished(alt.layer(*parts).properties(height=240), canvas)
 
 
+SIDES = ("the method", "compared with", "others")
+"""How a page names methods where it speaks of two."""
+
+
 def worst(canvas: Canvas, rows: Rows | None) -> Chart:
     """Accuracy against worst-class accuracy of methods on the last step of a ladder."""
     alt = require("altair", "report")
@@ -190,20 +204,22 @@ def worst(canvas: Canvas, rows: Rows | None) -> Chart:
     scale = alt.Scale(zero=False)
     x = alt.X("accuracy:Q", title="accuracy, %", scale=scale)
     y = alt.Y("worst:Q", title="wAcc, %", scale=scale)
-    ink = canvas.palette.series[0]
-    letters = {"fontSize": canvas.letters, "color": canvas.palette.ink}
+    names = list(SIDES) if rows is None else list(dict.fromkeys(row["named"] for row in rows))
+    colours = alt.Scale(domain=names, range=[*canvas.palette.series])
+    colour = alt.Color("named:N", title=None, scale=colours)
+    shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up", "cross", "diamond"])
+    rule = {"strokeWidth": 1, "opacity": 0.5}
     parts = [
-        base.mark_rule(strokeWidth=1, opacity=0.5, color=ink).encode(
-            x=alt.X("low:Q", scale=scale), x2="high:Q", y=y
+        base.mark_rule(**rule).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y),
+        base.mark_rule(**rule).encode(x=x, y=alt.Y("worst_low:Q", scale=scale), y2="worst_high:Q"),
+        base.mark_point(filled=True, size=55, opacity=1).encode(
+            x=x,
+            y=y,
+            shape=alt.Shape("named:N", title=None, scale=shapes),
+            tooltip=["method:N", "accuracy:Q", "worst:Q"],
         ),
-        base.mark_rule(strokeWidth=1, opacity=0.5, color=ink).encode(
-            x=x, y=alt.Y("worst_low:Q", scale=scale), y2="worst_high:Q"
-        ),
-        base.mark_circle(size=55, opacity=1, color=ink).encode(
-            x=x, y=y, tooltip=["method:N", "accuracy:Q", "worst:Q"]
-        ),
-        base.mark_text(align="left", dx=6, dy=-5, **letters).encode(x=x, y=y, text="method:N"),
     ]
+    parts = [part.encode(color=colour) for part in parts]
     return _finished(alt.layer(*parts).properties(height=260), canvas)
 
 
@@ -247,6 +263,12 @@ def captioned(chart: Chart, title: str, caption: str, width: int) -> Chart:
     return chart.properties(title=title)
 
 
+def stacked(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart's Vega-Lite with its legends below each other, for which Altair has no name."""
+    spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical"}}
+    return spec
+
+
 def _data(rows: Rows | None) -> Any:
     alt = require("altair", "report")
     return alt.NamedData(ROWS) if rows is None else alt.Data(values=[dict(row) for row in rows])
@@ -279,6 +301,9 @@ def _finished(chart: Chart, canvas: Canvas) -> Chart:
         fit = alt.AutoSizeParams(type="fit-x", contains="padding")
         chart = chart.properties(width=canvas.width, autosize=fit)
     settings = config(canvas.palette, canvas.letters)
-    settings["axisY"] = {"labelLimit": canvas.label_limit}
-    settings["legend"] |= {"labelLimit": 0, "columns": 2 if canvas.width == COLUMN_WIDTHS[1] else 5}
+    settings["axisY"] = {"labelLimit": 0}
+    settings["legend"] |= {"labelLimit": 0, "columns": 3}
+    if canvas.width == COLUMN_WIDTHS[1]:
+        settings["legend"]["columns"] = 1
+    chart = chart.add_params(alt.param(name=CHARACTERS, value=canvas.characters))
     return chart.configure(**settings)

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark_spec.errors import OutputError
 from benchmark_spec.extras import require
-from fslbench_data.figures.charts import CHARTS, Canvas, captioned
+from fslbench_data.figures.charts import CHARTS, Canvas, captioned, stacked
 from fslbench_data.figures.rows import Figure
 from fslbench_data.figures.style import COLUMN_WIDTHS, PRINT
 from fslbench_data.files import whole_file
@@ -31,11 +31,12 @@ def check_figure_path(path: Path) -> None:
         )
 
 
-def drawn(figure: Figure, columns: int = 2) -> Any:
-    """The chart of a figure for a paper, with title and caption, ``columns`` columns wide."""
+def drawn(figure: Figure, columns: int = 2) -> dict[str, Any]:
+    """Vega-Lite of a figure for a paper, with title and caption, ``columns`` columns wide."""
     width = COLUMN_WIDTHS[columns]
     chart = CHARTS[figure.chart](Canvas(PRINT, width), figure.rows)
-    return captioned(chart, figure.title, figure.caption, width)
+    spec: dict[str, Any] = captioned(chart, figure.title, figure.caption, width).to_dict()
+    return stacked(spec) if columns == 1 else spec
 
 
 def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
@@ -55,7 +56,7 @@ def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
     """
     check_figure_path(path)
     convert = require("vl_convert", "report")
-    spec = drawn(figure, columns).to_dict()
+    spec = drawn(figure, columns)
     ending = path.suffix.lower()
     if ending == ".svg":
         content = convert.vegalite_to_svg(spec).encode()

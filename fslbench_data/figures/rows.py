@@ -186,6 +186,7 @@ def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Fig
     rows = [
         {
             "method": each.method,
+            "named": each.method,
             "accuracy": of.accuracy.mean,
             **_ends(of.accuracy, ""),
             "worst": of.worst.mean,

@@ -153,8 +153,8 @@ async function draw(name, rows, caption, label) {
     const settings = { actions: false, renderer: "svg", logLevel: 1 }; // log errors only
     const { config } = charts[name];
     const narrow = element.clientWidth < 500;
-    config.axisY.labelLimit = Math.min(260, 0.4 * element.clientWidth);
-    config.legend.columns = narrow ? 2 : 5;
+    charts[name].params[0].value = Math.min(40, Math.round((0.4 * element.clientWidth) / 6.5));
+    if (narrow) Object.assign(config.legend, { columns: 1, layout: { bottom: { direction: "vertical" } } });
     views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, settings));
     await views.get(name);
   } else {
@@ -251,7 +251,7 @@ function drawAccuracies() {
   const rows = set.chosen.map((row) => {
     const { mean, half, aware } = accuracyOf(set, row);
     return { label: methodName(set, row), mean, ...intervalEnds(mean, half, aware),
-      tied: !tied.size ? "accuracy" : tied.has(row) ? "not told from the highest mean" : "told apart from it",
+      tied: !tied.size ? "accuracy" : tied.has(row) ? "tied with the highest" : "told apart from it",
       shown: plusMinus(mean, half, (v) => v.toFixed(2)) };
   }).sort((p, q) => q.mean - p.mean);
   let caption = intervalsCaption(set);
@@ -284,10 +284,11 @@ function drawLadder() {
   options("ladder-name", content.ladders.map((each) => each.name), state.ladder);
   const pair = found.ladder.rows.filter((row) => row.method === state.a || row.method === state.b);
   const rows = pair.length ? pair : found.ladder.rows.filter((row) => row.method === found.ladder.rows[0].method);
-  const worst = found.worst.rows.length > 12 ? found.worst.rows.map((row) => (row.method === state.a || row.method === state.b ? row : { ...row, method: "" })) : found.worst.rows;
+  const side = { [state.a]: "the method", [state.b]: "compared with" };
+  const worst = found.worst.rows.map((row) => ({ ...row, named: side[row.method] || "others" }));
   return Promise.all([
     draw("ladder", rows, `${found.ladder.title}. ${found.ladder.caption}`, "Ladder of attribute-biased tasks"),
-    draw("worst", worst, `${found.worst.title}. ${found.worst.caption}`, "Accuracy against worst-class accuracy"),
+    draw("worst", worst, `${found.worst.title}. The method is ${state.a}, compared with ${state.b || "none"}. ${found.worst.caption}`, "Accuracy against worst-class accuracy"),
   ]);
 }
 

@@ -132,7 +132,7 @@ def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
     means = [row["mean"] for row in figure.rows]
     assert means == sorted(means, reverse=True)
     assert each.contest is not None
-    tied = [row["label"] for row in figure.rows if row["tied"].startswith("not told")]
+    tied = [row["label"] for row in figure.rows if row["tied"].startswith("tied")]
     assert tied == list(each.contest.tied)
 
 
