@@ -11,7 +11,7 @@ from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
 from fslbench_data.entrants import Entrants, enter
 from fslbench_data.ladders import LadderReport, Ranking, agreement, ladder_report
-from fslbench_data.naming import names_of, task_set_names
+from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.scores import Signature
 from fslbench_data.scoring import signature_of
@@ -61,7 +61,7 @@ def bias(
         release,
         against=names_of(against),
         datasets=names_of(datasets),
-        task_sets=task_set_names(task_sets),
+        task_sets=names_of(task_sets),
         allow_unbound=allow_unbound,
         references=references,
         by_class=True,

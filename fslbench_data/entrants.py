@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark_spec.errors import SubmissionError, UnknownNameError
+from fslbench_data.naming import task_set_names
 from fslbench_data.release import Release
 from fslbench_data.submission.checks import Validated, validate
 from fslbench_data.submission.model import Submission, merge
@@ -125,8 +126,9 @@ def _asked(
         ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
     ):
         for name in asked:
-            if name not in there:
+            if not {*task_set_names(name), name} & {*there}:  # of a ladder, one step will do
                 raise UnknownNameError(kind, name, there, where="what the submission answers")
+    task_sets = task_set_names(task_sets)
     chosen = [
         info
         for info in infos

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.entrants import Entrants, enter
-from fslbench_data.naming import task_set_names
 from fslbench_data.release import Release
 from fslbench_data.report import SetReport
 from fslbench_data.scoring import report_on
@@ -43,14 +41,14 @@ def gather(
         read_all(files),
         release,
         datasets=datasets,
-        task_sets=task_set_names(task_sets),
+        task_sets=task_sets,
         allow_unbound=allow_unbound,
         by_class=by_class,
     )
 
 
 def methods_of(entrants: Entrants, names: Sequence[str]) -> tuple[str, ...]:
-    """The methods of those names; all without any.
+    """The names, each once, if there are such methods.
 
     Raises
     ------
@@ -60,7 +58,7 @@ def methods_of(entrants: Entrants, names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in entrants.methods:
             raise UnknownNameError("method", name, entrants.methods, where="--method")
-    return tuple(names) or entrants.methods
+    return tuple(dict.fromkeys(names))
 
 
 def sets_of(
@@ -69,17 +67,19 @@ def sets_of(
     """The reports on all task sets, with every pair of `methods`.
 
     Without `methods`, as :func:`fslbench_data.score` compares: the files' methods with all others.
+
+    Raises
+    ------
+    SubmissionError
+        If none of `methods` has results there.
     """
     report = report_on(entrants, release, level=level)
     if not methods:
         return list(report.sets)
-    some = [each.only(methods) for each in report.sets]
-    order = {name: i for i, name in enumerate(methods)}
-    return [_ordered(each, order) for each in some if len(each.scores) > 0]
-
-
-def _ordered(each: SetReport, order: dict[str, int]) -> SetReport:
-    """The methods in the order in which they were named."""
-    rows = sorted(range(len(each.scores)), key=lambda i: order[each.methods[i]])
-    counts = replace(each.counts, correct=each.counts.correct[rows], tasks=each.counts.tasks[rows])
-    return replace(each, scores=tuple(each.scores[i] for i in rows), counts=counts)
+    found = [some for each in report.sets if (some := each.only(methods)).scores]
+    if not found:
+        raise SubmissionError(
+            f"{listing(methods)}: no results on {listing(entrants.infos, 4)}",
+            fix="choose other methods, or another data set",
+        )
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
@@ -144,9 +144,10 @@ class SetReport:
         """Whether one of the two had a rule to stop."""
         return any(self.scores[i].stopped is not None for i in (row, column))
 
-    def only(self, names: Collection[str]) -> SetReport:
-        """Some of the methods, each compared with every other."""
-        rows = [i for i, name in enumerate(self.methods) if name in names]
+    def only(self, names: Sequence[str]) -> SetReport:
+        """Those of some methods that are here, in that order, each compared with every other."""
+        position = {name: i for i, name in enumerate(self.methods)}
+        rows = [position[name] for name in names if name in position]
         counts = Counts(self.counts.correct[rows], self.counts.tasks[rows], self.counts.unit)
         asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
         scores = tuple(self.scores[i] for i in rows)

@@ -18,7 +18,7 @@ from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.entrants import Entrants, enter
 from fslbench_data.evaluation.stopping import last_interval
-from fslbench_data.naming import names_of, task_set_names
+from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.report import Report, SetReport
 from fslbench_data.scores import Score, Signature, Stopped, scored_set
@@ -75,7 +75,7 @@ def score(
     """
     check_level(level)
     release = load_release() if release is None else release
-    against, datasets, task_sets = names_of(against), names_of(datasets), task_set_names(task_sets)
+    against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
     entrants = enter(
         submission,
         release,

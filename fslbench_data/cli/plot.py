@@ -94,7 +94,7 @@ def plot(
     opened = load_release(release)
     chosen = gather(files, opened, datasets=datasets, task_sets=task_sets, allow_unbound=unbound,
                     by_class=kind in ("ladder", "worst"))  # fmt: skip
-    methods_of(chosen, methods)
+    methods = methods_of(chosen, methods)
     if kind in ("ladder", "worst"):
         found = _of_ladder(kind, bias_on(chosen, opened, level), methods)
     else:

@@ -69,6 +69,7 @@ def report(
     from fslbench_data.release import load_release
 
     said = [*map(str, files), *(["--release", release] if release else [])]
+    said += ["--unbound"] if unbound else []
     path = make_page(
         files,
         load_release(release),

@@ -51,11 +51,16 @@ class Canvas:
 CHARACTERS = "characters"
 """The parameter of a chart that says how long names may be; a page sets its own."""
 
+BETWEEN = " – "
+"""Stands between the names of two methods in a label."""
+
 _SHORT = (
-    f"length(datum.label) > {CHARACTERS} "
-    f"? '…' + slice(datum.label, length(datum.label) - {CHARACTERS} + 1) : datum.label"
+    f"length(datum.label) <= {CHARACTERS} ? datum.label : indexof(datum.label, '{BETWEEN}') < 0 "
+    f"? '…' + slice(datum.label, 1 - {CHARACTERS}) "
+    f": '…' + slice(split(datum.label, '{BETWEEN}')[0], 3 - {CHARACTERS} / 2) + '{BETWEEN}…' "
+    f"+ slice(split(datum.label, '{BETWEEN}')[1], 3 - {CHARACTERS} / 2)"
 )
-"""Names that are too long lose their beginning: methods differ at the end."""
+"""Names that are too long lose their beginnings: methods differ at the end."""
 
 
 def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points") -> Chart:

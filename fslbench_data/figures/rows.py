@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS, Interval
 from benchmark_spec.errors import SubmissionError, UnknownNameError
-from fslbench_data.figures.charts import TIES
+from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
+from fslbench_data.figures.charts import BETWEEN, TIES
 from fslbench_data.figures.style import VERDICT_NAMES
 from fslbench_data.ladders import LadderReport
 from fslbench_data.render.wording import difference_text, plus_minus
-from fslbench_data.report import SetReport, verdict_counts
+from fslbench_data.report import MOST_COUNTED, SetReport, verdict_counts
 
 Row = dict[str, Any]
 
@@ -41,24 +43,40 @@ class Figure:
 
 
 def forest(sets: Sequence[SetReport]) -> Figure:
-    """The paired differences of one task set, or of several.
+    """The paired differences of one task set, or of one pair of methods on several.
 
     Raises
     ------
     SubmissionError
-        If nothing is compared.
+        If nothing is compared, or several pairs on several task sets.
     """
     shown = [(each, c) for each in sets for c in each.comparisons]
     if not shown:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
+    pairs = {(c.method, c.versus) for _, c in shown}
+    if len(pairs) > 1 and len(sets) > 1:
+        raise SubmissionError(
+            f"{len(pairs)} pairs of methods on {len(sets)} task sets",
+            expected="pairs on one task set, or one pair on several",
+            fix="choose with --dataset and --task-set, or two methods with --method",
+        )
     one_method = len({c.method for _, c in shown}) == 1
-    rows = []
-    for each, c in shown:
-        label = f"versus {c.versus}" if one_method else f"{c.method} versus {c.versus}"
-        label += f" ({each.scored})" if len(sets) > 1 else ""
-        rows.append({"label": label, **difference_row(c)})
-    title = f"{shown[0][1].method} compared" if one_method else "Methods compared"
-    return Figure("forest", _on(title, sets), set_caption(sets), _placed(rows))
+    rows = [
+        {
+            "label": str(each.scored)
+            if len(sets) > 1
+            else c.versus
+            if one_method
+            else f"{c.method}{BETWEEN}{c.versus}",
+            **difference_row(c),
+        }
+        for each, c in shown
+    ]
+    method, versus = shown[0][1].method, shown[0][1].versus
+    title = "Methods compared" if not one_method else f"{method} compared with others"
+    title = f"{method} compared with {versus}" if len(pairs) == 1 else title
+    caption = set_caption(sets, [c.difference.tasks for _, c in shown])
+    return Figure("forest", _on(title, sets), caption, _placed(rows))
 
 
 def difference_row(c: Comparison) -> Row:
@@ -75,9 +93,11 @@ def difference_row(c: Comparison) -> Row:
 
 def accuracies(each: SetReport) -> Figure:
     """Mean accuracies on a task set, from the highest down."""
-    tied = set(each.contest.tied) if each.contest else set()
     tie, apart, alone = TIES
-    others = apart if tied else alone
+    contest = each.contest
+    known = (
+        dict.fromkeys(contest.methods, apart) | dict.fromkeys(contest.tied, tie) if contest else {}
+    )
     rows = []
     found = zip(each.scores, each.new_classes, strict=True)
     for score, aware in sorted(found, key=lambda pair: -pair[0].accuracy.mean):
@@ -87,11 +107,12 @@ def accuracies(each: SetReport) -> Figure:
                 "mean": score.accuracy.mean,
                 **_ends(score.accuracy, ""),
                 **_ends(aware, "_new"),
-                "tied": tie if score.method in tied else others,
+                "tied": known.get(score.method, alone),
                 "shown": plus_minus(score.accuracy),
             }
         )
-    return Figure("accuracies", _on("Accuracies", [each]), set_caption([each]), _placed(rows))
+    caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
+    return Figure("accuracies", _on("Accuracies", [each]), caption, _placed(rows))
 
 
 def scatter(each: SetReport, first: str, second: str) -> Figure:
@@ -102,6 +123,8 @@ def scatter(each: SetReport, first: str, second: str) -> Figure:
     UnknownNameError
         If one of them has no results on the task set.
     """
+    if first == second:
+        raise SubmissionError(f"{first} is named twice", expected="two methods")
     for name in (first, second):
         if name not in each.methods:
             raise UnknownNameError("method", name, each.methods, where=str(each.scored))
@@ -117,7 +140,8 @@ def scatter(each: SetReport, first: str, second: str) -> Figure:
     rows += [{"end": low}, {"end": high}]
     c = each.only((first, second)).comparisons[0]
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
-    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {set_caption([each])}"
+    said = set_caption([each], [tasks], lines=False)
+    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {said}"
     return Figure("scatter", _on(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
 
 
@@ -142,10 +166,12 @@ def queries(sweeps: Iterable[Path]) -> Figure:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             name = f"{found['dataset']}, {found['method']}, {found['way']}w{found['shot']}s"
+            name = f"{name} ({path.stem})" if any(name == row["sweep"] for row in rows) else name
             about = f"{100 * found['level']:.8g} % open intervals, {found['seeds']} seeds a point"
-            tasks = [row["tasks"] for row in found["rows"]]
+            tasks = [float(row["tasks"]) for row in found["rows"]]
+            said[f"{name}: {about}, T = {min(tasks):.8g} to {max(tasks):.8g} tasks"] = None
             rows += [
-                {"sweep": name, "Q": r["query"], "observed": r["observed"], "model": r["model"]}
+                {"sweep": name, "Q": int(r["query"]), **{k: _finite(r[k]) for k in _WIDTHS}}
                 for r in found["rows"]
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -153,11 +179,22 @@ def queries(sweeps: Iterable[Path]) -> Figure:
                 f"{path} is no sweep of the number of queries: {error!r}",
                 fix="fslbench-build query-size ... --format json -o FILE makes one",
             ) from None
-        said[f"{name}: {about}, T = {min(tasks):.4g} to {max(tasks):.4g} tasks"] = None
     if not rows:
         raise SubmissionError("there is no sweep to show", expected="--sweep FILE.json")
     caption = "Points: mean half-width over seeds; lines: the model. " + "; ".join(said) + "."
     return Figure("queries", "Interval width against the number of queries", caption, tuple(rows))
+
+
+_WIDTHS = ("observed", "model")
+
+
+def _finite(value: Any) -> float | None:
+    """A number, or None where there is none."""
+    if value is None:
+        return None
+    if not isfinite(value):
+        raise ValueError(f"{value} is no half-width")
+    return float(value)
 
 
 def ladder(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
@@ -176,13 +213,15 @@ def ladder(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Fi
         for step, of in each.steps.items()
         for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
     ]
+    _check_shown(rows, found)
     title = f"{found.dataset}/{found.name}: accuracy and worst-class accuracy by step"
     return Figure("ladder", title, ladder_caption(found, level), _placed(rows))
 
 
 def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
     """Accuracy against wAcc on the last step of a ladder."""
-    last = [*found.methods[0].steps][-1]
+    steps = {step for each in found.methods for step in each.steps}
+    last = next((s for s in reversed((*LADDER, *COUNTERFACTUAL)) if s in steps), "")
     rows = [
         {
             "method": each.method,
@@ -195,8 +234,19 @@ def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Fig
         for each in found.methods
         if (of := each.steps.get(last)) and (not methods or each.method in methods)
     ]
+    _check_shown(rows, found)
     title = f"{found.dataset}/{found.name}, {last}: accuracy and worst-class accuracy"
     return Figure("worst", title, ladder_caption(found, level), tuple(rows))
+
+
+def _check_shown(rows: Sequence[Row], found: LadderReport) -> None:
+    if not rows:
+        raise SubmissionError(
+            f"none of these methods says which classes it answers rightly on {found.name}",
+            where=found.dataset,
+            expected="predictions, or class_correct, of one run",
+            fix="choose other methods",
+        )
 
 
 CLAIMS = {
@@ -224,27 +274,49 @@ def conclusive(sets: Sequence[SetReport]) -> Figure:
         if kind in counts
     ]
     about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
-    caption = f"{set_caption(shown)} Closed intervals are of tasks that reuse images; {about}."
+    tasks = [int(t) for each in shown for t in np.unique(each.pairs.tasks)]
+    caption = (
+        f"{set_caption(shown, tasks, lines=False)} Closed: of tasks that reuse images; {about}."
+    )
+    if len(counts) == 2:
+        caption += f" Of more than {MOST_COUNTED} comparisons the other kinds are not counted."
     return Figure("conclusive", _on("Conclusive comparisons", shown), caption, _placed(rows))
 
 
-def set_caption(sets: Sequence[SetReport]) -> str:
-    """Level, kind of interval and number of tasks of some task sets."""
+def set_caption(sets: Sequence[SetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
+    """Level, kind of interval and number of tasks.
+
+    Parameters
+    ----------
+    tasks
+        Over how many each of the things shown is.
+    lines
+        Whether the class-aware interval is drawn as thin lines.
+    """
     kinds = dict.fromkeys(each.kind for each in sets)
-    tasks = sorted({each.scored.n_tasks for each in sets})
-    text = f"T = {tasks[0]} tasks" if len(tasks) == 1 else f"T = {tasks[0]} to {tasks[-1]} tasks"
     about = "; ".join(f"{kind} ({ESTIMANDS[kind]})" for kind in kinds)
-    aware = any(each.design is not None for each in sets)
-    thin = f"; thin lines: class-aware ({ESTIMANDS['class-aware']})" if aware else ""
-    return f"{100 * sets[0].level:.8g} % intervals, {about}{thin}. {text}."
+    how = "thin lines: class-aware" if lines else "class-aware"
+    if any(each.design is not None for each in sets):
+        about += f"; {how} ({ESTIMANDS['class-aware']})"
+    return f"{100 * sets[0].level:.8g} % intervals, {about}. {_tasks(tasks)}."
+
+
+def _tasks(tasks: Iterable[int]) -> str:
+    """``T = 19 tasks``, or the fewest and the most."""
+    ordered = sorted(tasks)
+    low, high = ordered[0], ordered[-1]
+    if low == high:
+        return f"T = {low} task{'s' if low != 1 else ''}"
+    return f"T = {low} to {high} tasks"
 
 
 def ladder_caption(found: LadderReport, level: float) -> str:
     """Level, kind of interval and number of tasks of a ladder."""
     about = ESTIMANDS[found.kind]
-    tasks = sorted({of.accuracy.tasks for each in found.methods for of in each.steps.values()})
-    text = f"T = {tasks[0]} tasks" if len(tasks) == 1 else f"T = {tasks[0]} to {tasks[-1]} tasks"
-    return f"{100 * level:.8g} % intervals, {found.kind} ({about}). {text} a step."
+    tasks = [of.accuracy.tasks for each in found.methods for of in each.steps.values()]
+    left_out = f" Not shown, without counts by class: {', '.join(found.left_out)}."
+    said = f"{100 * level:.8g} % intervals, {found.kind} ({about}). {_tasks(tasks)} a step."
+    return said + (left_out if found.left_out else "")
 
 
 def _placed(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from math import nan
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison import VERDICTS, Comparison, direct_verdicts
 from analysis_sql.intervals import ESTIMANDS, Interval
+from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.bias import BiasReport
@@ -58,20 +58,31 @@ def page_content(
         What there is of attribute-biased tasks, and of sweeps of the number of queries.
     arguments
         Of the command that made the page, for the commands that it shows.
+
+    Raises
+    ------
+    SubmissionError
+        If none of `methods` has results there.
     """
     levels = sorted({*LEVELS, level})
     reports = {each: report_on(entrants, release, level=each) for each in levels}
     main = reports[level]
     names = entrants.methods
     chosen = tuple(methods) or _chosen(entrants, main)
+    shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
+    if not shown:
+        raise SubmissionError(
+            f"{listing(chosen)}: no results on {listing(entrants.infos, 4)}",
+            fix="choose other methods, or another data set",
+        )
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
-        by_level = [{at: reports[at].sets[i] for at in levels} for i in range(len(main.sets))]
+        by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
     of_release = set(entrants.references.methods) if entrants.references else set()
     return {
         "version": __version__,
         "release": main.signature.release,
-        "signature": str(main.signature),
+        "signature": {str(at): str(report.signature) for at, report in reports.items()},
         "unbound": bool(main.signature.unbound),
         "arguments": arguments,
         "level": level,
@@ -82,6 +93,7 @@ def page_content(
         "methods": list(names),
         "reference": [name in of_release for name in names],
         "chosen": [names.index(name) for name in chosen],
+        "files": bool(entrants.references),
         "sets": sets,
         "ladders": _ladders(ladders),
         "queries": None if queries is None else _figure(queries),
@@ -113,7 +125,7 @@ def _set(
     contest = each.contest
     position = {method: i for i, method in enumerate(each.methods)}
     members = [method for method in chosen if method in position]
-    some = {key: _only(report, members) for key, report in at.items()}
+    some = {key: report.only(members) for key, report in at.items()}
     return {
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
@@ -130,27 +142,20 @@ def _set(
         "mean": floats(np.array([score.accuracy.mean for score in each.scores])),
         "half": _by_level(at, lambda r: [_half(s.accuracy) for s in r.scores]),
         "half_aware": _by_level(at, lambda r: [_half(i) for i in r.new_classes]),
+        "contest": _positions(contest.methods if contest else None, position),
         "best": position[contest.best] if contest else -1,
         "tied": _positions(contest.tied if contest else None, position),
         "tied_aware": _positions(contest.tied_new_classes if contest else None, position),
         "chosen": [position[method] for method in members],
         "unit": each.counts.unit,
-        "counts": counts(some[level].counts.correct),
+        "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
         "pairs": _pairs(some),
     }
 
 
-def _only(report: SetReport, members: Sequence[str]) -> SetReport:
-    """The chosen methods in the page's order, each pair once."""
-    order = {name: i for i, name in enumerate(members)}
-    some = report.only(members)
-    at = sorted(range(len(some.scores)), key=lambda i: order[some.methods[i]])
-    correct, tasks = some.counts.correct[at], some.counts.tasks[at]
-    return replace(
-        some,
-        scores=tuple(some.scores[i] for i in at),
-        counts=replace(some.counts, correct=correct, tasks=tasks),
-    )
+def _padded(correct: NDArray[Any], tasks: int) -> NDArray[Any]:
+    """Counts (M, T): 0 for tasks that no method has answered."""
+    return np.pad(correct, ((0, 0), (0, tasks - correct.shape[1])))
 
 
 def _pairs(some: Mapping[float, SetReport]) -> Values:

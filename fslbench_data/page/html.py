@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from benchmark_spec.errors import OutputError
 from benchmark_spec.extras import require
 from fslbench_data.figures.charts import CHARTS, Canvas
 from fslbench_data.figures.style import SCREEN
@@ -27,11 +28,27 @@ def write_page(content: dict[str, Any], folder: Path) -> Path:
     MissingPackageError
         Without the extra ``report``.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    check_folder(folder)
     path = folder / INDEX
     with whole_file(path) as temporary:
         temporary.write_text(html(content), encoding="utf-8")
     return path
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder if it is not there.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{folder} cannot be a folder: {error.strerror}", fix="name another folder"
+        ) from None
 
 
 def html(content: dict[str, Any]) -> str:

@@ -11,9 +11,8 @@ from fslbench_data.bias import bias_on
 from fslbench_data.entrants import enter
 from fslbench_data.figures.rows import queries
 from fslbench_data.gathering import methods_of, read_all
-from fslbench_data.naming import task_set_names
 from fslbench_data.page.content import MOST_CHOSEN, page_content
-from fslbench_data.page.html import write_page
+from fslbench_data.page.html import check_folder, write_page
 from fslbench_data.release import Release
 
 
@@ -56,12 +55,12 @@ def make_page(
     """
     if len(methods) > MOST_CHOSEN:
         raise SpecError(f"{len(methods)} methods are chosen", expected=f"at most {MOST_CHOSEN}")
-    submission, names = read_all(files), task_set_names(task_sets)
-    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": names}
+    check_folder(folder)
+    submission = read_all(files)
+    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets}
     chosen["allow_unbound"] = allow_unbound
     entrants = enter(submission, release, **chosen)
-    if methods:
-        methods_of(entrants, methods)
+    methods = methods_of(entrants, methods)
     ladders = None
     if entrants.left_out or any(info.name.attributes for info in entrants.infos):
         by_class = enter(submission, release, **chosen, by_class=True)

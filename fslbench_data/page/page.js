@@ -4,7 +4,6 @@ const content = read("content-json");
 const charts = read("charts-json");
 const $ = (id) => document.getElementById(id);
 const SHOWN_ROWS = 200;
-const NAMES = { open: "open", closed: "closed", "class-aware": "class-aware" };
 const GLYPHS = { "+": "▲", "-": "▼", "0": "·", "=": "=", "?": "?", " ": " " };
 const CLASSES = { "+": "better", "-": "worse" };
 const MIRRORED = { "+": "-", "-": "+" };
@@ -80,9 +79,9 @@ function settle(wanted) { // every field has a value that there is
   state.dataset = choose(datasets, wanted.dataset);
   const shots = [...new Set(setsOf(state.dataset).map((set) => String(set.shot)))];
   const named = setsOf(state.dataset).find((set) => set.task_set === wanted.task_set);
-  state.shot = choose(shots, wanted.shot, named && String(named.shot));
+  state.shot = named ? String(named.shot) : choose(shots, wanted.shot);
   const sets = setsOf(state.dataset).filter((set) => String(set.shot) === state.shot).map((set) => set.task_set);
-  const suite = (wanted.task_set || "").split("-")[0];
+  const suite = (wanted.task_set || state.task_set || "").split("-")[0];
   state.task_set = choose(sets, wanted.task_set, sets.find((name) => name.split("-")[0] === suite) || sets.find((n) => n.startsWith("open-")));
   const methods = current().chosen.map((_, i) => chosenName(current(), i));
   state.a = choose(methods, wanted.a);
@@ -119,8 +118,8 @@ function address() {
 }
 const fromAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
-function update(changes = {}, keep = true) {
-  const there = settle({ ...state, ...changes });
+function update(changes = {}, { keep = true, afresh = false } = {}) {
+  const there = settle(afresh ? changes : { ...state, ...changes });
   if (keep) history.replaceState(null, "", address());
   options("dataset", there.datasets, state.dataset);
   options("shot", there.shots, state.shot);
@@ -130,6 +129,7 @@ function update(changes = {}, keep = true) {
   options("level", content.levels.map(String), state.level, (level) => percent(+level));
   const text = { both: "both", open: "open: new images", closed: "closed: new tasks", "class-aware": "class-aware: new classes" };
   options("interval", there.intervals, state.interval, (each) => text[each]);
+  $("signature").textContent = content.signature[state.level];
   $("table").value = state.table;
   $("scope").value = state.scope;
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
@@ -144,11 +144,13 @@ function update(changes = {}, keep = true) {
 
 const views = new Map();
 const LINE = { forest: 17, accuracies: 17, conclusive: 22 }; // pixels a row
-async function draw(name, rows, caption, label) {
+async function draw(name, rows, caption, label, how = "") {
   const element = $(name);
   rows = rows.map((row, place) => ({ place, ...row }));
   const height = name in LINE ? LINE[name] * Math.max(rows.length, 1) : charts[name].height;
-  $(`${name}-caption`).replaceChildren(...captionParts(caption));
+  const code = document.createElement("code");
+  code.textContent = how;
+  $(`${name}-caption`).replaceChildren(caption, ...(how ? [" In a paper: ", code] : []));
   if (!views.has(name)) {
     const settings = { actions: false, renderer: "svg", logLevel: 1 }; // log errors only
     const { config } = charts[name];
@@ -163,19 +165,16 @@ async function draw(name, rows, caption, label) {
   }
   element.setAttribute("aria-label", `${label}. ${caption}`);
 }
-function captionParts(caption) { // commands, between backquotes, as code
-  return caption.split("`").map((part, i) => {
-    const node = document.createElement(i % 2 ? "code" : "span");
-    node.textContent = part;
-    return node;
-  });
-}
-function intervalsCaption(set, thin = true) {
-  const about = `${NAMES[set.kind]} (${content.estimands[set.kind]})`;
+const taskCount = (tasks) => {
+  const [low, high] = [Math.min(...tasks), Math.max(...tasks)];
+  return low === high ? `T = ${low} task${low === 1 ? "" : "s"}` : `T = ${low} to ${high} tasks`;
+};
+function intervalsCaption(set, tasks, drawn) { // drawn: whether any class-aware interval is
+  const about = `${set.kind} (${content.estimands[set.kind]})`;
   const aware = `class-aware (${content.estimands["class-aware"]})`;
-  const both = set.aware && thin ? `${about}; thin lines: ${aware}` : about;
+  const both = set.aware && drawn ? `${about}; thin lines: ${aware}` : about;
   const shown = { both, "class-aware": aware }[state.interval] || about;
-  return `${percent(+state.level)} intervals, ${shown}. T = ${set.T} tasks, ${set.dataset}/${set.task_set}.`;
+  return `${percent(+state.level)} intervals, ${shown}. ${taskCount(tasks)}, ${set.dataset}/${set.task_set}.`;
 }
 const primary = () => (state.interval === "class-aware" ? "aware" : "verdict");
 function intervalEnds(mean, half, aware) {
@@ -189,21 +188,28 @@ function differenceText(c) {
   const bracket = state.interval === "both" && c.aware ? ` (${fixed(c.aware)})` : "";
   return plusMinus(c.diff, half, signed) + bracket;
 }
-const command = (kind, set, methods = []) =>
+const quoted = (text) => (/^[\w./+:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const command = (kind, set, methods) =>
   [`fslbench plot ${kind}`, content.arguments, `--dataset ${set.dataset} --task-set ${set.task_set}`,
-    ...methods.map((name) => `--method '${name}'`), `-o ${kind}.pdf`].filter(Boolean).join(" ");
+    ...methods.map((name) => `--method ${quoted(name)}`), ...(+state.level === 0.95 ? [] : [`--level ${state.level}`]),
+    `-o ${kind}.pdf`].filter(Boolean).join(" ");
 
 function drawForest() {
   const set = current();
   const i = set.chosen.findIndex((_, at) => chosenName(set, at) === state.a);
+  const tasks = [];
+  let drawn = false;
   const rows = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => {
     const c = comparison(set, state.level, i, j);
+    tasks.push(c.tasks);
+    drawn ||= c.aware !== null;
     return { label: c.versus, mean: c.diff, ...intervalEnds(c.diff, c.half, c.aware),
       verdict: content.verdicts[c.verdicts[primary()]] || "not estimable", shown: differenceText(c) };
   });
   say(set, i);
-  const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set)} In a paper, these two: \`${command("forest", set, [state.a, state.b].filter(Boolean))}\``;
-  return draw("forest", rows, caption, "Forest plot of paired differences");
+  if (!rows.length) return draw("forest", rows, "There is no other method: nothing to compare, no interval, T = 0.", "Forest plot");
+  const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set, tasks, drawn)}`;
+  return draw("forest", rows, caption, "Forest plot of paired differences", command("forest", set, [state.a, state.b]));
 }
 function say(set, i) {
   const j = set.chosen.findIndex((_, at) => chosenName(set, at) === state.b);
@@ -211,15 +217,16 @@ function say(set, i) {
   const c = comparison(set, state.level, i, j);
   const word = (verdict) => ({ "+": "better than", "-": "worse than", "0": "not told apart from", "=": "identical to", "?": "not comparable with" })[verdict];
   const about = set.kind === "closed" ? "new tasks of these images" : "new images";
-  const size = c.verdicts.verdict === "=" ? "" : `${plusMinus(c.diff, c.half, signed)} points; `;
-  let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} tasks, ${state.a} is ${word(c.verdicts.verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
-  if (c.verdicts.aware !== " ") text += c.verdicts.aware === c.verdicts.verdict ? ", for new classes too" : `; for new classes: ${word(c.verdicts.aware)} it`;
+  const size = c.verdicts.verdict === "=" || c.half === null ? "" : `${plusMinus(c.diff, c.half, signed)} points; `;
+  let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} task${c.tasks === 1 ? "" : "s"}, ${state.a} is ${word(c.verdicts.verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
+  if (c.half === null && c.verdicts.verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
+  else if (!" ?".includes(c.verdicts.aware)) text += c.verdicts.aware === c.verdicts.verdict ? ", for new classes too" : `; for new classes: ${word(c.verdicts.aware)} it`;
   $("verdict").textContent = `${text}.`;
 }
 function drawScatter() {
   const set = current();
   const at = [state.a, state.b].map((name) => set.chosen.findIndex((_, k) => chosenName(set, k) === name));
-  if (at[1] < 0) return draw("scatter", [], "There is no other method.", "Scatter plot");
+  if (at[1] < 0) return draw("scatter", [], "There is no other method: no interval, T = 0.", "Scatter plot");
   const data = numbers(set.counts);
   const tasks = Math.min(...at.map((k) => set.tasks[set.chosen[k]]));
   const [x, y] = at.map((k) => Array.from(data.subarray(k * set.T, k * set.T + tasks), (n) => (100 * n) / set.unit));
@@ -232,8 +239,8 @@ function drawScatter() {
   }
   const low = Math.min(...x, ...y), high = Math.max(...x, ...y);
   const rows = [...found.values(), { end: low }, { end: high }];
-  const caption = `Each point: the tasks on which ${state.a} (across) and ${state.b} (up) have these accuracies. Pearson's r = ${correlation(x, y)}, T = ${tasks} tasks, no interval. Any pair: \`${command("scatter", set, [state.a, state.b])}\``;
-  return draw("scatter", rows, caption, "Scatter plot of per-task accuracies");
+  const caption = `Each point: the tasks on which ${state.a} (across) and ${state.b} (up) have these accuracies. Pearson's r = ${correlation(x, y)}, ${taskCount([tasks])}, no interval.`;
+  return draw("scatter", rows, caption, "Scatter plot of per-task accuracies", command("scatter", set, [state.a, state.b]));
 }
 function correlation(x, y) {
   const mean = (v) => v.reduce((sum, each) => sum + each, 0) / v.length;
@@ -247,18 +254,22 @@ function accuracyOf(set, row, level = state.level) {
 }
 function drawAccuracies() {
   const set = current();
-  const tied = new Set((state.interval === "class-aware" ? set.tied_aware : set.tied) || []);
+  const ofAware = state.interval === "class-aware";
+  const tied = new Set((ofAware ? set.tied_aware : set.tied) || []);
+  const ranked = new Set(tied.size ? set.contest : []);
+  let drawn = false;
   const rows = set.chosen.map((row) => {
     const { mean, half, aware } = accuracyOf(set, row);
+    drawn ||= aware !== null;
     return { label: methodName(set, row), mean, ...intervalEnds(mean, half, aware),
-      tied: !tied.size ? "accuracy" : tied.has(row) ? "tied with the highest" : "told apart from it",
-      shown: plusMinus(mean, half, (v) => v.toFixed(2)) };
+      tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "tied with the highest" : "told apart from it",
+      shown: plusMinus(mean, ofAware ? aware : half, (v) => v.toFixed(2)) };
   }).sort((p, q) => q.mean - p.mean);
-  let caption = intervalsCaption(set);
+  let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), drawn);
   if (set.best >= 0) {
     const list = (name) => [...set[name]].map((row) => methodName(set, row));
     const few = (names) => (names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", "));
-    caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of ${set.members.length} methods): ${few(list("tied").slice(1)) || "none"}.`;
+    caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of the ${set.contest.length} methods that answered all tasks): ${few(list("tied").slice(1)) || "none"}.`;
     if (set.tied_aware) caption += ` For new classes: ${few(list("tied_aware").slice(1)) || "none"}.`;
   }
   return draw("accuracies", rows, caption, "Mean accuracies of the methods");
@@ -275,7 +286,7 @@ function drawConclusive() {
   }
   const tasks = sets.map((set) => set.T);
   const of = tasks.length ? `T = ${Math.min(...tasks)} to ${Math.max(...tasks)} tasks.` : "There is none.";
-  const caption = `Pairs of methods on the ${sets.length} task sets of ${state.dataset} that reuse no image; ${percent(+state.level)} intervals, kinds as named: closed (${content.estimands.closed}), open (${content.estimands.open}), class-aware (${content.estimands["class-aware"]}). ${of}`;
+  const caption = `All pairs of the ${content.chosen.length} methods of this page, references among themselves too, on the ${sets.length} task sets of ${state.dataset} that reuse no image; ${percent(+state.level)} intervals, kinds as named: closed (${content.estimands.closed}), open (${content.estimands.open}), class-aware (${content.estimands["class-aware"]}). ${of}`;
   return draw("conclusive", rows, caption, "Share of conclusive comparisons by kind of interval");
 }
 function drawLadder() {
@@ -330,6 +341,7 @@ const ACCURACIES = ["dataset", "task_set", "method", "reference", "T", "mean", "
 function scoped() {
   return state.scope === "all" ? content.sets : state.scope === "dataset" ? setsOf(state.dataset) : [current()];
 }
+const narrowed = (set) => set.aware && [set.kind, "class-aware"].includes(state.interval);
 function comparisonRows(set) {
   const level = state.level, rows = [];
   for (const [i, j] of pairsOf(set)) {
@@ -343,7 +355,7 @@ function comparisonRows(set) {
     if (set.aware) rows.push({ ...row, mean_halfwidth: aware, diff_halfwidth: c.aware, verdict: c.verdicts.aware,
       verdict_direct: c.verdicts.awareDirect, verdict_closed: "", interval: "class-aware" });
   }
-  return rows.filter((row) => state.interval === "both" || !set.aware || row.interval === state.interval);
+  return rows.filter((row) => !narrowed(set) || row.interval === state.interval);
 }
 function accuracyRows(set) {
   const rows = [];
@@ -356,7 +368,7 @@ function accuracyRows(set) {
     rows.push({ ...base, mean_halfwidth: own.half, interval: set.kind, tie: tie(tied, row) });
     if (set.aware) rows.push({ ...base, mean_halfwidth: own.aware, interval: "class-aware", tie: set.tied_aware ? tie(aware, row) : "" });
   });
-  return rows.filter((row) => state.interval === "both" || !set.aware || row.interval === state.interval);
+  return rows.filter((row) => !narrowed(set) || row.interval === state.interval);
 }
 let kept = { key: "", rows: [] };
 function tableRows() {
@@ -420,14 +432,14 @@ function csvText() {
   const { columns, rows } = tableRows();
   const field = (value) => { const text = value === null || value === undefined ? "" : String(value); return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; };
   const lines = rows.map((row) => columns.map((name) => field(row[name])).join(","));
-  return [`# ${content.signature}`, columns.join(","), ...lines, ""].join("\n");
+  return [`# ${content.signature[state.level]}`, columns.join(","), ...lines, ""].join("\n");
 }
 function latexText() {
   const { columns, rows } = tableRows();
   const special = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
   const text = (value) => String(value).replace(/[\\{}$&#_%~^]/g, (c) => special[c] || `\\${c}`);
   const lines = rows.map((row) => `${columns.map((name) => text(shownCell(name, row[name]))).join(" & ")} \\\\`);
-  return [`% ${content.signature}`, `\\begin{tabular}{${columns.map((name) => (TEXTS.has(name) ? "l" : "r")).join("")}}`, "\\toprule",
+  return [`% ${content.signature[state.level]}`, `\\begin{tabular}{${columns.map((name) => (TEXTS.has(name) ? "l" : "r")).join("")}}`, "\\toprule",
     `${columns.map(text).join(" & ")} \\\\`, "\\midrule", ...lines, "\\bottomrule", "\\end{tabular}", ""].join("\n");
 }
 function download(text, name, type) {
@@ -440,7 +452,8 @@ function download(text, name, type) {
 
 // ---- start
 
-for (const id of ["dataset", "shot", "task_set", "a", "b", "level", "interval", "table", "scope"])
+$("shot").addEventListener("change", (event) => update({ shot: event.target.value, task_set: "" }));
+for (const id of ["dataset", "task_set", "a", "b", "level", "interval", "table", "scope"])
   $(id).addEventListener("change", (event) => update({ [id]: event.target.value }));
 $("ladder-name").addEventListener("change", (event) => update({ ladder: event.target.value }));
 $("summed").addEventListener("change", (event) => update({ summed: event.target.checked ? "1" : "" }));
@@ -458,10 +471,9 @@ $("more").addEventListener("click", () => drawNumbers(true));
 $("csv").addEventListener("click", () => download(csvText(), `${state.table}.csv`, "text/csv"));
 $("latex").addEventListener("click", () => download(latexText(), `${state.table}.tex`, "text/x-tex"));
 $("choices").addEventListener("submit", (event) => event.preventDefault());
-addEventListener("hashchange", () => update(fromAddress(), false));
+addEventListener("hashchange", () => update(fromAddress(), { keep: false, afresh: true }));
 
 $("about").textContent = `${content.methods.length} methods on ${content.sets.length} task sets of ${content.release}${content.chosen.length < content.methods.length ? `; pairs and tasks of ${content.chosen.length} of them` : ""}.`;
-$("signature").textContent = content.signature;
 $("unbound").hidden = !content.unbound;
 if (content.queries) {
   $("queries-section").hidden = false;

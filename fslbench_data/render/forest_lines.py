@@ -101,7 +101,11 @@ def _scale(axis: _Axis) -> str:
     """Round numbers above their columns."""
     span = axis.high - axis.low
     step = 10.0 ** np.floor(np.log10(span))
-    step = next(s for s in (step / 5, step / 2, step, 2 * step) if span / s <= axis.width / 10)
+    step = next(
+        s
+        for s in (step / 5, step / 2, step, 2 * step, 5 * step, 10 * step)
+        if span / s <= axis.width / 10
+    )
     cells = [" "] * axis.width
     digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
     free = 0

@@ -45,10 +45,14 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
     parts: list[RenderableType] = []
     limit = max(5, (height - _FIXED_LINES) // 2)
     narrow = width < _WIDE
-    parts.extend(_block(each, limit, width, narrow=narrow) for each in report.sets)
+    lines = [
+        forest_lines(each.comparisons[:limit], labels(each.scores), width) for each in report.sets
+    ]
+    for each, drawn in zip(report.sets, lines, strict=True):
+        parts.append(_block(each, limit, drawn, narrow=narrow))
     if len(report.comparisons) > 1 and (counted := counts_text(report.verdict_counts)):
         parts.append(Text(f"\n{counted}"))
-    notes = [*report_notes(report), *([LINES_NOTE] if report.comparisons else [])]
+    notes = [*report_notes(report), *([LINES_NOTE] if any(lines) else [])]
     parts.extend(Text(f"\n{note}", style="dim") for note in notes)
     return parts
 
@@ -60,7 +64,7 @@ def print_table(report: Report, console: Console) -> None:
         console.print(part)
 
 
-def _block(each: SetReport, limit: int, width: int, *, narrow: bool) -> RenderableType:
+def _block(each: SetReport, limit: int, lines: Sequence[Text], *, narrow: bool) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
     title.append(
         f"  {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} intervals: "
@@ -73,7 +77,7 @@ def _block(each: SetReport, limit: int, width: int, *, narrow: bool) -> Renderab
     if total:
         shown = each.comparisons[:limit]
         parts.append(_comparison_table(shown, each, narrow=narrow))
-        parts += forest_lines(shown, labels(each.scores), width)
+        parts += lines
     else:
         parts.append(_score_table(each, limit))
     if (left := (total or len(each.scores)) - limit) > 0:

@@ -9,7 +9,7 @@ import pytest
 
 from analysis_sql.comparison import Comparison
 from fslbench_data.release import Release
-from fslbench_data.render.forest_lines import forest_lines
+from fslbench_data.render.forest_lines import _Axis, _scale, forest_lines
 from fslbench_data.scoring import score
 from fslbench_data.submission.model import Submission
 
@@ -80,3 +80,12 @@ def test_several_methods_and_long_names(embedded: Release) -> None:
     _, *lines = forest_lines(shown, _label(shown), 90)
     assert all(len(line.plain) <= 90 for line in lines)
     assert "…" in lines[0].plain
+
+
+@pytest.mark.parametrize("width", range(24, 80))
+def test_every_width_and_span_has_an_axis(width: int) -> None:
+    for span in (0.9, 1.0, 4.9, 5.0, 9.9, 51.0):
+        for low in (-span, -span / 2, 0.0):
+            axis = _Axis(low, low + span, width)
+            assert len(_scale(axis)) <= width
+            assert _scale(axis).split()

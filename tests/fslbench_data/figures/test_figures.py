@@ -18,7 +18,8 @@ from fslbench_data.figures import rows
 from fslbench_data.figures.style import VERDICT_NAMES
 from fslbench_data.release import Release
 from fslbench_data.scoring import score
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
 
 EXAMPLE = "examples/my_results.parquet"
 LADDER = "ladder_titles-5w5s5q"
@@ -83,7 +84,7 @@ def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path, kind: str) -> No
     run = subprocess.run(["pdftotext", str(path), "-"], capture_output=True, text=True, check=True)
     text = " ".join(run.stdout.split())
     assert "95 % intervals" in text
-    assert {"forest": "versus pixels/NCC", "ladder": "support"}[kind] in text
+    assert {"forest": "pixels/MatchingNet", "ladder": "support"}[kind] in text
 
 
 def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_rows_of_differences_are_the_comparisons(embedded: Release, example: Sub
     figure = rows.forest(report.sets)
     assert len(figure.rows) == len(report.comparisons) == 3
     for row, c in zip(figure.rows, report.comparisons, strict=True):
-        assert row["label"] == f"versus {c.versus}"
+        assert row["label"] == c.versus
         assert (row["mean"], row["low"], row["high"]) == (
             c.difference.mean, c.difference.low, c.difference.high,
         )  # fmt: skip
@@ -180,3 +181,92 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path
     result = _plot(root, "forest", tmp_path / "x.svg")
     assert result.exit_code == 2
     assert "fslbench[report]" in result.output
+
+
+def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
+    info = release.task_set_info("digits", "open-5w5s5q")
+    recorder = Recorder(name)
+    recorder.add_counts(info, right + np.arange(tasks) % 4)
+    return recorder.submission()
+
+
+def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded: Release) -> None:
+    parts = [_counts(embedded, "whole", 31), _counts(embedded, "part", 5, 22)]
+    (each,) = score(merge(parts), embedded).sets
+    figure = rows.accuracies(each)
+    said = {row["label"]: row["tied"] for row in figure.rows}
+    assert figure.rows[0]["label"] == "part"
+    assert said["part"] == "accuracy"
+    assert said["pixels/LR"] == "tied with the highest"
+    assert "T = 5 to 31 tasks" in figure.caption
+    assert "T = 5 tasks" in rows.forest([each.only(["part", "pixels/LR"])]).caption
+    scattered = rows.scatter(each, "part", "pixels/LR")
+    assert sum(row.get("tasks", 0) for row in scattered.rows) == 5
+    assert "T = 5 tasks" in scattered.caption
+    assert "thin lines" not in scattered.caption
+    with pytest.raises(SubmissionError, match="named twice"):
+        rows.scatter(each, "part", "part")
+
+
+def test_one_pair_on_several_task_sets(embedded: Release) -> None:
+    report = score(None, embedded, datasets="groceries")
+    two = [each.only(["efficientnet_lite0/NCC", "efficientnet_lite0/LR"]) for each in report.sets]
+    figure = rows.forest(two)
+    assert [row["label"] for row in figure.rows] == [str(each.scored) for each in two]
+    with pytest.raises(SubmissionError, match="pairs of methods on 12 task sets"):
+        rows.forest(report.sets)
+
+
+def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> None:
+    recorder = Recorder("mine")
+    info = embedded.task_set_info("openclipart", "biased_titles-5w5s5q")
+    recorder.add_counts(info, np.full(600, 12))
+    path = tmp_path / "mine.parquet"
+    recorder.submission().write(path)
+    common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
+    figure = tmp_path / "x.svg"
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    result = CliRunner().invoke(main, [*common, "-o", str(figure)])
+    assert result.exit_code == 0, result.output
+    assert "Not shown, without counts by class: mine" in _text_of(figure.read_text())
+    result = CliRunner().invoke(main, [*common, "--method", "mine", "-o", str(figure)])
+    assert result.exit_code == 2
+    assert "which classes it answers rightly" in result.output
+
+
+def test_methods_that_are_not_there(root: Path, tmp_path: Path) -> None:
+    text = _refused(
+        root, tmp_path, "accuracies", "--dataset", "emoji", "--task-set", "open-5w5s5q",
+        "--method", "pixels/NCC",
+    )  # fmt: skip
+    assert "pixels/NCC: no results on emoji/open-5w5s5q" in text
+    same = ["--method", "pixels/NCC"] * 2
+    text = _refused(
+        root, tmp_path, "scatter", "--dataset", "digits", "--task-set", "open-5w5s5q", *same
+    )
+    assert "two methods" in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SWEEP | {"rows": []},
+        SWEEP | {"rows": [{"query": 1, "tasks": None, "observed": 1.0, "model": 1.0}]},
+        SWEEP | {"rows": [{"query": 1, "tasks": 5, "observed": float("nan"), "model": 1.0}]},
+        SWEEP | {"level": "high"},
+        [],
+    ],
+)
+def test_files_that_are_no_sweeps(tmp_path: Path, content: object) -> None:
+    path = tmp_path / "sweep.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(SubmissionError, match="no sweep"):
+        rows.queries([path])
+
+
+def test_two_sweeps_of_the_same_have_two_names(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.json" for name in "ab"]
+    for path in paths:
+        path.write_text(json.dumps(SWEEP))
+    figure = rows.queries(paths)
+    assert len({row["sweep"] for row in figure.rows}) == 2

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import fslbench_data as fb
 from analysis_sql.comparison import Comparison
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.entrants import Entrants, enter
 from fslbench_data.page.content import MOST_CHOSEN, page_content
 from fslbench_data.page.encoding import counts, floats
@@ -116,6 +116,8 @@ def test_accuracies_and_ties_are_the_reports(embedded: Release, entrants: Entran
         assert each.methods[shown["best"]] == each.contest.best
         tasks = _decoded(shown["counts"]).reshape(len(shown["chosen"]), each.scored.n_tasks)
         assert (tasks == each.counts.correct[shown["chosen"]]).all()
+        assert [each.methods[i] for i in shown["contest"]] == list(each.contest.methods)
+    assert "level:0.9|" in content["signature"]["0.9"]
 
 
 def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) -> None:
@@ -142,7 +144,17 @@ def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path)
         make_page((), embedded, tmp_path, datasets=["digits"], methods=["pixels/NCX"])
     with pytest.raises(SpecError, match="51 methods are chosen"):
         make_page((), embedded, tmp_path, methods=[f"m{i}" for i in range(51)])
+    with pytest.raises(SubmissionError, match="pixels/NCC: no results on emoji"):
+        make_page((), embedded, tmp_path, datasets=["emoji"], methods=["pixels/NCC"])
     assert not list(tmp_path.iterdir())
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="cannot be a folder"):
+        make_page((), embedded, tmp_path / "file", datasets=["digits"])
+
+
+def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
+    content = page_content(enter(None, embedded), embedded, methods=["pixels/NCC"])
+    assert {each["dataset"] for each in content["sets"]} == {"digits"}
 
 
 def test_numbers_are_kept_exactly_and_small() -> None:

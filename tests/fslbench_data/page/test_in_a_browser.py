@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -234,6 +235,51 @@ def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
     tab = open_page(file=file)
     assert tab.page.inner_text("#verdict") == "pixels/NCC is alone on digits/open-5w1s1q."
     assert tab.errors == []
+
+
+def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) -> None:
+    """The scatter plot has the tasks of each method, and the sentence counts them."""
+    from fslbench_data.page import make_page
+    from fslbench_data.release import load_release
+    from fslbench_data.submission.model import merge
+    from fslbench_data.submission.recorder import Recorder
+
+    release = load_release()
+    info = release.task_set_info("aircraft", "published-5w5s5q")
+    rng = np.random.default_rng(0)
+    counts = {"A": rng.integers(0, 26, 10), "O'Neil": rng.integers(0, 26, 12)}
+    parts = []
+    for name, correct in counts.items():
+        recorder = Recorder(name)
+        recorder.add_counts(info, correct)
+        parts.append(recorder.submission())
+    path = tmp_path / "part.parquet"
+    merge(parts).write(path)
+    tab = open_page(file=make_page([path], release, tmp_path / "page"))
+    r = np.corrcoef(counts["A"], counts["O'Neil"][:10])[0, 1]
+    caption = tab.page.inner_text("#scatter-caption")
+    assert f"Pearson's r = {r:.2f}, T = 10 tasks" in caption
+    assert r"--method 'O'\''Neil'" in caption
+    assert "10 tasks, A is" in tab.page.inner_text("#verdict")
+    assert tab.errors == []
+
+
+def test_scopes_levels_and_addresses(open_page: Open) -> None:
+    tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
+    rows = tab.page.inner_text("#rows")
+    tab.choose("task_set", "open-5w5s5q")
+    assert tab.page.inner_text("#rows") == rows == "27 rows."
+    tab.choose("level", "0.99")
+    assert "level:0.99|" in _downloaded(tab, "#csv").splitlines()[0]
+    assert "level:0.99|" in tab.page.inner_text("#signature")
+    tab.page.fill("#filter", "LR")
+    tab.page.evaluate("location.hash = '#dataset=digits&task_set=open-5w1s1q'")
+    tab.page.wait_for_timeout(300)
+    assert tab.page.input_value("#task_set") == "open-5w1s1q"
+    assert tab.page.input_value("#filter") == ""
+    assert tab.page.input_value("#level") == "0.95"
+    tab.choose("shot", "10")
+    assert tab.page.input_value("#task_set") == "open-5w10s7q"
 
 
 def test_names_that_look_like_the_page_s_own_text(open_page: Open, tmp_path: Path) -> None:
