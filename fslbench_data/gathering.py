@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.entrants import Entrants, enter
 from fslbench_data.release import Release
-from fslbench_data.report import SetReport
 from fslbench_data.scoring import report_on
+from fslbench_data.set_report import SetReport
 from fslbench_data.submission.model import Submission, merge
 
 

@@ -20,8 +20,9 @@ from fslbench_data.entrants import Entrants, enter
 from fslbench_data.evaluation.stopping import last_interval
 from fslbench_data.naming import names_of
 from fslbench_data.release import Release, load_release
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report
 from fslbench_data.scores import Score, Signature, Stopped, scored_set
+from fslbench_data.set_report import SetReport
 from fslbench_data.submission.checks import Validated, counts_on
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo

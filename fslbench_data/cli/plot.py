@@ -19,7 +19,7 @@ from fslbench_data.cli.options import (
 if TYPE_CHECKING:
     from fslbench_data.bias import BiasReport
     from fslbench_data.figures.rows import Figure
-    from fslbench_data.report import SetReport
+    from fslbench_data.set_report import SetReport
 
 KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "conclusive")
 

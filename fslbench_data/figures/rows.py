@@ -19,7 +19,8 @@ from fslbench_data.figures.charts import BETWEEN, TIES
 from fslbench_data.figures.style import VERDICT_NAMES
 from fslbench_data.ladders import LadderReport
 from fslbench_data.render.wording import difference_text, plus_minus
-from fslbench_data.report import MOST_COUNTED, SetReport, verdict_counts
+from fslbench_data.report import verdict_counts
+from fslbench_data.set_report import MOST_COUNTED, SetReport
 
 Row = dict[str, Any]
 

@@ -8,8 +8,9 @@ from benchmark_spec.errors import HubNotFoundError, MissingPackageError, Submiss
 from benchmark_spec.naming import benchmark_task_id
 from fslbench_data.hub.calls import hub_errors
 from fslbench_data.hub.download import fetch
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report
 from fslbench_data.scores import Score
+from fslbench_data.set_report import SetReport
 
 PATH = ".eval_results/fslbench.yaml"
 

@@ -23,8 +23,9 @@ from fslbench_data.figures.style import VERDICT_NAMES
 from fslbench_data.page.encoding import Encoded, counts, floats
 from fslbench_data.release import Release
 from fslbench_data.render.csv_format import COLUMNS
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report
 from fslbench_data.scoring import report_on
+from fslbench_data.set_report import SetReport
 
 MOST_CHOSEN = 50
 """Methods whose pairs and tasks a page holds."""

@@ -7,7 +7,8 @@ import numpy as np
 from analysis_sql.comparison import Verdict
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import STOPPED_NOTE
-from fslbench_data.report import Report, SetReport, verdict_counts
+from fslbench_data.report import Report, verdict_counts
+from fslbench_data.set_report import SetReport
 
 KINDS = ("paired", "new classes", "direct", "closed")
 NOTE = (

@@ -22,8 +22,9 @@ from fslbench_data.render.wording import (
     plus_minus,
     stopped_text,
 )
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report
 from fslbench_data.scores import Score
+from fslbench_data.set_report import SetReport
 
 LEGEND = (
     "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "

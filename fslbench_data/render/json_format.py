@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS
 from fslbench_data.render.wording import sentence
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report
+from fslbench_data.set_report import SetReport
 
 
 def _ties(each: SetReport) -> dict[str, object]:

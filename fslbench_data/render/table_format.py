@@ -25,7 +25,8 @@ from fslbench_data.render.wording import (
     ties_text,
     zeros_text,
 )
-from fslbench_data.report import Report, SetReport
+from fslbench_data.report import Report
+from fslbench_data.set_report import SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _FIXED_LINES = 15
