@@ -68,6 +68,7 @@ const ends = (mean, half) => (half === null ? [null, null] : [mean - half, mean 
 
 const FIELDS = ["dataset", "shot", "task_set", "a", "b", "level", "interval", "table", "scope", "filter", "sort", "ladder", "summed"];
 const state = {};
+const fslbench = { state, update, finished: null }; // for whoever measures or scripts the page
 let shownDataset = "";
 const setsOf = (dataset) => content.sets.filter((set) => set.dataset === dataset);
 const current = () => content.sets.find((s) => s.dataset === state.dataset && s.task_set === state.task_set);
@@ -134,10 +135,11 @@ function update(changes = {}, { keep = true, afresh = false } = {}) {
   $("scope").value = state.scope;
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
   $("summed").checked = state.summed === "1";
-  return Promise.all([drawForest(), drawScatter(), drawAccuracies(), drawConclusive(), drawLadder()]).then(() => {
+  fslbench.finished = Promise.all([drawForest(), drawScatter(), drawAccuracies(), drawConclusive(), drawLadder()]).then(() => {
     drawMatrix();
     drawNumbers();
   });
+  return fslbench.finished;
 }
 
 // ---- figures
@@ -480,6 +482,6 @@ if (content.queries) {
   draw("queries", content.queries.rows, content.queries.caption, content.queries.title);
 }
 $("ladder-section").hidden = $("worst-section").hidden = !content.ladders.length;
-window.fslbench = { update, state }; // for whoever measures or scripts the page
+window.fslbench = fslbench;
 await update(fromAddress());
 document.documentElement.dataset.ready = "yes";

@@ -50,7 +50,11 @@ class Tab:
 
     def choose(self, name: str, value: str) -> None:
         self.page.select_option(f"#{name}", value)
-        self.page.wait_for_timeout(150)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was chosen last is drawn."""
+        self.page.evaluate("window.fslbench.finished")
 
     def labels(self, chart: str) -> list[str]:
         """The texts that a chart shows, from top to bottom and from left to right."""

@@ -107,6 +107,7 @@ def test_the_matrix_is_mirrored_and_summed(open_page: Open) -> None:
         for j, text in enumerate(row):
             assert text == cells[j][i].translate(turned)
     tab.page.check("#summed")
+    tab.settle()
     first = tab.page.inner_text("#matrix tbody tr:first-child td:nth-child(3)")
     better, worse = (int(part[:-1]) for part in first.split())
     assert better + worse <= 6
@@ -215,7 +216,7 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
         assert control in reached
     tab.page.focus("#shot")
     tab.page.keyboard.press("ArrowDown")
-    tab.page.wait_for_timeout(150)
+    tab.settle()
     assert _address(tab)["shot"] == "5"
 
 
@@ -274,7 +275,8 @@ def test_scopes_levels_and_addresses(open_page: Open) -> None:
     assert "level:0.99|" in tab.page.inner_text("#signature")
     tab.page.fill("#filter", "LR")
     tab.page.evaluate("location.hash = '#dataset=digits&task_set=open-5w1s1q'")
-    tab.page.wait_for_timeout(300)
+    tab.page.wait_for_function("document.getElementById('task_set').value === 'open-5w1s1q'")
+    tab.settle()
     assert tab.page.input_value("#task_set") == "open-5w1s1q"
     assert tab.page.input_value("#filter") == ""
     assert tab.page.input_value("#level") == "0.95"
