@@ -68,12 +68,14 @@ def page_content(
     levels = sorted({*LEVELS, level})
     reports = {each: report_on(entrants, release, level=each) for each in levels}
     main = reports[level]
-    names = entrants.methods
-    chosen = tuple(methods) or _chosen(entrants, main)
+    answered = {method for each in main.sets for method in each.methods}
+    names = tuple(name for name in entrants.methods if name in answered)
+    wanted = tuple(methods) or _chosen(entrants, main)
+    chosen = tuple(name for name in wanted if name in answered)
     shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
     if not shown:
         raise SubmissionError(
-            f"{listing(chosen)}: no results on {listing(entrants.infos, 4)}",
+            f"{listing(wanted)}: no results on {listing(entrants.infos, 4)}",
             fix="choose other methods, or another data set",
         )
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays

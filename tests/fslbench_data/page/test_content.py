@@ -155,6 +155,10 @@ def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path)
 def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
     content = page_content(enter(None, embedded), embedded, methods=["pixels/NCC"])
     assert {each["dataset"] for each in content["sets"]} == {"digits"}
+    both = ["pixels/NCC", "mobilenet_v2/NCC"]
+    content = page_content(enter(None, embedded, datasets=["emoji"]), embedded, methods=both)
+    assert [content["methods"][i] for i in content["chosen"]] == ["mobilenet_v2/NCC"]
+    assert not any(name.startswith("pixels") for name in content["methods"])
 
 
 def test_numbers_are_kept_exactly_and_small() -> None:
