@@ -177,7 +177,7 @@ def queries(sweeps: Iterable[Path]) -> Figure:
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SubmissionError(
-                f"{path} is no sweep of the number of queries: {error!r}",
+                f"{path} is no sweep of the number of queries: {str(error)[:100]}",
                 fix="fslbench-build query-size ... --format json -o FILE makes one",
             ) from None
     if not rows:

@@ -217,13 +217,13 @@ function say(set, i) {
   const j = set.chosen.findIndex((_, at) => chosenName(set, at) === state.b);
   if (j < 0) { $("verdict").textContent = `${state.a} is alone on ${set.dataset}/${set.task_set}.`; return; }
   const c = comparison(set, state.level, i, j);
-  const word = (verdict) => ({ "+": "better than", "-": "worse than", "0": "not told apart from", "=": "identical to", "?": "not comparable with" })[verdict];
+  const word = (verdict) => ({ "+": "better than", "-": "worse than", "0": "not told apart from", "=": "in its counts identical to", "?": "not comparable with" })[verdict];
   const about = set.kind === "closed" ? "new tasks of these images" : "new images";
   const size = c.verdicts.verdict === "=" || c.half === null ? "" : `${plusMinus(c.diff, c.half, signed)} points; `;
   let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} task${c.tasks === 1 ? "" : "s"}, ${state.a} is ${word(c.verdicts.verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
   if (c.half === null && c.verdicts.verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
-  else if (!" ?".includes(c.verdicts.aware)) text += c.verdicts.aware === c.verdicts.verdict ? ", for new classes too" : `; for new classes: ${word(c.verdicts.aware)} it`;
-  $("verdict").textContent = `${text}.`;
+  else if (!" ?".includes(c.verdicts.aware)) text += c.verdicts.aware === c.verdicts.verdict ? (c.verdicts.verdict === "=" ? "" : c.verdicts.verdict === "0" ? ", nor for new classes" : ", for new classes too") : `; for new classes: ${word(c.verdicts.aware)} it`;
+  $("verdict").textContent = set.kind === "closed" ? `${text}. None of this is about new images.` : `${text}.`;
 }
 function drawScatter() {
   const set = current();
@@ -288,7 +288,7 @@ function drawConclusive() {
   }
   const tasks = sets.map((set) => set.T);
   const of = tasks.length ? `T = ${Math.min(...tasks)} to ${Math.max(...tasks)} tasks.` : "There is none.";
-  const caption = `All pairs of the ${content.chosen.length} methods of this page, references among themselves too, on the ${sets.length} task sets of ${state.dataset} that reuse no image; ${percent(+state.level)} intervals, kinds as named: closed (${content.estimands.closed}), open (${content.estimands.open}), class-aware (${content.estimands["class-aware"]}). ${of}`;
+  const caption = `All pairs of the ${content.chosen.length} methods of this page, references among themselves too, as far as they answered, on the ${sets.length} task sets of ${state.dataset} that reuse no image (closed: those of the same protocol, once for each such set), uncorrected; ${percent(+state.level)} intervals, kinds as named: closed (${content.estimands.closed}), open (${content.estimands.open}), class-aware (${content.estimands["class-aware"]}). ${of}`;
   return draw("conclusive", rows, caption, "Share of conclusive comparisons by kind of interval");
 }
 function drawLadder() {
@@ -300,7 +300,7 @@ function drawLadder() {
   const side = { [state.a]: "the method", [state.b]: "compared with" };
   const worst = found.worst.rows.map((row) => ({ ...row, named: side[row.method] || "others" }));
   return Promise.all([
-    draw("ladder", rows, `${found.ladder.title}. ${found.ladder.caption}`, "Ladder of attribute-biased tasks"),
+    draw("ladder", rows, `${found.ladder.title}.${pair.length ? "" : ` The chosen methods did not answer it: ${found.ladder.rows[0].method} is shown.`} ${found.ladder.caption}`, "Ladder of attribute-biased tasks"),
     draw("worst", worst, `${found.worst.title}. The method is ${state.a}, compared with ${state.b || "none"}. ${found.worst.caption}`, "Accuracy against worst-class accuracy"),
   ]);
 }
