@@ -158,7 +158,7 @@ async function draw(name, rows, caption, label, how = "") {
     const { config } = charts[name];
     const narrow = element.clientWidth < 500;
     charts[name].params[0].value = Math.min(40, Math.round((0.4 * element.clientWidth) / 6.5));
-    if (narrow) Object.assign(config.legend, { columns: 1, layout: { bottom: { direction: "vertical" } } });
+    Object.assign(config.legend, { columns: narrow ? 1 : 2, layout: { bottom: { direction: "vertical" } } });
     views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, settings));
     await views.get(name);
   } else {
