@@ -97,6 +97,14 @@ def enter(
     return Entrants(answers, known, tuple(others), tuple(ladders))
 
 
+def on_ladders(entrants: Entrants, release: Release) -> Entrants:
+    """The same methods on the task sets made with attributes, as ``enter(..., by_class=True)``."""
+    infos = (*entrants.infos, *entrants.left_out)
+    known = reference_results(release, counts_only=False) if entrants.references else None
+    ladders = tuple(info for info in infos if info.name.attributes)
+    return Entrants(entrants.answers, known, ladders, ())
+
+
 def reference_results(release: Release, *, counts_only: bool = True) -> Validated | None:
     """The reference methods' results, or None where a release has no such methods."""
     submissions = release.references(counts_only=counts_only)

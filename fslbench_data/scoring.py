@@ -105,7 +105,6 @@ def report_on(
     *,
     against: Sequence[str] = (),
     level: float = 0.95,
-    everyone: bool = False,
 ) -> Report:
     """Scores and comparisons of those who entered.
 
@@ -113,15 +112,11 @@ def report_on(
     ----------
     against
         As :func:`score` takes it.
-    everyone
-        Compare the reference methods with each other, too.
     """
-    sets = []
-    for info in entrants.infos:
-        found = _set_report(info, entrants, against, level, _design(release, info))
-        if everyone:
-            found = replace(found, asked=np.triu(np.ones((len(found.scores),) * 2, bool), 1))
-        sets.append(found)
+    sets = [
+        _set_report(info, entrants, against, level, _design(release, info))
+        for info in entrants.infos
+    ]
     return _report(entrants, release, sets, level)
 
 

@@ -63,7 +63,7 @@ _SHORT = (
 """Names that are too long lose their beginnings: methods differ at the end."""
 
 
-def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points") -> Chart:
+def forest(canvas: Canvas, rows: Rows | None) -> Chart:
     """Paired differences: thick lines are the interval, thin ones the class-aware interval."""
     alt = require("altair", "report")
     verdicts = _occurring("verdict", [*VERDICT_NAMES.values()], rows)
@@ -77,7 +77,7 @@ def forest(canvas: Canvas, rows: Rows | None, *, axis: str = "difference, points
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q", y=y),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(
-            x=alt.X("low:Q", title=axis), x2="high:Q", y=y
+            x=alt.X("low:Q", title="difference, points"), x2="high:Q", y=y
         ),
         base.mark_point(filled=True, size=55, opacity=1).encode(
             x="mean:Q",

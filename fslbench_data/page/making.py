@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmark_spec.errors import SpecError
 from fslbench_data.bias import bias_on
-from fslbench_data.entrants import enter
+from fslbench_data.entrants import on_ladders
 from fslbench_data.figures.rows import queries
-from fslbench_data.gathering import methods_of, read_all
+from fslbench_data.gathering import gather, methods_of
 from fslbench_data.page.content import MOST_CHOSEN, page_content
 from fslbench_data.page.html import check_folder, write_page
 from fslbench_data.release import Release
@@ -56,15 +55,13 @@ def make_page(
     if len(methods) > MOST_CHOSEN:
         raise SpecError(f"{len(methods)} methods are chosen", expected=f"at most {MOST_CHOSEN}")
     check_folder(folder)
-    submission = read_all(files)
-    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets}
-    chosen["allow_unbound"] = allow_unbound
-    entrants = enter(submission, release, **chosen)
+    entrants = gather(
+        files, release, datasets=datasets, task_sets=task_sets, allow_unbound=allow_unbound
+    )
     methods = methods_of(entrants, methods)
     ladders = None
     if entrants.left_out or any(info.name.attributes for info in entrants.infos):
-        by_class = enter(submission, release, **chosen, by_class=True)
-        ladders = bias_on(by_class, release, level)
+        ladders = bias_on(on_ladders(entrants, release), release, level)
     content = page_content(
         entrants,
         release,
