@@ -78,8 +78,13 @@ def sets_of(
         return list(report.sets)
     found = [some for each in report.sets if (some := each.only(methods)).scores]
     if not found:
-        raise SubmissionError(
-            f"{listing(methods)}: no results on {listing(entrants.infos, 4)}",
-            fix="choose other methods, or another data set",
-        )
+        raise no_results(methods, entrants)
     return found
+
+
+def no_results(methods: Sequence[str], entrants: Entrants) -> SubmissionError:
+    """The error of methods that have none on the chosen task sets."""
+    return SubmissionError(
+        f"{listing(methods)}: no results on {listing(entrants.infos, 4)}",
+        fix="choose other methods, or another data set",
+    )

@@ -75,7 +75,7 @@ def score_two(
 ) -> Report:
     """Compare two submissions of one method each; see :func:`compare_two`."""
     return score(
-        merge([first, second], f"{first.source} and {second.source}"),
+        _both(first, second),
         release,
         against=_only_method(second),
         datasets=datasets,
@@ -105,7 +105,7 @@ def bias_of_two(
         If there are no such tasks that they answered.
     """
     return bias(
-        merge([first, second], f"{first.source} and {second.source}"),
+        _both(first, second),
         release,
         against=_only_method(second),
         datasets=datasets,
@@ -179,3 +179,7 @@ def renamed(submission: Submission, name: str) -> Submission:
 def _only_method(submission: Submission) -> str:
     name: str = submission.table.column("method").unique()[0].as_py()
     return name
+
+
+def _both(first: Submission, second: Submission) -> Submission:
+    return merge([first, second], f"{first.source} and {second.source}")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison import VERDICTS, Comparison, direct_verdicts
 from analysis_sql.intervals import ESTIMANDS, Interval
-from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.bias import BiasReport
@@ -20,6 +19,7 @@ from fslbench_data.entrants import Entrants
 from fslbench_data.figures import rows
 from fslbench_data.figures.rows import Figure
 from fslbench_data.figures.style import VERDICT_NAMES
+from fslbench_data.gathering import no_results
 from fslbench_data.page.encoding import Encoded, counts, floats
 from fslbench_data.release import Release
 from fslbench_data.render.csv_format import COLUMNS
@@ -74,10 +74,7 @@ def page_content(
     chosen = tuple(name for name in wanted if name in answered)
     shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
     if not shown:
-        raise SubmissionError(
-            f"{listing(wanted)}: no results on {listing(entrants.infos, 4)}",
-            fix="choose other methods, or another data set",
-        )
+        raise no_results(wanted, entrants)
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
