@@ -1,0 +1,8 @@
+"""Files, builds and publishing."""
+
+from __future__ import annotations
+
+from reliability import Section, World
+
+SECTION = Section(__doc__)
+attempt = SECTION.attempt

@@ -1,0 +1,8 @@
+"""Submissions, names and images."""
+
+from __future__ import annotations
+
+from reliability import Section, World
+
+SECTION = Section(__doc__)
+attempt = SECTION.attempt
