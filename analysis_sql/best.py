@@ -41,6 +41,7 @@ from analysis_sql.class_likelihood import LOG_GRID, Shares
 from analysis_sql.intervals import check_level
 from analysis_sql.multiplicity import paired_p
 from analysis_sql.pairs import Counts
+from analysis_sql.sign_flip import constant_p
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -186,7 +187,7 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
         known = np.where(total > 0, np.nan, 1.0)
         alike = (norm2 == 0) & (total > 0)
         if alike.any():
-            known[alike] = 2.0**-here.disjoint_tasks if here.disjoint_tasks > 1 else np.nan
+            known[alike] = constant_p(here.disjoint_tasks) / 2.0
         varied = np.flatnonzero((norm2 > 0) & (total > 0))
         if here.obstacle is None:
             known[varied] = _mixed_p(here, part.correct[varied], total[varied], norm2[varied])

@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis_sql.intervals import Interval, halfwidths, interval
 from analysis_sql.moments import Moments
+from analysis_sql.sign_flip import constant_p
 from benchmark_spec.protocol import IntervalKind
 
 
@@ -102,13 +103,13 @@ def paired_verdicts(
     Conclusive when 0 lies outside the interval of the difference.  Differences that are all 0
     are *identical*, whatever T.  T < 2 is *not estimable*.  Where all differences are equal but
     not 0, Student's interval has no width and says nothing of how sure one can be; the exact
-    sign-flip test stands in: its p-value is 2^(1-T), so T tasks are conclusive if that is at
-    most 1 - level (T >= 6 at 95 %), and else too few.  `widths` are the half-widths of the
+    sign-flip test stands in: T tasks are conclusive if :func:`analysis_sql.sign_flip.constant_p`
+    is at most 1 - level (T >= 6 at 95 %), and else too few.  `widths` are the half-widths of the
     differences, if they are known already.
     """
     tasks = np.asarray(difference.tasks)
     widths = halfwidths(difference, kind, level) if widths is None else widths
-    enough = np.where(difference.constant, 2.0 ** (1.0 - tasks) <= 1.0 - level + 1e-12, tasks >= 2)
+    enough = np.where(difference.constant, constant_p(tasks) <= 1.0 - level + 1e-12, tasks >= 2)
     mean = np.asarray(difference.mean)
     outside = np.abs(mean) > widths
     codes = np.where(outside, np.where(mean > 0, _BETTER, _WORSE), _INCONCLUSIVE)

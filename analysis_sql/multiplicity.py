@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
 from analysis_sql.moments import Moments
+from analysis_sql.sign_flip import constant_p
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
@@ -79,14 +80,14 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     p = 2 P(t_{T-1} <= -|mean| / (sd/sqrt(T))), with the normal law for ``closed``; so p is below
     1 - level where :func:`analysis_sql.comparison.paired_verdicts` calls a difference conclusive.
     As there, identical methods have p = 1 whatever T is, differences that are all equal but not 0
-    that of the sign-flip test, 2^(1-T), and T < 2 is NaN.
+    that of the sign-flip test (:func:`analysis_sql.sign_flip.constant_p`), and T < 2 is NaN.
     """
     tasks = np.asarray(difference.tasks)
     constant, deviation = np.asarray(difference.constant), np.asarray(difference.deviation)
     error = np.where(constant, 1.0, deviation / np.sqrt(np.maximum(tasks, 1)))
     score = -np.abs(difference.mean) / error
     tail = ndtr(score) if kind == "closed" else stdtr(np.maximum(tasks - 1, 1), score)
-    p = np.where(constant, 2.0 ** (1.0 - tasks), np.minimum(2.0 * tail, 1.0))
+    p = np.where(constant, constant_p(tasks), np.minimum(2.0 * tail, 1.0))
     p = np.where(tasks < 2, np.nan, p)
     return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
 

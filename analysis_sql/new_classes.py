@@ -19,6 +19,7 @@ from analysis_sql.intervals import Interval
 from analysis_sql.moments import Moments
 from analysis_sql.multiplicity import paired_p
 from analysis_sql.pairs import Counts
+from analysis_sql.sign_flip import constant_p
 
 _BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = (
     VERDICTS.index(verdict)
@@ -155,16 +156,15 @@ def paired_verdicts(
     """Verdicts for new classes, as positions in VERDICTS, elementwise.
 
     Conclusive when 0 lies outside the class-aware interval.  Differences that are all 0 are
-    *identical*.  Where all are equal but not 0, or no interval can be computed, the exact
-    sign-flip test of the tasks that share no class stands in, as in
-    :func:`analysis_sql.comparison.paired_verdicts`: D such tasks are conclusive if
-    2^(1-D) <= 1 - level.
+    *identical*.  Where all are equal but not 0, the exact sign-flip test of the D tasks that share
+    no class stands in, as in :func:`analysis_sql.comparison.paired_verdicts`: they are conclusive
+    if 2^(1-D) <= 1 - level.  Any others that no interval can be computed of are not estimable.
     """
     mean = np.asarray(difference.mean)
     claim = np.where(mean > 0, _BETTER, _WORSE)
     alike = np.full(claim.shape, _NOT_ESTIMABLE)
     constant = np.asarray(difference.constant)
-    if constant.any() and 2.0 ** (1.0 - design.disjoint_tasks) <= 1.0 - level + 1e-12:
+    if constant.any() and constant_p(design.disjoint_tasks) <= 1.0 - level + 1e-12:
         alike = np.where(constant, claim, _NOT_ESTIMABLE)
     outside = np.where(np.abs(mean) > np.nan_to_num(widths), claim, _INCONCLUSIVE)
     codes = np.where(np.isnan(widths), alike, outside)
@@ -176,8 +176,9 @@ def p_values(
 ) -> NDArray[np.float64]:
     """Two-sided p-values for new classes, (P,): 1 - the level at which 0 is just outside.
 
-    The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  1 where two
-    methods are identical; NaN where there is no class-aware interval.
+    The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  As in
+    :func:`paired_verdicts`, 1 where two methods are identical, 2^(1-D) where all differences are
+    equal but not 0, and NaN where nothing can be said.
 
     Parameters
     ----------
@@ -195,10 +196,13 @@ def p_values(
         difference = _moments(x[i] - x[j], counts.unit)
         norm2 = np.asarray(difference.scatter, np.float64) / tasks
         mean = np.abs(np.asarray(difference.total)) / tasks
-        found[rows] = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
         if here.disjoint:
             found[rows] = paired_p(difference, "open")
-        elif here.obstacle is None:
+            continue
+        found[rows] = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
+        if (alike := (norm2 == 0) & (mean > 0)).any():
+            found[rows[alike]] = constant_p(here.disjoint_tasks)
+        if here.obstacle is None:
             varied = np.flatnonzero(norm2 > 0)
             for one in varied.tolist():  # each by itself: the same whatever else is compared
                 part = slice(one, one + 1)

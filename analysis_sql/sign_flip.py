@@ -87,6 +87,22 @@ def sign_flip(differences: NDArray[np.integer[Any]]) -> SignFlip:
     return SignFlip(int(d.size), unequal, min(1.0, 2.0 * float(tail.sum())), error)
 
 
+def constant_p(tasks: Any) -> Any:
+    """Two-sided p-value of T differences that are all equal but not 0: 2^(1-T); NaN where T < 2.
+
+    The sign-flip test's: of all 2^T ways to choose the signs, two leave the mean as far from 0.
+    Other tests have no p-value there, since the differences have no spread.  The one-sided p-value
+    is half of it.
+
+    Parameters
+    ----------
+    tasks : int (...)
+        T; for new classes the number of tasks that share no class with each other.
+    """
+    number = np.asarray(tasks, np.float64)
+    return np.where(number < 2, np.nan, 2.0 ** (1.0 - number))
+
+
 def _half_chances(steps: NDArray[np.int64], last: int) -> NDArray[np.float64]:
     """P(W = w) for w = 0..`last`, W the sum of the steps that a fair coin takes.
 

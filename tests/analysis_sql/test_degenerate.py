@@ -1,0 +1,135 @@
+"""Differences without any spread: one p-value, and verdicts that agree with it, wherever asked."""
+
+from itertools import combinations
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis_sql.best import lead, one_sided_p, one_sided_p_new_classes
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.comparison import VERDICTS, Verdict, compare, paired_verdicts
+from analysis_sql.contest import contest
+from analysis_sql.evidence import evidence
+from analysis_sql.multiplicity import adjust, paired_p
+from analysis_sql.new_classes import ForNewClasses, p_values
+from analysis_sql.pairs import Counts, pair_arrays, pair_at
+from analysis_sql.sign_flip import sign_flip
+
+Array = np.ndarray[Any, Any]
+UNIT = 10
+
+
+def _most_disjoint(classes: Array) -> int:
+    """Tasks that share no class with one another, by trying every choice."""
+    sets = [frozenset(row) for row in classes.tolist()]
+    return max(
+        size
+        for size in range(1, len(sets) + 1)
+        for some in combinations(sets, size)
+        if all(a.isdisjoint(b) for a, b in combinations(some, 2))
+    )
+
+
+def _expected_p(step: int, tasks: int) -> float:
+    """Two-sided p-value of a difference of `step` on every one of so many independent tasks."""
+    if step == 0:
+        return 1.0
+    return nan if tasks < 2 else 2.0 ** (1 - tasks)
+
+
+def _expected_verdict(step: int, p: float, level: float) -> Verdict:
+    if step == 0:
+        return Verdict.IDENTICAL
+    if isnan(p) or p > 1 - level + 1e-12:
+        return Verdict.NOT_ESTIMABLE
+    return Verdict.BETTER if step > 0 else Verdict.WORSE
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Array, Array, int]:
+    """Classes of some tasks, and two methods whose counts differ by the same on every task."""
+    tasks, way = draw(st.integers(1, 9)), draw(st.integers(2, 3))
+    if draw(st.booleans()):  # no class twice
+        classes = np.arange(tasks * way).reshape(tasks, way)
+    else:
+        one = st.lists(st.integers(0, draw(st.integers(way, 12))), min_size=way, max_size=way)
+        rows = st.lists(one.filter(lambda row: len({*row}) == way), min_size=tasks, max_size=tasks)
+        classes = np.array(draw(rows))
+    step = draw(st.integers(-3, 3))
+    counts = st.integers(max(0, -step), UNIT - max(0, step))
+    versus = np.array(draw(st.lists(counts, min_size=tasks, max_size=tasks)))
+    return classes, np.stack([versus + step, versus]), step
+
+
+levels = st.sampled_from([0.5, 0.75, 0.9, 0.95, 0.99, 1 - 2**-5]) | st.floats(0.01, 0.999999)
+
+
+@given(cases(), levels, st.sampled_from(["open", "closed"]))
+def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> None:
+    _, x, step = case
+    tasks = x.shape[1]
+    counts = Counts(x, np.full(2, tasks), UNIT)
+    pair = pair_at(counts, 0, 1)
+    p = _expected_p(step, tasks)
+    verdict = _expected_verdict(step, p, level)
+    assert paired_p(pair.difference, kind) == pytest.approx(p, rel=1e-15, nan_ok=True)
+    assert VERDICTS[int(paired_verdicts(pair.difference, kind, level))] is verdict
+    assert compare("d", "s", ("a", "b"), pair, kind=kind, level=level).verdict is verdict
+    arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
+    assert VERDICTS[arrays.verdict[0, 1]] is verdict
+    told = verdict in (Verdict.BETTER, Verdict.WORSE)
+    assert adjust(np.array([p]), "holm").apart(level).tolist() == [told]
+    found = contest(("a", "b"), counts, kind, level, None)
+    assert (len(found.tied) == 1) == told
+    beside = evidence(x[:1] - x[1:], UNIT, kind, level, None)[0].p
+    assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
+    if not isnan(p):
+        assert sign_flip(x[0] - x[1]).p == pytest.approx(p, rel=1e-15)
+    one_sided = one_sided_p(lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT)))
+    expected = p / 2 if step > 0 or isnan(p) else 1.0
+    assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
+
+
+@given(cases(), levels)
+def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
+    classes, x, step = case
+    tasks = x.shape[1]
+    design = ClassDesign.of(classes)
+    counts = Counts(x, np.full(2, tasks), UNIT)
+    p = _expected_p(step, _most_disjoint(classes))
+    verdict = _expected_verdict(step, p, level)
+    found = p_values(design, counts, np.array([0]), np.array([1]))
+    assert found[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
+    pairs = ForNewClasses(design, counts, level)
+    assert pairs.compare(0, np.array([1]))[0].verdict is verdict
+    assert VERDICTS[pairs.arrays(0, np.array([1]))[1][0]] is verdict
+    told = verdict in (Verdict.BETTER, Verdict.WORSE)
+    tied = contest(("a", "b"), counts, "open", level, design).tied_new_classes
+    assert tied is not None
+    assert (len(tied) == 1) == told
+    ahead = lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT))
+    expected = p / 2 if step > 0 else nan if step and isnan(p) and design.disjoint else 1.0
+    one_sided = one_sided_p_new_classes(design, ahead)
+    assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
+
+
+def test_eight_class_disjoint_tasks_by_hand() -> None:
+    # three methods, the first ahead by 2 and by 4 of 10 on all of 11 tasks, of which 8 share no
+    # class: 2^-7 = .0078 for each of 3 pairs, after Holm's adjustment at most .0234
+    classes = np.arange(40).reshape(8, 5)
+    design = ClassDesign.of(np.vstack([classes, classes[:3]]))
+    x = np.array([[9] * 11, [7] * 11, [5] * 11])
+    counts = Counts(x, np.full(3, 11), UNIT)
+    p = p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 2]))
+    assert p.tolist() == [2**-7] * 3
+    found = contest(("a", "b", "c"), counts, "open", 0.95, design)
+    assert found.tied_new_classes == ("a",)
+    assert contest(("a", "b", "c"), counts, "open", 0.98, design).tied_new_classes == (
+        "a",
+        "b",
+        "c",
+    )
