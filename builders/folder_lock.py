@@ -17,7 +17,7 @@ def locked(path: Path) -> IO[bytes] | None:
     The system takes it back when this process ends, however it ends: processes that are forked
     from it do not keep it.
     """
-    lock = path.open("wb")
+    lock = path.open("ab")  # which changes nothing, whatever file this is
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

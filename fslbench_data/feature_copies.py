@@ -12,9 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -24,16 +22,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from benchmark_spec.errors import OutputError
-from fslbench_data.files import file_state, whole_file, write_whole
+from fslbench_data.files import clear_temporary, file_state, whole_file, write_whole
 
 LEFT_FREE = 2**30
 """Bytes that a disk keeps free: where a copy would leave it less, none is made."""
 
 _HEADER = 128
 """Bytes of such a header, for any shape of two dimensions."""
-
-_ABANDONED = 24 * 3600.0
-"""Seconds after which nobody is still writing a temporary file."""
 
 _VERSION = "fslbench-features-1"
 
@@ -108,7 +103,7 @@ class FeatureCopy:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _sweep(self.path.parent)
+            clear_temporary(self.path.parent)
             if shutil.disk_usage(self.path.parent).free < self._bytes_of(dimensions) + LEFT_FREE:
                 return False
             with whole_file(self.path) as temporary:
@@ -135,11 +130,3 @@ class FeatureCopy:
         buffer = BytesIO()
         np.lib.format.write_array_header_1_0(buffer, header)
         return buffer.getvalue()
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what killed runs left half-written."""
-    for path in folder.glob(".*.npy.*"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _ABANDONED:
-                path.unlink()

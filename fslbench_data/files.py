@@ -1,23 +1,42 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what is written into in place."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import re
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import BinaryIO
 
 from benchmark_spec.errors import OutputError
 
 _UMASK = Lock()
 
+_ENDING = ".writing"
+_TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}" + re.escape(_ENDING))
+"""The name of a temporary file, with that of the file which it is to become."""
+
 
 @contextmanager
-def whole_file(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it takes the place of `path`.
+def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
+    """Yield a temporary path; on success `path` holds what was written there.
+
+    A regular file, or none, is replaced at once by the temporary file, which lies beside it.
+    Through a symbolic link that is the file that the link names: the link stays.  A device, a
+    FIFO and an open file such as ``/dev/stdout`` are written to in place.  Nothing else is.
+
+    Parameters
+    ----------
+    clear
+        Remove what killed writers of the same file left beside it.  Who writes many files into
+        one folder calls :func:`clear_temporary` once instead.
 
     Raises
     ------
@@ -25,25 +44,32 @@ def whole_file(path: Path | str) -> Iterator[Path]:
         If the file cannot be written there; nothing is left behind, and what stood at `path`
         before still stands.
     """
-    target = Path(path)
+    name = Path(path)
     temporary: Path | None = None
     try:
-        if target.is_dir():
-            raise OutputError(f"{target} is a folder", fix="name a file to write")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        with _UMASK:  # which can only be read by setting it, for the whole process
-            mask = os.umask(0)
-            os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(target)
+        target = _replaced(name)
+        if target is not None and clear:
+            clear_temporary(target.parent, target.name)
+        with _temporary(target) as (handle, temporary):
+            yield temporary
+            os.fsync(handle)
+            if target is None:
+                with temporary.open("rb") as written, _in_place(name) as there:
+                    shutil.copyfileobj(written, there)
+                return
+            with _UMASK:  # which can only be read by setting it, for the whole process
+                mask = os.umask(0)
+                os.umask(mask)
+            os.fchmod(handle, 0o666 & ~mask)
+            if _replaced(name) != target:
+                raise OutputError(
+                    f"{name} became something else while it was written",
+                    fix="write it again, or name another file",
+                )
+            temporary.replace(target)
     except OSError as error:
         raise OutputError(
-            f"cannot write {target}: {error.strerror or error}",
+            f"cannot write {name}: {error.strerror or error}",
             fix="name a file in a folder that exists and may be written",
         ) from error
     finally:
@@ -55,6 +81,98 @@ def write_whole(path: Path | str, text: str) -> None:
     """Write a text file (UTF-8) that appears whole or not at all."""
     with whole_file(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
+
+
+def clear_temporary(folder: Path, name: str | None = None) -> None:
+    """Remove temporary files of :func:`whole_file` whose writers were killed.
+
+    Parameters
+    ----------
+    name
+        Only those of this file.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            of = temporary_of(entry.name)
+            if of is not None and name in (None, of) and entry.is_file(follow_symlinks=False):
+                _remove_abandoned(entry.path)
+
+
+def temporary_of(name: str) -> str | None:
+    """The name of the file that a temporary one is to become; None for any other name."""
+    match = _TEMPORARY.fullmatch(name)
+    return match[1] if match else None
+
+
+def _replaced(name: Path) -> Path | None:
+    """The regular file, or the free place, that a name leads to; None for what is written into.
+
+    Raises
+    ------
+    OutputError
+        If it is a folder, a socket, or whatever else cannot be written into.
+    """
+    if _descriptor(name) is not None:
+        return None
+    try:
+        mode = name.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if stat.S_ISREG(mode):
+        return Path(os.path.realpath(name))
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISFIFO(mode):
+        return None
+    raise OutputError(
+        f"{name} is a {'folder' if stat.S_ISDIR(mode) else 'socket'}", fix="name a file to write"
+    )
+
+
+def _descriptor(name: Path) -> int | None:
+    """The number of the open file of this process that a name such as ``/dev/stdout`` leads to."""
+    own = Path(f"/proc/{os.getpid()}/fd")
+    for _ in range(40):  # links, as many as the system follows
+        if not name.is_symlink():
+            break
+        folder = Path(os.path.realpath(name.parent))
+        if folder == own:
+            return int(name.name)
+        name = folder / name.readlink()
+    return None
+
+
+def _in_place(name: Path) -> BinaryIO:
+    """Open what is there; an open file goes on where it is."""
+    number = _descriptor(name)
+    return os.fdopen(os.open(name, os.O_WRONLY) if number is None else os.dup(number), "wb")
+
+
+@contextmanager
+def _temporary(target: Path | None) -> Iterator[tuple[int, Path]]:
+    """An empty file beside `target`, or where temporary files lie; locked while it is written."""
+    folder = None if target is None else target.parent
+    prefix = ".fslbench." if target is None else f".{target.name}."
+    while True:
+        handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
+        with suppress(OSError):  # a file system without locks: then nobody removes it
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            break
+        os.close(handle)  # taken for abandoned before it was locked
+    try:
+        yield handle, Path(path)
+    finally:
+        os.close(handle)
+
+
+def _remove_abandoned(path: str) -> None:
+    """Remove a file unless a living process holds its lock."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            Path(path).unlink()
+        finally:
+            os.close(handle)
 
 
 def file_state(path: Path) -> str:

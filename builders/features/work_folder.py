@@ -113,7 +113,7 @@ class WorkFolder:
             self._problems(block).unlink(missing_ok=True)
         data = _npy(values)
         path = self.folder / f"{block:08d}.{hashlib.sha256(data).hexdigest()}.npy"
-        with whole_file(path) as temporary:
+        with whole_file(path, clear=False) as temporary:
             temporary.write_bytes(data)
         self._blocks[block] = path
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmark_spec.errors import OutputError, SourceError, listing
 from builders.sources.image_set import ImageSet, Progress, silent
 from builders.sources.pictures import Picture
-from fslbench_data.files import whole_file, write_whole
+from fslbench_data.files import clear_temporary, whole_file, write_whole
 from fslbench_data.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
 
 BATCH = 256
@@ -89,12 +89,13 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot make {folder}: {error.strerror}") from None
+    clear_temporary(folder)
     write_whole(folder / MARK, mark_of(images.images))
     wanted = [i for i in range(len(images.images)) if not (folder / picture_name(i)).exists()]
 
     def write(image_id: int) -> None:
         picture = shown(images, image_id)
-        with whole_file(folder / picture_name(image_id)) as temporary:
+        with whole_file(folder / picture_name(image_id), clear=False) as temporary:
             picture.save(temporary, format="PNG")
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:

@@ -44,6 +44,8 @@ class Journal:
         self._file = None
         if path is None:
             return
+        if path.exists() and not path.is_file():
+            raise OutputError(f"{path} is no file", fix="name another output, or remove it")
         try:
             kept = self._read(path, dict(run)) if path.exists() else b""
             if kept:

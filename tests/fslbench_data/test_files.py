@@ -1,10 +1,22 @@
+"""Files that appear whole, and what is never replaced."""
+
+from __future__ import annotations
+
+import ast
 import os
+import signal
 import stat
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fslbench_data.files import whole_file, write_whole
+from benchmark_spec.errors import OutputError
+from fslbench_data.files import clear_temporary, temporary_of, whole_file, write_whole
 
 
 def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
@@ -30,3 +42,262 @@ def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o644
     assert (tmp_path / "x").read_bytes() == b"\xc3\xa9\n"
+
+
+def _tree(folder: Path) -> dict[str, str]:
+    """What is in a folder by path: the kind of each entry, with a link's target."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        kind = stat.filemode(path.lstat().st_mode)[0]
+        found[path.relative_to(folder).as_posix()] = (
+            f"l {path.readlink()}" if path.is_symlink() else kind
+        )
+    return found
+
+
+class Reader:
+    """Reads a FIFO until its writer closes it."""
+
+    def __init__(self, path: Path) -> None:
+        self._content = b""
+        self._thread = threading.Thread(target=self._read, args=(path,), daemon=True)
+        self._thread.start()
+
+    def _read(self, path: Path) -> None:
+        self._content = path.read_bytes()
+
+    def content(self) -> bytes:
+        self._thread.join(timeout=30)
+        assert not self._thread.is_alive(), "nobody wrote into it"
+        return self._content
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    links=st.integers(0, 3),
+    end=st.sampled_from(["file", "nothing", "fifo", "folder", "loop"]),
+    linked_parent=st.booleans(),
+    relative=st.booleans(),
+)
+def test_only_a_regular_file_or_nothing_is_replaced(
+    tmp_path_factory: pytest.TempPathFactory,
+    links: int,
+    end: str,
+    linked_parent: bool,
+    relative: bool,
+) -> None:
+    """Any chain of links to any kind of thing: every entry but the file stays what it was."""
+    folder = tmp_path_factory.mktemp("links")
+    (folder / "far").mkdir()
+    target = folder / "far" / "end.txt"
+    if end == "file":
+        target.write_text("before")
+    elif end == "fifo":
+        os.mkfifo(target)
+    elif end == "folder":
+        target.mkdir()
+    elif end == "loop":
+        target.symlink_to(target)
+    if linked_parent:
+        (folder / "near").symlink_to("far" if relative else folder / "far")
+    name = folder / ("near" if linked_parent else "far") / "end.txt"
+    for number in range(links):
+        link = folder / f"link{number}"
+        link.symlink_to(os.path.relpath(name, folder) if relative else name)
+        name = link
+    before = _tree(folder)
+    if end in ("folder", "loop"):
+        with pytest.raises(OutputError):
+            write_whole(name, "after\n")
+        assert _tree(folder) == before
+        return
+    reader = Reader(target) if end == "fifo" else None
+    write_whole(name, "after\n")
+    assert (reader.content() if reader else target.read_bytes()) == b"after\n"
+    kind = {"far/end.txt": "p" if end == "fifo" else "-"}
+    assert _tree(folder) == before | kind
+
+
+def test_the_temporary_file_lies_beside_the_target_of_a_link(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far/file")
+    with whole_file(tmp_path / "link") as temporary:
+        assert temporary.parent == tmp_path / "far"
+        temporary.write_text("x")
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_private_device_is_written_to(tmp_path: Path) -> None:
+    """A node of our own, with the numbers of /dev/null."""
+    node = tmp_path / "null"
+    try:
+        os.mknod(node, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        node.write_bytes(b"x")
+    except OSError as error:
+        pytest.skip(f"no device nodes may be made or opened here: {error}")
+    link = tmp_path / "link"
+    link.symlink_to(node)
+    for name in (node, link):
+        write_whole(name, "x\n")
+        assert stat.S_ISCHR(node.stat().st_mode)
+        assert node.read_bytes() == b""
+    assert sorted(tmp_path.iterdir()) == [link, node]
+
+
+def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("s")
+        with pytest.raises(OutputError, match="is a socket"):
+            write_whole("s", "x")
+        assert stat.S_ISSOCK(Path("s").stat().st_mode)
+
+
+def test_what_changes_its_kind_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+
+    def written() -> None:
+        with whole_file(path) as temporary:
+            temporary.write_text("x")
+            os.mkfifo(path)
+
+    with pytest.raises(OutputError, match="became something else"):
+        written()
+    assert path.is_fifo()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+_STDOUT = """
+import sys
+from fslbench_data.files import write_whole
+print("before", flush=True)
+write_whole("/dev/stdout", "file\\n")
+print("after")
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout here")
+@pytest.mark.parametrize("to", ["pipe", "file"])
+def test_dev_stdout(tmp_path: Path, to: str) -> None:
+    command = [sys.executable, "-c", _STDOUT]
+    if to == "pipe":
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    else:
+        with (tmp_path / "out").open("w") as file:
+            inode = os.fstat(file.fileno()).st_ino
+            subprocess.run(command, stdout=file, check=True)
+        assert (tmp_path / "out").stat().st_ino == inode
+        found = (tmp_path / "out").read_text()
+    assert found == "before\nfile\nafter\n"
+
+
+_KILLED = """
+import sys, time
+from fslbench_data.files import whole_file
+with whole_file(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    print(flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "table.tex"
+    runs = [
+        subprocess.Popen([sys.executable, "-c", _KILLED, name], stdout=subprocess.PIPE)
+        for name in (path, path, tmp_path / "other.tex")
+    ]
+    for run in runs:
+        assert run.stdout is not None
+        run.stdout.readline()
+    for run in runs[1:]:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    try:
+        assert len(list(tmp_path.iterdir())) == 3
+        (tmp_path / ".table.tex.mysource").write_text("somebody's own")
+        write_whole(path, "x\n")
+        left = {p.name: temporary_of(p.name) for p in tmp_path.iterdir()}
+        assert sorted(filter(None, left.values())) == ["other.tex", "table.tex"]
+        clear_temporary(tmp_path)
+        left = {p.name: temporary_of(p.name) for p in tmp_path.iterdir()}
+        assert list(filter(None, left.values())) == ["table.tex"]  # of the one that lives
+        assert {".table.tex.mysource", "table.tex"} < left.keys()
+    finally:
+        runs[0].kill()
+        runs[0].wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("t.csv", ["score", "RESULTS"]),
+        ("t.json", ["score", "RESULTS"]),
+        ("t.md", ["score", "RESULTS"]),
+        ("t.txt", ["score", "RESULTS", "--summary"]),
+        ("t.parquet", ["sql", "SELECT 1 AS one"]),
+        ("t.json", ["sql", "SELECT 1 AS one"]),
+        ("t.svg", ["plot", "accuracies", "--task-set", "open-5w10s7q", "--dataset", "digits"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_every_command_writes_through_links_and_into_fifos(
+    tmp_path: Path, root: Path, name: str, command: list[str]
+) -> None:
+    from click.testing import CliRunner
+
+    from fslbench_data.cli import main
+
+    if command[0] == "plot":
+        pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    results = str(root / "examples/my_results.parquet")
+    command = [results if word == "RESULTS" else word for word in command]
+    (tmp_path / "far").mkdir()
+    target, link, fifo = tmp_path / "far" / name, tmp_path / name, tmp_path / f"fifo-{name}"
+    target.write_text("before")
+    link.symlink_to(target)
+    os.mkfifo(fifo)
+    reader = Reader(fifo)
+    for path in (link, fifo):
+        run = CliRunner().invoke(main, [*command, "-o", str(path)])
+        assert run.exit_code == 0, run.output
+    assert reader.content() == target.read_bytes() != b"before"
+    assert _tree(tmp_path) == {"far": "d", f"far/{name}": "-", name: f"l {target}", fifo.name: "p"}
+
+
+_WRITING = {
+    "fslbench_data/files.py": "it is the function",
+    "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
+    "fslbench_data/feature_copies.py": "into a temporary file",
+    "builders/folder_lock.py": "a lock, never written",
+    "builders/sources/packages.py": "its own unpacked folders",
+}
+"""Where else files are opened for writing or take the place of others, and why."""
+
+
+def test_all_writers_go_through_one_function(root: Path) -> None:
+    found = set()
+    for package in ("benchmark_spec", "analysis_sql", "fslbench_data", "builders"):
+        for path in (root / package).rglob("*.py"):
+            if any(map(_writes, ast.walk(ast.parse(path.read_text(encoding="utf-8"))))):
+                found.add(path.relative_to(root).as_posix())
+    assert found == _WRITING.keys()
+
+
+def _writes(node: ast.AST) -> bool:
+    """Whether it is a call that writes to a file that is not the temporary one, or moves one."""
+    if not isinstance(node, ast.Call):
+        return False
+    of = node.func
+    name = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
+    owner = of.value.id if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name) else ""
+    if name in ("write_text", "write_bytes"):
+        return owner != "temporary"
+    if name in ("rename", "replace"):  # of a path: one argument
+        return owner == "os" or (len(node.args) == 1 and not node.keywords)
+    modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+    return name == "open" and any(isinstance(m, str) and set(m) & set("wax+") for m in modes)
