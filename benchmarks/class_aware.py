@@ -47,7 +47,7 @@ def per_pair(ids: Array, y: Array) -> float:
         x = np.exp(-16 + 0.25 * step)
         g = x / values.mean()
         q = (u * u / (1 + g * values)).sum() + rest
-        prior = np.sqrt(x) / (1 + x) if full else np.sqrt(x / (1 + x))
+        prior = np.sqrt(x) / (1 + x / 16) if full else np.sqrt(x / (1 + x))
         determinant = np.log1p(g * values).sum()
         logs.append(-(tasks - 1) / 2 * np.log(q) - determinant / 2 + np.log(prior))
         errors.append(np.sqrt(q / (tasks - 1) * (g * (uses @ uses) / tasks**2 + 1 / tasks)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.coverage import fashion, gaussian, hangul, published, real
+from benchmarks.coverage import fashion, gaussian, hangul, kinds, published, real
 from benchmarks.coverage.measure import Summary, head, row, together
 
 WIDEST = {7: 2.6, 15: 1.65, 30: 1.3}
@@ -166,6 +166,22 @@ def fashion_part(options: argparse.Namespace) -> int:
     return missed
 
 
+def kinds_part(make: Callable[[], list[kinds.Kind]], options: argparse.Namespace) -> int:
+    """Populations that the model of class effects does not describe; no limit is set for them."""
+    populations = make()
+    jobs = [(kind, error) for kind in populations for error in kinds.ERRORS]
+    found = _spread_out(partial(kinds.run, options.seed, options.sets), jobs, options.processes)
+    columns = [f"{what}, {e:g}" for e in kinds.ERRORS for what in ("holds", "above", "below")]
+    print(head("C, N", "T", "of", *columns))
+    many = len(kinds.ERRORS)
+    for i, kind in enumerate(populations):
+        held = found[i * many : (i + 1) * many]
+        cells = [x for h in held for x in (h.holds, h.above, h.below)]
+        size = f"{kind.classes}, {kind.images}"
+        print(row(size, round(held[0].tasks), kind.words, *cells))
+    return 0
+
+
 def _marked(value: float, missed: bool, digits: int = 1) -> str:
     return f"{value:.{digits}f}{' MISSED' if missed else ''}"
 
@@ -200,6 +216,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "published": published_part,
     "hangul": hangul_part,
     "fashion": fashion_part,
+    "rare": partial(kinds_part, kinds.rare_kinds),
+    "superclasses": partial(kinds_part, kinds.superclass_kinds),
 }
 
 

@@ -52,7 +52,8 @@ def plain(ids: Array, y: Array, level: float) -> float:
         g = x / lam.mean()
         q = sum(u**2 / (1 + g * lam)) + rss
         log = -(tasks - 1) / 2 * np.log(q) - 0.5 * sum(np.log(1 + g * lam))
-        log += 0.5 * np.log(x) - (1.0 if k == tasks - 1 else 0.5) * np.log(1 + x)
+        log += 0.5 * np.log(x)
+        log -= np.log(1 + x / 16) if k == tasks - 1 else 0.5 * np.log(1 + x)
         terms.append((log, np.sqrt(q / (tasks - 1) * (g * v + 1 / tasks))))
     most = max(log for log, _ in terms)
     total = sum(np.exp(log - most) for log, _ in terms)
@@ -78,7 +79,7 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
 
     Then k = 2 = T - 1, rss = 0 and λ̄ = 1.  With Σu² = |y - ȳ|² = D,  q(g) = D/(1+g), so that
     L(g) = q^(-1) (1+g)^(-1) = 1/D whatever g: these tasks say nothing of g, and the weights are
-    the prior's, sqrt(g)/(1+g).  n = 2, 2, 2, v = 12/9 = 4/3 and
+    the prior's, sqrt(g)/(1+g/16).  n = 2, 2, 2, v = 12/9 = 4/3 and
     se_g² = D/(1+g)/2 · (4g/3 + 1/3) = D/6 · (1+4g)/(1+g).
     With 2 degrees of freedom P(t > x) = 1/2 - x/(2 sqrt(2+x²)).
     """
@@ -91,7 +92,7 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
     assert (found.kind, found.mean, found.tasks, found.constant) == ("class-aware", 80, 3, False)
 
     g = np.exp(np.arange(129) / 4 - 16)
-    weight = np.sqrt(g) / (1 + g)
+    weight = np.sqrt(g) / (1 + g / 16)
     weight /= weight.sum()
     ratio = found.halfwidth / np.sqrt(800 / 6 * (1 + 4 * g) / (1 + g))
     assert (weight * (1 - ratio / np.sqrt(2 + ratio**2))).sum() == pytest.approx(0.05, rel=1e-9)
@@ -101,7 +102,7 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
 
     # and the grid is as good as the integral over ln g
     def part(s: float, h: float) -> float:
-        w = np.exp(s / 2) / (1 + np.exp(s)) / np.pi
+        w = np.exp(s / 2) / (1 + np.exp(s) / 16) / (4 * np.pi)
         r = h / np.sqrt(800 / 6 * (1 + 4 * np.exp(s)) / (1 + np.exp(s)))
         return float(w * (1 - r / np.sqrt(2 + r * r)))
 
@@ -370,3 +371,26 @@ def test_coverage_over_new_classes() -> None:
     assert 0.925 < covered[0] < 0.985
     assert covered[1] < covered[0] - 0.01
     assert covered[2] < 0.85
+
+
+@pytest.mark.parametrize(("tasks", "classes"), [(11, 16), (14, 15), (17, 30)])
+@pytest.mark.parametrize(("skewed", "least"), [(False, 0.93), (True, 0.90)])
+def test_coverage_where_tasks_differ_by_their_classes_alone(
+    tasks: int, classes: int, skewed: bool, least: float
+) -> None:
+    """4000 sets with k = T - 1 and effects that are all but everything (λ̄g = 10).
+
+    A prior centred at 1 covers 90 to 92 % of normal effects and 87 to 90 % of exponential ones.
+    """
+    rng = np.random.default_rng([tasks, classes])
+    design = ClassDesign.of(random_ids(rng, tasks, classes, 5))
+    assert design.rank == tasks - 1
+    effects = (
+        rng.exponential(size=(4000, classes)) - 1 if skewed else rng.normal(size=(4000, classes))
+    )
+    effects = effects[:, design.members].sum(axis=2) * np.sqrt(10 / design.typical)
+    y = effects + rng.normal(size=(4000, tasks))
+    norm2 = y.var(axis=1) * tasks
+    width = relative_halfwidths(design, design.coordinates(y), norm2, 0.95) * np.sqrt(norm2)
+    covered = float((np.abs(y.mean(axis=1)) <= width).mean())
+    assert least < covered < 0.97
