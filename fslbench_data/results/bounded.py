@@ -16,7 +16,7 @@ from fslbench_data.results.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY
-from fslbench_data.submission.reading import canonical, printable, texts_of
+from fslbench_data.submission.reading import canonical, check_rows, printable, texts_of
 
 _BATCH = 1 << 16
 """Rows decoded at once."""
@@ -61,6 +61,7 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
         batches = list(_batches(_open(data, limits, texts_of(schema)), where, limits))
     except OSError:  # texts stored as differences cannot be read as dictionaries
         batches = list(_batches(file, where, limits))
+    check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
     if not batches:
         raise UnreadableError(f"{where} has columns but no rows", fix="write the results into it")
     table = pa.Table.from_batches(batches)
@@ -111,7 +112,7 @@ def _batches(file: pq.ParquetFile, where: str, limits: Limits) -> Iterator[pa.Re
                 column = pa.chunked_array([array])
                 arrays[name] = columns.list_column(column, name, _LISTS[name], where).chunk(0)
             elif name in _NAMES and not pa.types.is_integer(array.type):
-                encoded = array.dictionary_encode()  # or as it is, if it is already
+                encoded = columns.encoded(array)
                 _check_names(encoded.dictionary, name, where, limits)
                 arrays[name] = encoded.cast(columns.NAMES)
         if batch.num_rows:

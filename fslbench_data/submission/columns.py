@@ -199,7 +199,18 @@ def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of texts as a dictionary column, none of whose nulls hide in a dictionary."""
     if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
         column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):
+        column = pa.chunked_array([encoded(chunk) for chunk in column.chunks], NAMES)
     return column if column.type == NAMES else column.cast(NAMES)
+
+
+def encoded(array: pa.Array) -> pa.DictionaryArray:
+    """Texts of any type as a dictionary array, each different text taken once."""
+    found = array.dictionary_encode()  # or as it is, if it is already
+    if pa.types.is_string_view(found.dictionary.type):
+        plain = found.dictionary.cast(pa.string())
+        found = pa.DictionaryArray.from_arrays(found.indices, plain)
+    return found
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -70,7 +70,11 @@ def _method(name: str, entry: Any) -> tuple[Method, Mapping[str, Any]]:
     about = {key: entry.get(key, "") for key in ("description", "backbone", "link")}
     if not all(isinstance(value, str) for value in about.values()):
         raise FSLBenchError(f"method {name!r}: description, backbone and link are texts")
-    return Method(name, **about, transductive=entry.get("transductive") is True), sets
+    transductive = entry.get("transductive", False)
+    if not isinstance(transductive, bool):
+        what = f"`transductive` of method {name!r} is {shown(transductive, 60)}"
+        raise FSLBenchError(f"{what}, not true or false")
+    return Method(name, **about, transductive=transductive), sets
 
 
 def _binding(key: str, method: str, bound: Any) -> Binding:

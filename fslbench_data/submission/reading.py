@@ -14,7 +14,8 @@ from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission import columns
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY, Submission
-from fslbench_data.submission.nesting import check_nesting
+from fslbench_data.submission.nesting import check_lines
+from fslbench_data.submission.quoting import check_quotes
 
 _NAMES = ("method", "dataset", "task_set")
 _TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
@@ -74,7 +75,8 @@ def printable(error: Exception | str) -> str:
 def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
     source = str(path)
-    schema = pq.ParquetFile(path).schema_arrow
+    file = pq.ParquetFile(path)
+    schema, claimed = file.schema_arrow, file.metadata.num_rows
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     needed = {*SUBMISSION.names, "fingerprint", "run"}
     wanted = [name for name in schema.names if name in needed]
@@ -85,11 +87,22 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
         table = file.read(columns=chosen)
     except OSError:  # texts stored as differences cannot be read so
         table = pq.ParquetFile(path, pre_buffer=False).read(columns=chosen)
+    check_rows(table.num_rows, claimed, source)
     table = canonical(table, source)
     if metadata is None:
         return Submission(table, source=source, package_version="unknown")
     methods, bindings, version = read_metadata(metadata, source)
     return Submission(table, methods, bindings, source, version)
+
+
+def check_rows(found: int, claimed: int, where: str) -> None:
+    """Refuse a Parquet file that holds other than the number of rows that its footer claims."""
+    if found != claimed:
+        raise UnreadableError(
+            f"{where} cannot be read as parquet: its footer claims {claimed} rows, "
+            f"it holds {found}",
+            fix="it is damaged: write the file again",
+        )
 
 
 def texts_of(schema: pa.Schema) -> list[str]:
@@ -107,9 +120,9 @@ def _read_csv(path: Path) -> Submission:
     options = csv.ConvertOptions(
         column_types={name: pa.string() for name in _TYPES},
         null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
+        strings_can_be_null=True,  # in quotes or not
     )
+    check_quotes(path)
     # one thread, so that errors name the row
     reading = csv.ReadOptions(use_threads=False)
     table = csv.read_csv(path, read_options=reading, convert_options=options)
@@ -128,12 +141,15 @@ def _read_json_lines(path: Path) -> Submission:
     from pyarrow import json
 
     source = str(path)
-    check_nesting(path)
+    check_lines(path)
     table = json.read_json(path)
     # texts that look like dates are texts
-    guessed = [n for n in (*_NAMES, "fingerprint") if n in table.column_names]
-    if any(not pa.types.is_string(table.schema.field(name).type) for name in guessed):
-        texts = pa.schema([(name, pa.string()) for name in guessed])
+    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    names = [name for name in (*_NAMES, "fingerprint") if name in kinds]
+    if "run" in kinds and pa.types.is_timestamp(kinds["run"]):  # else a text or an integer
+        names.append("run")
+    if any(not pa.types.is_string(kinds[name]) for name in names):
+        texts = pa.schema([(name, pa.string()) for name in names])
         table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
     table = canonical(table, source)
     return Submission(table, source=source, package_version="unknown")

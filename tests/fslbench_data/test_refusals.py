@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from benchmark_spec import errors
 from fslbench_data.cli import main
 from fslbench_data.release import Release
+from fslbench_data.results.untrusted import read_untrusted
 from fslbench_data.scoring import score
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
@@ -392,6 +393,41 @@ FILES: dict[str, tuple[str, Callable[[Path, dict[str, list[Any]]], object], list
     "another ending": ("x.xlsx", lambda p, _: p.write_text("x"), [".xlsx", ".jsonl"]),
     "bytes in CSV": ("x.csv", lambda p, _: p.write_bytes(b"method\n\xff\xfe\n"), ["x.csv"]),
     "bad JSON": ("x.jsonl", lambda p, _: p.write_text('{"method": '), ["cannot be read as jsonl"]),
+    "an object over two lines": (
+        "x.jsonl",
+        lambda p, _: p.write_text('{"method": "a"}\n{"method":\n"a"}\n'),
+        ["line 2 is not one object"],
+    ),
+    "two objects on a line": (
+        "x.jsonl",
+        lambda p, _: p.write_text('\n{"method": "a"} {"method": "a"}\n'),
+        ["line 2 is not one object"],
+    ),
+    "JSON Lines cut short": (
+        "x.ndjson",
+        lambda p, _: p.write_text('{"method": "a"}\n{"method": "a", "predictions": [1, 2'),
+        ["line 2 is not one object", "cut short"],
+    ),
+    "a quote without its other": (
+        "x.csv",
+        lambda p, _: p.write_text('method,dataset\n"a","b"\na,"b'),
+        ["a quote does not stand around a cell: 'a,\"b'", "x.csv, line 3", "cut short"],
+    ),
+    "something behind a quote": (
+        "x.csv",
+        lambda p, _: p.write_text('method,dataset\n"a"b,"c"\n'),
+        ["x.csv, line 2"],
+    ),
+    "a cell of two lines": (
+        "x.csv",
+        lambda p, _: p.write_text('method,dataset\n"a\nb","c"\n'),
+        ["x.csv, line 2"],
+    ),
+    "a quote in a bare cell": (
+        "x.csv",
+        lambda p, _: p.write_text('method,dataset\na"b,c\n'),
+        ["x.csv, line 2"],
+    ),
     "ragged CSV": ("x.csv", lambda p, _: p.write_text("method,dataset\na\n"), ["x.csv"]),
 }
 
@@ -415,6 +451,7 @@ def test_files_that_cannot_be_read(name: str, good: dict[str, list[Any]], tmp_pa
         b"{}",
         b'{"methods": {"mine": 3}}',
         b'{"methods": {"mine": {"description": 3}}}',
+        b'{"methods": {"mine": {"transductive": "yes"}}}',
         b'{"methods": {"mine": {"task_sets": {"digits": {"fingerprint": "x"}}}}}',
         b'{"methods": {"mine": {"task_sets": {"digits/s": {}}}}}',
         b'{"methods": {"mine": {"task_sets": {"digits/s": {"fingerprint": "x", "tasks": 0}}}}}',
@@ -619,6 +656,39 @@ def test_tables_made_by_hand_are_checked_like_files(
         validate(Submission(table.set_column(0, "method", hidden)), embedded)
     with pytest.raises(errors.SchemaError, match="misses"):
         validate(Submission(table.drop_columns("method")), embedded)
+
+
+def test_runs_named_like_dates_in_json_lines(
+    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
+) -> None:
+    path = tmp_path / "x.jsonl"
+    rows = [dict(zip(good, row, strict=True)) for row in zip(*good.values(), strict=True)]
+    path.write_text("\n".join(json.dumps({**row, "run": "2024-01-01"}) for row in rows))
+    assert validate(Submission.read(path), embedded).groups[0].runs == ("2024-01-01",)
+
+
+def test_cells_in_quotes_are_as_good_as_bare_ones(
+    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
+) -> None:
+    path = tmp_path / "x.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer.writerow(good)
+        for row in zip(*good.values(), strict=True):
+            name, *rest = ["" if v == good["predictions"][3] else v for v in row]
+            writer.writerow([f'{name}, "so called"', *rest])
+    assert validate(Submission.read(path), embedded).methods == ('mine, "so called"',)
+
+
+def test_views_of_texts(good: dict[str, list[Any]], tmp_path: Path, embedded: Release) -> None:
+    table = pa.table(good)
+    for name in ("method", "dataset", "task_set", "fingerprint"):
+        index = table.column_names.index(name)
+        table = table.set_column(index, name, table.column(name).cast(pa.string_view()))
+    path = tmp_path / "x.parquet"
+    pq.write_table(table, path)
+    for submission in (Submission(table), Submission.read(path), read_untrusted(path)):
+        assert validate(submission, embedded).methods == ("mine",)
 
 
 def test_methods_named_like_dates_in_json_lines(

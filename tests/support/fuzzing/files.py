@@ -123,12 +123,12 @@ def parquet_table(choices: Choices) -> File:
         pq.write_table(made, sink, **options)
     except (pa.ArrowException, UnicodeError, OSError):
         return "parquet", None
-    return "parquet", _flipped(sink.getvalue(), choices) if choices.below(2) else sink.getvalue()
+    return "parquet", flipped(sink.getvalue(), choices) if choices.below(2) else sink.getvalue()
 
 
 def parquet_seed(choices: Choices) -> File:
     """A good file, in some places of which are other bytes."""
-    return "parquet", _flipped(choices.pick(_seeds()), choices)
+    return "parquet", flipped(choices.pick(_seeds()), choices)
 
 
 def parquet_footer(choices: Choices) -> File:
@@ -180,7 +180,8 @@ def _lie(fields: Struct, choices: Choices) -> None:
         return
 
 
-def _flipped(data: bytes, choices: Choices) -> bytes:
+def flipped(data: bytes, choices: Choices) -> bytes:
+    """Other bytes in a few places."""
     made = bytearray(data)
     for _ in range(1 + choices.below(6)):
         at = choices.below(65536) % max(len(made), 1)
@@ -210,7 +211,7 @@ def csv_table(choices: Choices) -> File:
     for row in zip(*made.values(), strict=False):
         writer.writerow([json.dumps(v, default=str) if isinstance(v, list) else v for v in row])
     content = text.getvalue().encode("utf-8", "surrogatepass")
-    return "csv", _flipped(content, choices) if choices.below(2) else content
+    return "csv", flipped(content, choices) if choices.below(2) else content
 
 
 def jsonl_bytes(choices: Choices) -> File:
@@ -229,7 +230,7 @@ def jsonl_table(choices: Choices) -> File:
         mark = choices.pick(["[", '{"a":', "[\n"])
         lines[len(lines) // 2] += mark * deep
     content = "\n".join(lines).encode("utf-8", "surrogatepass")
-    return "jsonl", _flipped(content, choices) if choices.below(2) else content
+    return "jsonl", flipped(content, choices) if choices.below(2) else content
 
 
 def metadata_alone(choices: Choices) -> File:

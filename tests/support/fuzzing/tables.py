@@ -128,11 +128,12 @@ def columns(choices: Choices) -> dict[str, list[Any]]:
         if kept >> bit & 1:
             del made[name]
     for _ in range(choices.below(5)):
-        _edit(made, choices)
+        edit(made, choices)
     return made
 
 
-def _edit(made: dict[str, list[Any]], choices: Choices) -> None:
+def edit(made: dict[str, list[Any]], choices: Choices) -> None:
+    """Spoil something somewhere, mostly."""
     kind = choices.below(10)
     name = choices.pick([*made, "extra"])
     if name not in made:
@@ -187,6 +188,15 @@ def table(choices: Choices) -> pa.Table | None:
         arrays[index] = _cast(arrays[index], choices.pick(TYPES))
     try:
         return pa.Table.from_arrays(arrays, names=names)
+    except (pa.ArrowException, UnicodeError):
+        return None
+
+
+def plain_table(made: dict[str, list[Any]]) -> pa.Table | None:
+    """Columns as a table; None where they are not of one length."""
+    try:
+        arrays = [_array(values) for values in made.values()]
+        return pa.Table.from_arrays(arrays, names=list(made))
     except (pa.ArrowException, UnicodeError):
         return None
 

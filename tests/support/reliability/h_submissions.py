@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+import json
+
+from fuzzing.two_validators import compare
+
+from fslbench_data.submission.model import Submission
 from reliability import Section, World
 
 SECTION = Section(__doc__)
 attempt = SECTION.attempt
+
+
+@attempt("5,000 files, good, almost good and spoilt, judged by a second validator too", slow=True)
+def _(world: World) -> str:
+    disagreements, seen = compare(5_000, world.folder)
+    assert all(0.2 < accepted / (refused + accepted) < 0.5 for refused, accepted in seen.values())
+    return f"{len(disagreements)} disagreements on accept or refuse"
+
+
+def _row(**changed: object) -> dict[str, object]:
+    row = {"method": "mine", "dataset": "digits", "task_set": "open-5w5s5q", "task_id": 0}
+    return {**row, "n_correct": 3, "n_query": 25, **changed}
+
+
+@attempt("a CSV file cut short inside a quoted cell")
+def _(world: World) -> str:
+    path = world.folder / "x.csv"
+    path.write_text(",".join([*_row(), "class_correct"]) + '\na,digits,open-5w5s5q,0,3,25,"[1, 2')
+    return f"{len(Submission.read(path).table)} rows"
+
+
+@attempt("JSON Lines whose lines were joined")
+def _(world: World) -> str:
+    path = world.folder / "x.jsonl"
+    path.write_text(" ".join(json.dumps(_row(task_id=i)) for i in range(31)))
+    return f"{len(Submission.read(path).table)} rows"

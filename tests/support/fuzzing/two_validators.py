@@ -1,0 +1,78 @@
+"""The package and a validator written from the docs alone, on the same files."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from functools import cache
+from pathlib import Path
+
+from independent_validator import Facts, refusal
+
+from benchmark_spec.errors import FSLBenchError
+from fslbench_data.results.bounded import read_bounded
+from fslbench_data.results.limits import LIMITS
+from fslbench_data.submission.checks import validate
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import METADATA_KEY, Submission
+from fuzzing import differential, tables
+
+
+@cache
+def facts() -> dict[tuple[str, str], Facts]:
+    """What the embedded release says of the task sets that files of the fuzzer may name."""
+    release = tables.release()
+    return {
+        (info.dataset, str(info.name)): Facts(
+            way=info.protocol.way,
+            query=info.protocol.query,
+            tasks=info.n_tasks,
+            fingerprint=info.fingerprint,
+            labels=release.task_set(info.dataset, str(info.name)).query_label.tolist(),
+        )
+        for info in release.task_sets
+        if info.dataset == "digits"
+    }
+
+
+def _package(path: Path, *, unbound: bool, bounded: bool = False) -> str | None:
+    """Why the package refuses a file, read as the user's own or as a stranger's."""
+    try:
+        submission = _read_bounded(path) if bounded else Submission.read(path)
+        validate(submission, tables.release(), allow_unbound=unbound)
+    except FSLBenchError as error:
+        return f"{type(error).__name__}: {error.what}"
+    return None
+
+
+def _read_bounded(path: Path) -> Submission:
+    table = read_bounded(path, "the file", LIMITS)
+    raw = (table.schema.metadata or {}).get(METADATA_KEY)
+    _, bindings, _ = ({}, {}, "") if raw is None else read_metadata(raw, "the file")
+    return Submission(table.replace_schema_metadata(None), bindings=bindings)
+
+
+def compare(files: int, folder: Path) -> tuple[list[str], dict[str, list[int]]]:
+    """Where they disagree; and numbers of refused and accepted files by ending."""
+    taken = frozenset(tables.release().methods)
+    disagreements: list[str] = []
+    seen: dict[str, list[int]] = {}
+    for seed in itertools.count():
+        if sum(map(sum, seen.values())) == files:
+            break
+        ending, content = differential.case(seed)
+        if content is None:
+            continue
+        path = folder / f"x.{ending}"
+        path.write_bytes(content)
+        unbound = random.Random(seed).random() < 0.3
+        ours = _package(path, unbound=unbound)
+        theirs = refusal(path, facts(), taken, unbound=unbound)
+        seen.setdefault(ending, [0, 0])[ours is None] += 1
+        if (ours is None) != (theirs is None):
+            disagreements.append(f"seed {seed} ({ending}): package {ours!r}, other {theirs!r}")
+        if ending == "parquet":
+            strict = _package(path, unbound=unbound, bounded=True)
+            if (ours is None) != (strict is None):
+                disagreements.append(f"seed {seed}: read {ours!r}, as a stranger's {strict!r}")
+    return disagreements, seen
