@@ -68,6 +68,8 @@ class Comparison:
         The same of the two methods' closed intervals; None where there are no such results.
     new_classes
         All of it with class-aware intervals; None where tasks reuse images.
+    reason
+        Why nothing is concluded where the tasks as such would allow it; else empty.
     """
 
     dataset: str
@@ -81,6 +83,7 @@ class Comparison:
     verdict_direct: Verdict
     verdict_closed: Verdict | None = None
     new_classes: NewClasses | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)

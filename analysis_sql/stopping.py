@@ -33,10 +33,10 @@ is what all intervals so far have in common: it never widens, and a verdict, onc
 
 What it is about: the mean over new images of these classes, **tasks taken as independent** draws
 with one mean.  That hides how open sets are drawn: without replacement, so that in later tasks
-the larger classes prevail once small ones are used up, and the expected difference may drift.  The
+the larger classes prevail once small ones are used up, and the expected difference drifts.  The
 claim rejected is, to the letter, that no task's expected difference, given the earlier tasks, is
-above m; and a prefix weights the classes as often as it uses them, which need not be as often as
-the whole set does.  New classes are not covered, as with the open interval.
+above m; where classes drift, that says little of the whole set (:mod:`analysis_sql.drift` tells
+such sets, on which no run may stop early).  New classes are not covered, as with the open interval.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ GRID = 1 << 16
 """Ends of intervals are multiples of 1/GRID of a task."""
 _FRACTIONS: Floats = 63 / 64 * 2.0 ** -np.arange(8.0)
 _SLOPES: Floats = 2.0 ** np.arange(-3.0, 6.0)
-_BETS: dict[Assumption, tuple[Floats, Floats]] = {
+BETS: dict[Assumption, tuple[Floats, Floats]] = {
     "bounded": (_FRACTIONS, np.log(_FRACTIONS / _FRACTIONS.sum())),
     "symmetric": (_SLOPES, np.full(_SLOPES.size, -log(_SLOPES.size))),
 }
@@ -200,7 +200,7 @@ def first_conclusive(
     for sign in (1, -1):
         factors = _log_factors(sign * values / unit, 1 / GRID, assumption)
         capital = np.full(d.shape, -np.inf)
-        for factor, weight in zip(factors.T, _BETS[assumption][1], strict=True):
+        for factor, weight in zip(factors.T, BETS[assumption][1], strict=True):
             capital = np.logaddexp(capital, weight + np.cumsum(factor[which], axis=-1))
         outside |= capital >= threshold
     return np.where(outside.any(axis=-1), outside.argmax(axis=-1) + 1, 0)
@@ -208,7 +208,7 @@ def first_conclusive(
 
 def _log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
     """Logarithms of the factors by which differences y (D,) change the capitals; (D, bets)."""
-    bets = _BETS[assumption][0]
+    bets = BETS[assumption][0]
     if assumption == "bounded":
         return np.log1p(bets * ((1.0 + y[:, None]) / (1.0 + m) - 1.0))
     return log(2.0) - np.log1p(np.exp(-2.0 * bets * (y[:, None] - m)))
@@ -216,14 +216,14 @@ def _log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
 
 def _mixed(capitals: Floats, assumption: Assumption) -> float:
     """Logarithm of the mixture of capitals, whose logarithms (bets,) are given."""
-    return float(np.logaddexp.reduce(capitals + _BETS[assumption][1]))
+    return float(np.logaddexp.reduce(capitals + BETS[assumption][1]))
 
 
 def _check(differences: Any, unit: int, assumption: Assumption) -> NDArray[np.int64]:
     """Differences as int64, or an error."""
     d = np.asarray(differences)
-    if assumption not in _BETS:
-        raise SpecError(f"no assumption {assumption!r}", expected=f"one of {list(_BETS)}")
+    if assumption not in BETS:
+        raise SpecError(f"no assumption {assumption!r}", expected=f"one of {list(BETS)}")
     if (
         unit < 1
         or not d.size

@@ -222,6 +222,10 @@ class FingerprintError(SubmissionError):
     """Answers that were made on other tasks than the release's."""
 
 
+class DriftError(SubmissionError):
+    """A rule to stop early on a task set whose classes drift along it."""
+
+
 class UnboundError(SubmissionError):
     """Answers that do not say which tasks they were made on."""
 

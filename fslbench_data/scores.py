@@ -74,13 +74,17 @@ class Stopped:
         The method it was compared with while it ran.
     estimand
         What the sequence is about.
+    level
+        That the rule's confidence sequence had: it is the run's own word.
     sequence
         The confidence sequence's interval of the difference after the answered tasks: valid at
-        its level however often one looked.  None where the report has no results of `versus`.
+        its level however often one looked.  None where the report has no results of `versus`, or
+        is of another level.
     """
 
     versus: str
     estimand: str
+    level: float
     sequence: SequenceInterval | None
 
 

@@ -193,7 +193,7 @@ def _scores(
         for group in part.on(*task_set):
             about = part.submission.methods.get(group.method)
             accuracy = next(found)
-            stopped = _stopped(part, group.method, task_set, counts, position)
+            stopped = _stopped(part, group.method, task_set, counts, position, level)
             if stopped is not None:
                 accuracy = replace(accuracy, halfwidth=None)
             faultless = accuracy.constant and accuracy.mean == 100.0 and stopped is None
@@ -216,21 +216,23 @@ def _stopped(
     task_set: tuple[str, str],
     counts: Counts,
     position: Mapping[str, int],
+    level: float,
 ) -> Stopped | None:
-    """How a run was stopped, where it was, and what its confidence sequence says."""
+    """How a run was stopped, where it was, and what its confidence sequence says at `level`."""
     binding = part.submission.bindings.get((method, *task_set))
     if binding is None or binding.stopping is None:
         return None
     rule = binding.stopping
     closed = TaskSetName.parse(task_set[1]).interval == "closed"
     about = ESTIMANDS["closed"] if closed else INDEPENDENT_TASKS
-    if rule.versus not in position:
-        return Stopped(rule.versus, about, None)
+    if rule.versus not in position or rule.level != level:
+        return Stopped(rule.versus, about, rule.level, None)
     own, rival = (
         counts.correct[position[name], : counts.tasks[position[name]]]
         for name in (method, rule.versus)
     )
-    return Stopped(rule.versus, about, last_interval(own, rival, counts.unit, rule.level))
+    sequence = last_interval(own, rival, counts.unit, level)
+    return Stopped(rule.versus, about, level, sequence)
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

@@ -23,6 +23,9 @@ from fslbench_data.scores import Score, ScoredSet
 _FEWEST = 3
 """Methods from which on ties are spoken of."""
 
+OF_OTHERS = "run to stop when conclusive about another method"
+"""Why nothing is concluded about a run that had a rule to stop and others than its rival."""
+
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted, and those for new classes are kept."""
 
@@ -222,11 +225,14 @@ class SetReport:
             kind=self.kind,
             level=self.level,
         )
-        sign = None
+        sign, reason = None, OF_OTHERS
         for one, other, turn in ((row, names[1], 1), (column, names[0], -1)):
             stopped = self.scores[one].stopped
-            if stopped is not None and stopped.versus == other and stopped.sequence is not None:
-                sign = turn * stopped.sequence.sign
+            if stopped is not None and stopped.versus == other:
+                if stopped.sequence is not None:
+                    sign = turn * stopped.sequence.sign
+                else:
+                    reason = f"run to stop at level {stopped.level:.8g}, not {self.level:.8g}"
         verdicts = {1: Verdict.BETTER, -1: Verdict.WORSE, 0: Verdict.INCONCLUSIVE}
         return replace(
             found,
@@ -235,6 +241,7 @@ class SetReport:
             difference=replace(found.difference, halfwidth=None),
             verdict=Verdict.NOT_ESTIMABLE if sign is None else verdicts[sign],
             verdict_direct=Verdict.NOT_ESTIMABLE,
+            reason=reason if sign is None else "",
         )
 
 

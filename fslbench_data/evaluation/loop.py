@@ -109,6 +109,8 @@ def evaluate(
         If the method raises; names the task.  What was answered is in the journal.
     PredictionError
         If it returns anything but positions; names the task.
+    DriftError
+        If classes drift along a task set that is to be stopped early.
     """
     release = load_release() if release is None else release
     if (features is None) == (images is None):
@@ -142,6 +144,7 @@ def evaluate(
     }
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
     if rival is not None:  # no further than the rival's own answers go
+        rival.check(infos, release)
         counts = [
             min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
         ]

@@ -12,6 +12,7 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release import Release
 from fslbench_data.submission.checks import Validated, validate
 from fslbench_data.submission.model import Stopping, Submission
+from fslbench_data.submission.stopping_rules import check_may_stop
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 
@@ -43,6 +44,11 @@ class Rival:
                 expected="one",
             )
         self.rule = Stopping(self._answers.methods[0], float(level))
+
+    def check(self, infos: Sequence[TaskSetInfo], release: Release) -> None:
+        """Refuse task sets on which a run may not stop early, before the first task is run."""
+        for info in infos:
+            check_may_stop(info, release, self.rule.level)
 
     def counts(self, info: TaskSetInfo) -> NDArray[np.int64]:
         """Correct queries of the tasks of a set that the rival answered."""

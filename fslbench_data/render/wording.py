@@ -42,6 +42,12 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
         if s.stopped is None:
             continue
         found, text = s.stopped.sequence, f"{s.method} {STOPPED} was run against {s.stopped.versus}"
+        if found is None and s.stopped.level != s.accuracy.level:
+            said.append(
+                f"{text}, to stop at level {100 * s.stopped.level:.8g} %: no verdict at "
+                f"{100 * s.accuracy.level:.8g} %, since a run is judged at the level it stopped at."
+            )
+            continue
         if found is None:
             said.append(f"{text}, which is not here.")
             continue
@@ -111,6 +117,8 @@ def sentence(comparison: Comparison) -> str:
         size = f"{plus_minus(found).removeprefix('-')} points"
     if comparison.verdict is Verdict.IDENTICAL:
         text = f"{a} and {b} answer alike: identical counts on all {tasks}"
+    elif comparison.reason:
+        text = f"nothing is concluded about {a} and {b} from {tasks}: {comparison.reason}"
     elif comparison.verdict is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
         text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
     elif comparison.verdict is Verdict.NOT_ESTIMABLE:
@@ -137,16 +145,20 @@ def sentence(comparison: Comparison) -> str:
 def summary(method: str, comparisons: Sequence[Comparison]) -> str:
     """One sentence on a method's comparisons within a task set, and where closed ones mislead."""
     said = []
-    for verdict, phrase in (
-        (Verdict.BETTER, "better than"),
-        (Verdict.WORSE, "worse than"),
-        (Verdict.INCONCLUSIVE, "not told apart from"),
-        (Verdict.IDENTICAL, "identical to"),
-        (Verdict.NOT_ESTIMABLE, "nothing concluded, from too few tasks, about"),
-    ):
-        names = [c.versus for c in comparisons if c.verdict is verdict]
+    phrases = {
+        Verdict.BETTER: "better than",
+        Verdict.WORSE: "worse than",
+        Verdict.INCONCLUSIVE: "not told apart from",
+        Verdict.IDENTICAL: "identical to",
+        Verdict.NOT_ESTIMABLE: "nothing concluded, from too few tasks, about",
+    }
+    for verdict, phrase in phrases.items():
+        names = [c.versus for c in comparisons if c.verdict is verdict and not c.reason]
         if names:
             said.append(f"{phrase} {listing(names, 4)}")
+    for reason in dict.fromkeys(c.reason for c in comparisons if c.reason):
+        names = [c.versus for c in comparisons if c.reason == reason]
+        said.append(f"nothing concluded about {listing(names, 4)}: {reason}")
     text = f"{method}: {'; '.join(said)}."
     if other := new_classes_text(comparisons):
         text += f" {other}."

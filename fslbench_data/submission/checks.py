@@ -34,6 +34,7 @@ from fslbench_data.submission.grouping import Array, Rows, group_rows
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import canonical, is_canonical
 from fslbench_data.submission.runs import Group, sum_runs
+from fslbench_data.submission.stopping_rules import check_stopping
 from fslbench_data.tasks import TaskSetInfo
 
 FINGERPRINT_DIGITS = 12
@@ -117,6 +118,7 @@ def validate(
     _check_names(table, columns, release.methods if taken is None else taken)
     _check_ranges(table)
     bound = _check_bindings(submission, table, allow_unbound)
+    check_stopping(submission, table, release)
     counts = dense_counts(table, declared_tasks(submission, table))
     if "class_correct" in columns or "predictions" in columns:
         infos = [key.info for key in table.keys]

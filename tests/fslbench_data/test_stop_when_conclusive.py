@@ -1,5 +1,6 @@
 """Runs that stop when they are conclusive, and what reports then say."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from analysis_sql.stopping import first_conclusive
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, score
 from fslbench_data.cli import main
 from fslbench_data.release import Release
 from fslbench_data.render.json_format import render_json
 from fslbench_data.submission.model import Stopping
+from fslbench_data.submission.stopping_rules import check_may_stop
 
 
 def guess(support: Any, query: Any, rng: np.random.Generator) -> Any:
@@ -61,7 +63,7 @@ def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
         centroid,
         embedded,
         features="pixels",
-        task_sets="open-5w5s5q",
+        task_sets="open-5w10s7q",
         stop_when_conclusive="pixels/NCC",
     )
     (binding,) = found.bindings.values()
@@ -159,3 +161,78 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     (binding,) = Submission.read(out).bindings.values()
     assert binding.tasks is not None
     assert binding.stopping == Stopping("pixels/NCC", 0.95)
+
+
+def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path: Path) -> None:
+    calls = []
+    common: dict[str, Any] = {
+        "name": "x",
+        "features": "efficientnet_lite0-pca128",
+        "datasets": "groceries",
+        "stop_when_conclusive": "efficientnet_lite0-pca128/NCC",
+    }
+
+    def method(support: Any, query: Any, rng: np.random.Generator) -> Any:
+        calls.append(1)
+        return guess(support, query, rng)
+
+    with pytest.raises(DriftError, match="classes drift along groceries/open-5w1s1q") as caught:
+        evaluate(method, embedded, task_sets=["open-5w5s5q", "open-5w1s1q"], **common)
+    assert "groceries/balanced-5w1s1q" in str(caught.value.fix)
+    assert not calls  # before anything is run
+    assert evaluate(method, embedded, task_sets="balanced-5w1s1q", **common).bindings
+    # the same of a rule that a file declares, wherever it is read
+    whole = evaluate(
+        guess, embedded, features="efficientnet_lite0-pca128", task_sets="open-5w1s1q",
+        datasets="groceries",
+    )  # fmt: skip
+    ((key, binding),) = whole.bindings.items()
+    rule = Stopping("efficientnet_lite0-pca128/NCC", 0.95)
+    path = tmp_path / "whole.parquet"
+    replace(whole, bindings={key: replace(binding, stopping=rule)}).write(path)
+    for command in (["score"], ["validate"], ["compare", "efficientnet_lite0-pca128/NCC"]):
+        found = CliRunner().invoke(main, [command[0], str(path), *command[1:]])
+        assert found.exit_code == 2, command
+        assert "groceries/balanced-5w1s1q" in " ".join(found.output.split())
+
+
+def test_a_set_without_a_balanced_one(embedded: Release) -> None:
+    info = embedded.task_set_info("emoji", "open-5w1s1q")
+    with pytest.raises(DriftError, match="no balanced set of this data and protocol") as caught:
+        check_may_stop(info, embedded, 0.95)
+    assert caught.value.fix == "answer all tasks without a rule"
+    for task_set in ("closed-5w1s1q", "grouped-5w5s5q"):
+        check_may_stop(embedded.task_set_info("emoji", task_set), embedded, 0.95)
+
+
+@pytest.mark.parametrize("level", [0.01, 0.9, 0.99])
+def test_another_level_than_the_report_s_gives_no_verdict(
+    embedded: Release, tmp_path: Path, level: float
+) -> None:
+    stopped = evaluate(
+        guess,
+        embedded,
+        features="pixels",
+        task_sets="open-5w1s1q",
+        stop_when_conclusive="pixels/LR",
+    )
+    ((key, binding),) = stopped.bindings.items()
+    rule = Stopping("pixels/LR", level)
+    other = replace(stopped, bindings={key: replace(binding, stopping=rule)})
+    (found,) = score(other, against="pixels/LR").comparisons
+    assert (found.verdict, found.verdict_direct) == ("?", "?")
+    assert found.reason == f"run to stop at level {level:g}, not 0.95"
+    assert score(stopped, against="pixels/LR").comparisons[0].verdict == "-"
+    # at that level it has one
+    (found,) = score(other, against="pixels/LR", level=level).comparisons
+    assert (found.verdict, found.reason) == ("-" if level < 0.95 else "0", "")
+    path = tmp_path / "x.parquet"
+    other.write(path)
+    for form in ("markdown", "latex", "json"):
+        out = CliRunner().invoke(main, ["score", str(path), "--format", form]).stdout
+        said = " ".join(out.replace("\\", "").split())
+        assert f"{level:g}, not 0.95" in said or "no verdict at 95 %" in said, form
+    text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
+    assert f"pixels/LR: run to stop at level {level:g}, not 0.95" in text
+    judged = ["compare", str(path), "pixels/LR", "--fail-if-worse"]
+    assert CliRunner().invoke(main, judged).exit_code == 0

@@ -92,8 +92,8 @@ def test_settings_of_the_base_hold(
 def test_runs_that_stop_and_prefixes(
     repository: Repository, proposal: Repository, answers: Answers, embedded: Release
 ) -> None:
-    key = "digits/open-5w5s5q"
-    counts = np.random.default_rng(0).integers(5, 15, 31).tolist()
+    key = "digits/open-5w10s7q"
+    counts = np.random.default_rng(0).integers(5, 15, 19).tolist()
     stopped = proposal.add(
         answers(
             embedded,
@@ -103,10 +103,10 @@ def test_runs_that_stop_and_prefixes(
             stopping=Stopping("pixels/LR", 0.95),
         )
     )
-    part = proposal.add(answers(embedded, {key: counts[:20]}, "part", prefix=True))
+    part = proposal.add(answers(embedded, {key: counts[:14]}, "part", prefix=True))
     text = review(proposal.files, [stopped, part], repository.files).markdown
-    assert "| 12 of 31 | stopped ‡ | - |" in text
-    assert "| 20 of 31 | part | - |" in text
+    assert "| 12 of 19 | stopped ‡ | - |" in text
+    assert "| 14 of 19 | part | - |" in text
     assert "neither excluded nor the leader" in text
     assert "Methods without a rank" in text
     # the confidence sequence's verdict on the one that it was run against, and none on others
