@@ -126,12 +126,13 @@ def check_features(table: pa.Table, where: str) -> pa.Table:
     """
     if table.column_names == FEATURE_COLUMNS:
         found = table.schema.field("feature").type
-        if pa.types.is_fixed_size_list(found) and found.value_type in FEATURE_VALUES:
+        is_features = pa.types.is_fixed_size_list(found) and found.value_type in FEATURE_VALUES
+        if is_features and found.list_size >= 1:
             return check(table, features(found.list_size, found.value_type), where)
         raise SchemaError(
             f"column 'feature' is of type {found}",
             where=where,
-            expected="fixed-size lists of " + " or ".join(map(str, FEATURE_VALUES)),
+            expected="fixed-size lists of at least one " + " or ".join(map(str, FEATURE_VALUES)),
         )
     return check(table, features(1), where)
 

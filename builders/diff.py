@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest_of
 from benchmark_spec.feature_sets import without_shard
 from benchmark_spec.manifest import Dataset, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release import Release
+from fslbench_data.release_tables import read_table
 from fslbench_data.tasks import TaskSetInfo
 
 Level = Literal["patch", "minor", "major"]
@@ -125,7 +125,9 @@ def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release
     """How a feature set differs that is cut otherwise."""
     contents = [
         [
-            content_digest_of(pq.ParquetFile(release.files.path(t)).read() for t in shards),
+            content_digest_of(
+                read_table(release.files.path(t), t, lambda table: None) for t in shards
+            ),
             shards[0].provenance.get("scale"),
         ]
         for shards, release in ((was, old), (now, new))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
@@ -25,6 +24,9 @@ from builders.feature_checks import FeatureChecks
 from builders.sampling import draw_again, groups_of
 from fslbench_data.files import sha256_of
 from fslbench_data.release import Folder, Release, read_manifest
+from fslbench_data.release_paths import regular_file
+from fslbench_data.release_tables import read_table
+from fslbench_data.release_values import OUT_OF_THE_FOLDER
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.reading import read_parquet
 
@@ -118,13 +120,11 @@ class _Verifier:
 
     def _of(self, entry: Table) -> Iterator[str]:
         """Problems of one table."""
-        path = self._folder / entry.path
         try:
-            if sha256_of(path) != entry.sha256 or path.stat().st_size != entry.bytes:
+            path = regular_file(self._folder / entry.path, self._folder)
+            if path.stat().st_size != entry.bytes or sha256_of(path) != entry.sha256:
                 yield "is not the file that was released: its SHA-256 or its size is another"
-            table = pq.ParquetFile(path).read()
-            if table.num_rows != entry.rows:
-                yield f"has {table.num_rows} rows, not {entry.rows}"
+            table = read_table(path, entry, lambda table: None)
             digest = content_digest(table)
             if digest != entry.digest:
                 yield f"its content digest is {digest}, not {entry.digest}"
@@ -232,11 +232,7 @@ def image_problems(images: pa.Table) -> Iterator[str]:
     paths = images.column("path").drop_null()
     if len(pc.unique(paths)) != len(paths):
         yield "two images have the same path"
-    astray = pc.or_(
-        pc.match_substring_regex(paths, r"^/|^[A-Za-z]:|\\\\"),
-        pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)"),
-    )
-    if pc.any(astray).as_py():
+    if pc.any(pc.match_substring_regex(paths, OUT_OF_THE_FOLDER)).as_py():
         yield "a path leads out of the raw folder"
     digests = images.column("sha256").drop_null()
     if not pc.all(pc.match_substring_regex(digests, "^[0-9a-f]{64}$")).as_py() and len(digests):

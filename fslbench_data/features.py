@@ -18,6 +18,7 @@ from benchmark_spec.feature_sets import scale_of
 from benchmark_spec.manifest import Table
 from fslbench_data.feature_copies import FeatureCopy
 from fslbench_data.files import sha256_of
+from fslbench_data.release_tables import open_table, readable
 
 WORTH_A_COPY = 8 * 2**20
 """Bytes of a feature set's files from which a raw copy is made of it."""
@@ -70,8 +71,8 @@ class _FeatureSet:
     def type(self) -> pa.DataType:
         """Of the column of features: lists of D values."""
         first = self._shards[0]
-        schema = pq.read_schema(self._path_of(first))
-        return schemas.check_features(schema.empty_table(), first.path).schema.field("feature").type
+        with _opened(self._path_of(first), first) as file:
+            return file.schema_arrow.field("feature").type
 
     @property
     def dimensions(self) -> int:
@@ -81,7 +82,7 @@ class _FeatureSet:
     def read(self) -> Features:
         """All of them (N, D)."""
         for table in self._shards:  # before memory is taken for what the manifest says
-            self._open(table).close()
+            self._open(self._path_of(table), table).close()
         kind = np.float16 if self.scale is None else np.float32
         found, first = np.empty((self.rows, self.dimensions), kind), 0
         for part in self.parts():
@@ -101,40 +102,43 @@ class _FeatureSet:
         """
         first = 0
         for table in self._shards:
-            if compare and sha256_of(self._path_of(table)) != table.sha256:
+            path = self._path_of(table)
+            if compare and sha256_of(path) != table.sha256:
                 raise _corrupt(
                     table, "is not the file that was released", f"SHA-256 {table.sha256}"
                 )
-            with self._open(table) as file:
+            with self._open(path, table) as file:
                 for group in range(file.num_row_groups):
-                    part = self._values(table, file.read_row_group(group), first)
+                    with readable(path, table):
+                        rows = file.read_row_group(group)
+                    part = self._values(table, rows, first)
                     first += len(part)
                     yield part
 
-    def _open(self, table: Table) -> pq.ParquetFile:
-        """A shard's file, if it has as many rows as the manifest says."""
-        file = pq.ParquetFile(self._path_of(table))
-        if file.metadata.num_rows != table.rows:
-            raise _corrupt(table, f"has {file.metadata.num_rows} rows, not {table.rows}")
+    def _open(self, path: Path, table: Table) -> pq.ParquetFile:
+        """A shard's file, if its features are as those of the first."""
+        file = _opened(path, table)
+        found = file.schema_arrow.field("feature").type
+        if type_name(found) != type_name(self.type):
+            raise _corrupt(table, f"holds {found}", f"{self.type}, as the first of its shards")
         return file
 
     def _values(self, table: Table, rows: pa.Table, first: int) -> Features:
         """Features (n, D) of rows whose image ids should count from `first`."""
-        schemas.check_features(rows, table.path)
         column = rows.column("feature").combine_chunks()
         ids = rows.column("image_id").to_numpy()
         if not np.array_equal(ids, np.arange(first, first + len(ids))):
             raise _corrupt(table, f"does not go on with image {first}")
-        if type_name(column.type) != type_name(self.type):
-            raise _corrupt(
-                table, f"holds {column.type}", f"{self.type}, as the first of its shards"
-            )
         flat = column.flatten()
         if column.null_count or flat.null_count:
             raise _corrupt(table, "lacks features")
         values: NDArray[np.float16] = flat.to_numpy().reshape(len(rows), self.dimensions)
         scale = scale_of(column.type.value_type, table.provenance, table.path)
         return values if scale is None else values.astype(np.float32) * np.float32(scale)
+
+
+def _opened(path: Path, table: Table) -> pq.ParquetFile:
+    return open_table(path, table, lambda columns: schemas.check_features(columns, table.path))[0]
 
 
 def _corrupt(table: Table, what: str, expected: str = "") -> CorruptReleaseError:

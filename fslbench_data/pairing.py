@@ -126,7 +126,7 @@ def answered(submission: Submission) -> set[str]:
 def find_method(text: str, release: Release) -> Submission:
     """The results of one method: of a file, or of the release."""
     if text in release.methods:
-        return next(s for s in release.references() if text in s.methods)
+        return dict(zip(release.methods, release.references(), strict=True))[text]
     file, _, method = text.partition("::")
     if not Path(file).suffix and not Path(file).exists():
         raise UnknownNameError(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
@@ -20,17 +19,20 @@ from benchmark_spec.errors import (
     ReleaseNotFoundError,
     UnknownNameError,
 )
-from benchmark_spec.manifest import MANIFEST_FILE, Kind, Manifest, Table
+from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
+from fslbench_data import release_values
 from fslbench_data.features import Features, read_features
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress, is_address, meant_address
+from fslbench_data.release_paths import read_manifest_file, regular_file
+from fslbench_data.release_tables import open_table, read_table, readable
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import read_parquet
+from fslbench_data.submission.reading import canonical, read_parquet
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset as HubDataset
 
 
 class ReleaseFiles(Protocol):
@@ -62,7 +64,7 @@ class Folder:
 
     def path(self, table: Table) -> Path:
         """The file of a table."""
-        return self.folder / table.path
+        return regular_file(self.folder / table.path, self.folder)
 
 
 @dataclass(frozen=True)
@@ -131,25 +133,35 @@ class Release:
 
     def task_table(self, info: TaskSetInfo) -> pa.Table:
         """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""
-        table = self._read(self._find("tasks", info.dataset, str(info.name)))
-        return schemas.check(table, schemas.task_set(info.name), str(info))
+        entry = self._find("tasks", info.dataset, str(info.name))
+        table = self._read(entry, schemas.task_set(info.name), str(info))
+        about = self._about(info.dataset)
+        return release_values.check_tasks(table, entry, about, info.protocol)
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
         """Classes of each task of a set, int32 (T, K), without its images."""
         entry = self._find("tasks", info.dataset, str(info.name))
-        column = pq.ParquetFile(self.files.path(entry)).read(["class_ids"]).column("class_ids")
+        schema = schemas.task_set(info.name)
+        path = self.files.path(entry)
+        file, _ = open_table(path, entry, lambda table: schemas.check(table, schema, str(info)))
+        with readable(path, entry):
+            table = file.read(["class_ids"])
+        release_values.check_tasks(table, entry, self._about(info.dataset), info.protocol)
+        column = table.column("class_ids")
         found: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
         return found.reshape(-1, info.protocol.way)
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
-        table = self._read(self._find("classes", dataset, ""))
-        return schemas.check(table, schemas.CLASSES, f"classes of {dataset}")
+        entry = self._find("classes", dataset, "")
+        table = self._read(entry, schemas.CLASSES, f"classes of {dataset}")
+        return release_values.check_classes(table, entry, self._about(dataset))
 
     def images(self, dataset: str) -> pa.Table:
         """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""
-        table = self._read(self._find("images", dataset, ""))
-        return schemas.check(table, schemas.IMAGES, f"images of {dataset}")
+        entry = self._find("images", dataset, "")
+        table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
+        return release_values.check_images(table, entry, self._about(dataset))
 
     def features(self, dataset: str, backbone: str) -> Features:
         """Features of a data set's images, (N, D), read-only: row i is image id i.
@@ -165,17 +177,15 @@ class Release:
 
         Row i is image id i.
         """
-        table = self._read(self._find("attributes", dataset, name))
-        return schemas.check(table, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
+        entry = self._find("attributes", dataset, name)
+        table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
+        return release_values.check_attributes(table, entry)
 
     def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
         """The reference methods' results, a submission each; perhaps without predictions."""
-        return tuple(
-            read_parquet(self.files.path(t), counts_only=counts_only)
-            for t in self._tables("results")
-        )
+        return tuple(self._results(t, counts_only) for t in self._tables("results"))
 
-    def load_dataset(self, config: str, split: str) -> Dataset:
+    def load_dataset(self, config: str, split: str) -> HubDataset:
         """A table as ``datasets.load_dataset`` gives it, from the same commit, digest compared.
 
         Parameters
@@ -215,8 +225,19 @@ class Release:
             f"release {self} has no {kind} of {dataset}", expected=f"one of {', '.join(having)}"
         )
 
-    def _read(self, entry: Table) -> pa.Table:
-        return pq.ParquetFile(self.files.path(entry)).read()
+    def _about(self, dataset: str) -> Dataset:
+        return next(about for about in self.manifest.datasets if about.name == dataset)
+
+    def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
+        path = self.files.path(entry)
+        return read_table(path, entry, lambda table: schemas.check(table, schema, where))
+
+    def _results(self, entry: Table, counts_only: bool) -> Submission:
+        path = self.files.path(entry)
+        open_table(path, entry, lambda table: canonical(table, entry.path))
+        with readable(path, entry):
+            found = read_parquet(path, counts_only=counts_only)
+        return release_values.check_results(found, entry)
 
 
 def embedded_folder() -> Path:
@@ -250,10 +271,13 @@ def load_release(where: str | Path | None = None) -> Release:
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
         from fslbench_data.hub.release_files import open_on_hub
 
-        return Release(*open_on_hub(HubAddress.parse(where)))
+        manifest, on_hub = open_on_hub(HubAddress.parse(where))
+        release_values.check_rows(manifest, on_hub.where)
+        return Release(manifest, on_hub)
     folder, manifest = read_manifest(where)
+    release_values.check_rows(manifest, str(folder / MANIFEST_FILE))
     for table in manifest.tables:
-        _check_file(folder / table.path, table)
+        _check_file(folder, table)
     return Release(manifest, Folder(folder))
 
 
@@ -262,7 +286,7 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
     folder = Path(where) if where is not None else embedded_folder()
     try:
         folder = folder.resolve()
-        text = (folder / MANIFEST_FILE).read_bytes()
+        text = read_manifest_file(folder / MANIFEST_FILE)
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
         meant = meant_address(str(where))
         raise ReleaseNotFoundError(
@@ -276,19 +300,22 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
     return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
 
 
-def _check_file(path: Path, table: Table) -> None:
+def _check_file(folder: Path, table: Table) -> None:
     try:
-        found = sha256_of(path)
+        path = regular_file(folder / table.path, folder)
+        size = path.stat().st_size
+        found = sha256_of(path) if size == table.bytes else ""
     except OSError as error:
         problem, expected = f"cannot be read: {error.strerror}", f"{table.bytes} bytes"
     else:
         if found == table.sha256:
             return
-        problem = f"is not the file that was released: its SHA-256 is {found}"
-        expected = f"SHA-256 {table.sha256}"
+        what = f"its SHA-256 is {found}" if found else f"it has {size} bytes"
+        problem = f"is not the file that was released: {what}"
+        expected = f"{table.bytes} bytes with the SHA-256 {table.sha256}"
     raise CorruptReleaseError(
         f"{table.path} {problem}",
-        where=str(path),
+        where=str(folder / table.path),
         expected=expected,
         fix="get the release again; a table is never edited in place",
     )

@@ -36,7 +36,7 @@ class Rival:
         if isinstance(versus, str):
             if versus not in release.methods:
                 raise UnknownNameError("reference method", versus, release.methods)
-            versus = next(s for s in release.references() if versus in s.methods)
+            versus = dict(zip(release.methods, release.references(), strict=True))[versus]
         self._answers: Validated = validate(versus, release, taken=())
         if len(self._answers.methods) != 1:
             raise SubmissionError(

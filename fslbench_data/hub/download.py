@@ -119,12 +119,14 @@ def fits_its_name(path: Path) -> bool:
     cannot have symbolic links, names are lost, and nothing can be said.
     """
     blob = path.resolve()
-    content = blob.read_bytes()
     if re.fullmatch(r"[0-9a-f]{40}", blob.name):
-        header = f"blob {len(content)}\0".encode()
-        return hashlib.sha1(header + content, usedforsecurity=False).hexdigest() == blob.name
+        found = hashlib.sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
+        with blob.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                found.update(chunk)
+        return found.hexdigest() == blob.name
     if re.fullmatch(r"[0-9a-f]{64}", blob.name):
-        return hashlib.sha256(content).hexdigest() == blob.name
+        return has_digest(blob, blob.name)
     return blob.name == path.name
 
 

@@ -19,6 +19,7 @@ from fslbench_data.hub.address import HubAddress, is_commit, version_of
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.download import fetch_checked, fits_its_name, has_digest
 from fslbench_data.hub.memory import Memory, Pin
+from fslbench_data.release_paths import read_manifest_file
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
     commit = address.revision if is_commit(address.revision) else path.parent.name
     if version_of(address.revision) is not None:
         _check_pin(address, Pin(commit, sha256_of(path)))
-    manifest = Manifest.from_json(path.read_bytes(), f"{MANIFEST_FILE} of {address}")
+    manifest = Manifest.from_json(read_manifest_file(path), f"{MANIFEST_FILE} of {address}")
     if version_of(address.revision) not in (None, version_of(f"v{manifest.version}")):
         raise CorruptReleaseError(
             f"the tag {address.revision} holds version {manifest.version} of {manifest.name}",

@@ -1,0 +1,97 @@
+"""Releases whose tables are forged, with manifests that agree, and a process to open them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
+from fslbench_data.release import Release
+
+_OPEN = """
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
+from benchmark_spec.errors import FSLBenchError
+from fslbench_data.release import load_release
+
+def read_all(release):
+    for table in release.manifest.tables:
+        if table.kind in ("classes", "images"):
+            getattr(release, table.kind)(table.dataset)
+        elif table.kind in ("attributes", "features"):
+            getattr(release, table.kind)(table.dataset, table.name)
+        elif table.kind == "tasks":
+            release.class_ids(release.task_set(table.dataset, table.name).info)
+        else:
+            release.references()
+
+for folder in sys.argv[2:]:
+    end = ["opened", ""]
+    try:
+        read_all(load_release(folder))
+    except FSLBenchError as error:
+        end = [type(error).__name__, error.what]
+    print(json.dumps(end), flush=True)
+"""
+
+
+def parquet(table: pa.Table, **options: Any) -> bytes:
+    """A table as the bytes of a Parquet file."""
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def forge(release: Release, folder: Path, path: str, data: bytes, **other: Any) -> Path:
+    """Copy a release and put other bytes in the place of a table, as its author would.
+
+    Parameters
+    ----------
+    path
+        Of a table; one that is not listed is added as results.
+    other
+        Fields of the table or of its data set in the manifest, such as `rows` and `n_images`.
+    """
+    shutil.copytree(release.files.where, folder)
+    about = {key: other.pop(key) for key in ("n_classes", "n_images") if key in other}
+    tables = {table.path: table for table in release.manifest.tables}
+    entry = tables.get(path) or Table(path, "results", "", Path(path).stem, 0, 0, "", "")
+    sha256 = hashlib.sha256(data).hexdigest()
+    tables[path] = replace(entry, bytes=len(data), sha256=sha256, **other)
+    datasets = tuple(
+        replace(d, **about) if d.name == entry.dataset else d for d in release.manifest.datasets
+    )
+    (folder / path).parent.mkdir(exist_ok=True)
+    (folder / path).write_bytes(data)
+    manifest: Manifest = replace(release.manifest, datasets=datasets, tables=tuple(tables.values()))
+    (folder / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
+    return folder
+
+
+def opened(*folders: Path, memory: int = 3 << 30, seconds: float = 200) -> list[tuple[str, str]]:
+    """Open releases and read all of them, in a process with so many bytes of address space.
+
+    Returns
+    -------
+    The class of each one's error and what it says, or "opened".
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN, str(memory), *map(str, folders)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    ends = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+    at = folders[min(len(ends), len(folders) - 1)]
+    assert not done.returncode, f"{at} ended the process: {done.stderr[-2000:]}"
+    return ends
