@@ -11,6 +11,8 @@ _DATASET = re.compile(r"[a-z][a-z0-9_]*")
 _ATTRIBUTE_SET = re.compile(r"[a-z][a-z0-9]*")
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0]")
 """Printable, as Unicode has it, and yet not to be seen."""
+_MARKS = re.compile("[†‡]")
+"""What tables write behind the names of transductive methods and of stopped runs."""
 _STACKED = 4
 """Marks on one letter; more of them run into the lines above and below."""
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -69,7 +71,7 @@ def benchmark_task_id(dataset: str, task_set: str) -> str:
 
 
 def check_method_name(name: str, where: str = "", what: str = "method") -> str:
-    """Return `name` if it can name a method, or a run: visible, not long, no formula."""
+    """Return `name` if it can name a method, or a run: visible, not long, no formula, unmarked."""
     wrong = ""
     if not name or len(name) > MAX_METHOD_NAME:
         wrong = f"it has {len(name)} characters"
@@ -79,6 +81,8 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
         wrong = "it is not printable"
     elif found := _INVISIBLE.search(name):
         wrong = f"it holds the invisible character U+{ord(found[0]):04X}"
+    elif found := _MARKS.search(name):
+        wrong = f"{found[0]} is a mark that tables give"
     elif name.startswith(_FORMULA):
         wrong = f"a spreadsheet takes what begins with {name[0]} for a formula"
     elif _most_marks(name) > _STACKED:

@@ -30,14 +30,14 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     columns = (
         SpinnerColumn(),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(f"{unit}, {{task.fields[rate]}} {unit}/s,"),
+        TextColumn(f"{unit}, {{task.fields[rate]}} {unit}/s,", markup=False),
         TimeRemainingColumn(),
-        TextColumn("left"),
+        TextColumn("left", markup=False),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(unit, total=total, rate="…")

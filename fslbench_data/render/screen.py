@@ -42,9 +42,11 @@ def page() -> Iterator[tuple[Console, Callable[[], str]]]:
 @contextmanager
 def steps(title: str) -> Iterator[Callable[[str], None]]:
     """Show on standard error what a long job is at; silent where that is no terminal."""
+    from rich.text import Text
+
     terminal = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with terminal.status(title) as status:
-        yield lambda step: status.update(f"{title}: {step}")
+    with terminal.status(Text(title)) as status:  # which takes a str for markup, whatever console
+        yield lambda step: status.update(Text(f"{title}: {step}"))
 
 
 def print_grid(grid: Grid, console: Console, most: int | None = None) -> None:

@@ -1,8 +1,9 @@
 """Names that look like others: letters of other scripts, and Latin ones that are hard to tell.
 
 A small part of what Unicode lists as confusable (UTS 39), since its tables are no part of Python:
-Cyrillic, Greek and Armenian letters that look like Latin ones, those Latin letters and digits that
-look like each other, dashes and slashes.  What is missing there is mostly found by its script.
+Cyrillic, Greek and Armenian letters that look like Latin ones, and those Latin letters and digits
+that look like each other or stand for each other.  What is missing there is mostly found by its
+script.  What stands between letters makes no difference; between digits it does (1.5 is not 15).
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import unicodedata
 
 _CASES = (
     # Latin, and what looks like it: of letters as they stand, capitals among them
-    ("A", "АΑ"),
-    ("B", "ВΒ"),
+    ("A", "4АΑ"),
+    ("B", "8ВΒ"),
     ("C", "С"),
-    ("E", "ЕΕ"),
+    ("E", "3ЕΕЗз"),
     ("F", "Ϝ"),
     ("G", "Ԍ"),
     ("H", "НΗ"),
@@ -26,15 +27,14 @@ _CASES = (
     ("O", "0ОΟՕ"),
     ("P", "РΡ"),
     ("Q", "Ԛ"),
-    ("S", "ЅՏ"),
-    ("T", "ТΤ"),
+    ("S", "5ЅՏ"),
+    ("T", "7ТΤ"),
     ("U", "Ս"),
     ("V", "Ѵ"),
     ("W", "Ԝ"),
     ("X", "ХΧ"),
     ("Y", "УҮΥ"),
     ("Z", "Ζ"),
-    ("3", "Зз"),
     ("6", "б"),
     ("a", "аαɑ"),
     ("b", "ьЬβ"),
@@ -43,10 +43,9 @@ _CASES = (
     ("e", "еєε"),
     ("g", "ɡց"),
     ("h", "һհ"),
-    ("i", "іιı"),
     ("j", "јϳյȷ"),
     ("k", "кκ"),
-    ("l", "1IІӀӏΙ|ǀ"),
+    ("l", "1iIіІιΙıӀӏ|ǀ"),
     ("m", "м"),
     ("n", "пηո"),
     ("o", "оοσօ"),
@@ -61,11 +60,10 @@ _CASES = (
     ("x", "хχ"),
     ("y", "уүγʏ"),
     ("z", "ζ"),
-    ("-", "‐‒–—―−⁃_"),
-    ("/", "∕⁄╱⧸\\"),
-    (".", "·∙•․"),
-    ("'", '’‘ʼ`"'),
 )
+_SEPARATORS = dict.fromkeys(map(ord, "∙∕⁄╱⧸−ʼ"), "-")  # those that Unicode takes for something else
+_KEPT = "*#&%@"
+"""Punctuation that names a variant, as in ``ProtoNet*``."""
 _TABLE = str.maketrans({other: latin for latin, others in _CASES for other in others})
 _PAIRS = re.compile("rn|vv")
 _APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "MODIFIER")
@@ -75,7 +73,7 @@ _APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGAN
 def looks(name: str) -> frozenset[str]:
     """What a name looks like; names that have one of these in common look alike.
 
-    Accents, case and blanks make no difference.
+    Accents, case, blanks and punctuation make no difference.
     """
     plain = _plain(name)
     return frozenset({_skeleton(plain), _skeleton(plain.casefold())})
@@ -103,5 +101,17 @@ def _plain(name: str) -> str:
 
 def _skeleton(text: str) -> str:
     """What looks the same, written the same way."""
-    shown = "".join(text.translate(_TABLE).split()).casefold()
+    shown = _joined(text).translate(_TABLE).casefold()
     return _PAIRS.sub(lambda match: {"rn": "m", "vv": "w"}[match[0]], shown)
+
+
+def _joined(text: str) -> str:
+    """Without what stands between letters; one mark for whatever stands between digits."""
+    separated = "".join(" " if _separates(c) else c for c in text.translate(_SEPARATORS))
+    joined = re.sub(r"(?<!\d) +| +(?!\d)", "", separated)
+    return re.sub(" +", ".", joined) or text  # a name may be all signs
+
+
+def _separates(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return (kind[0] in "PZ" or kind in ("So", "Sk")) and character not in _KEPT

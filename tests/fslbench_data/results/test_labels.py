@@ -1,6 +1,8 @@
 """Names that several have."""
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from fslbench_data.results.labels import unique_labels
 from fslbench_data.results.lookalikes import looks, mixes_scripts
@@ -57,6 +59,18 @@ def test_names_that_look_alike_are_told_apart() -> None:
         "pixels / NCC",
         "pixel\u1e63/NCC",  # s with a dot below
         "\U0001d429ixels/NCC",  # mathematical bold
+        "pixels/NCC.",
+        "pixels//NCC",
+        "pixels/-NCC",
+        "pixels/NCC'",
+        "(pixels/NCC)",
+        "pixels-NCC",
+        "pixelsNCC",
+        "pixels/NCC \u2713",  # a tick
+        "pixels/NCC\u2026",
+        "p1xels/NCC",
+        "plxels/NCC",
+        "pix3l5/NCC",
     ],
 )
 def test_names_that_imitate_a_reference(name: str) -> None:
@@ -96,6 +110,47 @@ def test_alphabets_that_are_mixed() -> None:
 def test_names_that_do_not_look_alike() -> None:
     names = ["ProtoNet", "ProtoNet+", "ProtoNet 2", "ProtoNets", "pixels/NCC", "pixels/LR", "MAML"]
     assert unique_labels([(name, A) for name in names], ["dinov2/NCC"]) == names
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("pixels/NCC2", "pixels/NCC"),
+        ("pixels/NCC", "pixels/NCM"),
+        ("ViT-B/16", "ViT-B/32"),
+        ("ViT-B/16", "ViT-L/16"),
+        ("ResNet-18", "ResNet-10"),
+        ("alpha=1.0", "alpha=10"),
+        ("LR C=0.1", "LR C=0.01"),
+        ("ProtoNet*", "ProtoNet"),
+        ("ProtoNet+", "ProtoNet"),
+        ("FT-5", "FT-50"),
+        ("\u2665", "\u2666"),
+        ("!!", "??"),
+    ],
+)
+def test_honest_names_stay(one: str, other: str) -> None:
+    assert unique_labels([(one, A), (other, B)], []) == [one, other]
+    assert unique_labels([(one, A)], [other]) == [one]
+
+
+NAMES = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "Zs"]), min_size=1)
+
+
+@given(NAMES, st.sampled_from(" -/._'"), st.data())
+def test_a_separator_between_letters_makes_no_other_name(
+    name: str, sign: str, data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(name)))
+    around = name[:at].rstrip(" -/._'")[-1:] + name[at:].lstrip(" -/._'")[:1]
+    assume(not any(c.isdigit() for c in around) and any(c.isalnum() for c in name))
+    assert looks(name[:at] + sign + name[at:]) == looks(name)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_names_of_different_numbers_are_different(one: int, other: int) -> None:
+    assume(one != other)
+    assert not looks(f"net-{one}") & looks(f"net-{other}")
 
 
 def test_two_in_one_file_that_look_alike() -> None:

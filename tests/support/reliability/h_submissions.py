@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from click.testing import CliRunner
 from fuzzing.two_validators import compare
 
+from fslbench_data.cli import main
+from fslbench_data.results.labels import unique_labels
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World
 
 SECTION = Section(__doc__)
@@ -37,3 +42,33 @@ def _(world: World) -> str:
     path = world.folder / "x.jsonl"
     path.write_text(" ".join(json.dumps(_row(task_id=i)) for i in range(31)))
     return f"{len(Submission.read(path).table)} rows"
+
+
+def _submission(name: str, world: World) -> Path:
+    recorder = Recorder(name)
+    tasks = world.embedded.task_set("digits", "open-5w10s7q")
+    recorder.add_counts(tasks, [20 + i % 9 for i in range(len(tasks))])
+    recorder.submission().write(world.folder / "x.parquet")
+    return world.folder / "x.parquet"
+
+
+@attempt("`validate --recognise` of a method called `[/]`, on a terminal")
+def _(world: World) -> str:
+    path = _submission("[/]", world)
+    result = CliRunner(env={"FORCE_COLOR": "1"}).invoke(
+        main, ["validate", "--recognise", str(path)]
+    )
+    return f"exit code {result.exit_code}; {result.stdout.split(', bound')[0]}"
+
+
+@attempt("a method called `mine †`, as if it were marked")
+def _(world: World) -> str:
+    return str(_submission("mine †", world))
+
+
+@attempt("leaderboard entries called `pixels/NCC.`, `pixels//NCC`, `p1xels/NCC` and `pixels/NCC2`")
+def _(world: World) -> str:
+    names = ["pixels/NCC.", "pixels//NCC", "p1xels/NCC", "pixels/NCC2"]
+    digests = [f"{i}" * 64 for i in range(1, 5)]
+    labels = unique_labels(list(zip(names, digests, strict=True)), world.embedded.methods)
+    return ", ".join(labels)
