@@ -1,8 +1,8 @@
 """What of a release is already written, so that a build that was stopped can go on.
 
 The journal lies in the release's folder until the manifest is written.  It lists the tables that
-are whole, with their digests, and what the build is of: a folder is only ever continued by the
-build that began it.
+are whole, with their digests, what the build is of, and the state of the raw folders that it read:
+a folder is only ever continued by the build that began it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ class BuildJournal:
     ----------
     datasets, tables
         What an earlier run has finished, by name and by path.
+    raw
+        The state of each data set's raw folder (:func:`builders.sources.unchanged.raw_state`) when
+        its images were read.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class BuildJournal:
         self._folder, self._path, self._build = folder, folder / JOURNAL_FILE, dict(build)
         self.datasets: dict[str, Dataset] = {}
         self.tables: dict[str, Table] = {}
+        self.raw: dict[str, str] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -95,6 +99,7 @@ class BuildJournal:
         self.tables |= {table.path: table for table in tables}
         content = {
             "build": self._build,
+            "raw": self.raw,
             "datasets": [asdict(dataset) for dataset in self.datasets.values()],
             "tables": [asdict(table) for table in self.tables.values()],
         }
@@ -120,6 +125,7 @@ class BuildJournal:
             build = content["build"]
             self.datasets = {d["name"]: Dataset(**d) for d in content["datasets"]}
             self.tables = {t["path"]: Table(**t) for t in content["tables"]}
+            self.raw = dict(content.get("raw", {}))
             _check_types(build, self.tables.values())
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise OutputError(

@@ -19,8 +19,9 @@ from builders.release_results import ResultsBuild
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
-from builders.sources import SOURCES, ImageSet, check_options, read_source
+from builders.sources import SOURCES, ImageSet, check_options, raw_folder, read_source
 from builders.sources.image_set import Progress, silent
+from builders.sources.unchanged import check_same_images, raw_state
 from fslbench_data.release import Release
 
 
@@ -91,6 +92,8 @@ def build_release(
         dataset.build()
     images = {name: dataset.images for name, dataset in datasets.items()}
     ResultsBuild(spec, writer, found, images, settings, progress, earlier).add()
+    for dataset in datasets.values():
+        dataset.check_unchanged()
     found.forget()
     return writer.finish()
 
@@ -176,6 +179,7 @@ class _Dataset:
         self._spec, self._writer, self._progress = spec, writer, progress
         self._features, self._settings = features, settings
         self._raw = raw / spec.folder if raw is not None else None
+        self._files = raw_folder(self._raw, spec.options)
         self._allow_missing = allow_missing
         self._read: ImageSet | None = None
 
@@ -184,6 +188,8 @@ class _Dataset:
         if not self._writer.has_dataset(name):
             self._progress(name)
             self._add_dataset()
+        else:
+            self.check_unchanged()
         add_attributes(
             self._writer, self._spec, self.images, self._raw, self._settings, self._progress
         )
@@ -206,6 +212,17 @@ class _Dataset:
                 )
                 self._writer.add_tasks(name, task_set, *drawn)
         self._features.add(name, self._spec.features, self.images)
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on if the images are not those which were read before, in any run."""
+        name = self._spec.name
+        if self._spec.source == CATALOGUE:
+            return
+        if self._read is not None:
+            self._read.check_unchanged()
+        elif raw_state(self._files) != self._writer.raw_state(name):
+            self._progress(f"{name}: the raw folder changed and is read again")
+            self.images()
 
     def _seed(self, task_set: TaskSetName) -> int:
         return 0 if task_set.suite == "published" else self._spec.seed
@@ -253,12 +270,17 @@ class _Dataset:
     def images(self) -> ImageSet:
         """The data set as its source reads it, once."""
         if self._read is None:
-            self._read = read_source(
+            name, release = self._spec.name, self._writer.so_far()
+            found = read_source(
                 self._spec.source,
                 self._raw,
-                name=self._spec.name,
+                name=name,
                 options=self._spec.options,
                 allow_missing=self._allow_missing,
                 progress=self._progress,
             )
+            if name in release.datasets_with("images"):
+                check_same_images(name, release.images(name), found.images, self._files)
+            self._writer.keep_raw_state(name, found.state)
+            self._read = found
         return self._read

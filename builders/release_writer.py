@@ -83,6 +83,16 @@ class ReleaseWriter:
         self._tables += entries
         return True
 
+    def raw_state(self, dataset: str) -> str | None:
+        """The state of a data set's raw folder when its images were read; None if unknown."""
+        return self._journal.raw.get(dataset)
+
+    def keep_raw_state(self, dataset: str, state: str) -> None:
+        """Keep it, for the runs that go on."""
+        if self.raw_state(dataset) != state:
+            self._journal.raw[dataset] = state
+            self._journal.add((), ())
+
     def has(self, kind: Kind, dataset: str, name: str) -> bool:
         """Whether an earlier run wrote that table, of features all shards; it is then kept."""
         known = self._datasets.get(dataset)

@@ -21,6 +21,8 @@ from builders.attribute_checks import bias_problems
 from builders.attributes.table import attribute_problems
 from builders.card import dataset_card
 from builders.feature_checks import FeatureChecks
+from builders.raw_checks import raw_problems
+from builders.release_spec import ReleaseSpec
 from builders.sampling import draw_again, groups_of
 from fslbench_data.files import sha256_of
 from fslbench_data.release import Folder, Release, read_manifest
@@ -54,14 +56,23 @@ class Verification:
         Task sets that were drawn again from their provenance with an equal digest.
     problems
         In the order of the manifest; empty if all is well.
+    images_read
+        Images that were compared with those of the raw folders.
     """
 
     manifest: Manifest
     drawn_again: int
     problems: tuple[Problem, ...]
+    images_read: int = 0
 
 
-def verify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Verification:
+def verify(
+    folder: Path,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    raw: Path | None = None,
+    spec: ReleaseSpec | None = None,
+) -> Verification:
     """Check a release's every file against the manifest, its provenance and the laws of its kind.
 
     For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
@@ -69,16 +80,29 @@ def verify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Ve
     provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
     image, sorted, each once, in lower case.  Results: as any submission.
 
+    Parameters
+    ----------
+    raw, spec
+        Where images are, to be read and hashed again (:mod:`builders.raw_checks`); not looked at
+        unless given.
+
     Raises
     ------
     ReleaseNotFoundError, CorruptReleaseError
         If there is no manifest, or it cannot be read.
     """
-    return _Verifier(folder, progress).run()
+    return _Verifier(folder, progress, raw, spec).run()
 
 
 class _Verifier:
-    def __init__(self, folder: Path, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        progress: Callable[[str], None],
+        raw: Path | None,
+        spec: ReleaseSpec | None,
+    ) -> None:
+        self._raw, self._spec, self._images_read = raw, spec, 0
         self._folder, self._manifest = read_manifest(folder)
         # without its reference methods, against which their own results would be refused
         others = tuple(t for t in self._manifest.tables if t.kind != "results")
@@ -116,7 +140,8 @@ class _Verifier:
             relative = path.relative_to(self._folder).as_posix()
             if relative not in listed:
                 self._problems.append(Problem(relative, "is not in the manifest"))
-        return Verification(self._manifest, self._drawn_again, tuple(self._problems))
+        found = tuple(self._problems)
+        return Verification(self._manifest, self._drawn_again, found, self._images_read)
 
     def _of(self, entry: Table) -> Iterator[str]:
         """Problems of one table."""
@@ -176,6 +201,10 @@ class _Verifier:
         of_class = np.repeat(np.arange(sizes.size), sizes)
         if not np.array_equal(table.column("class_id").to_numpy(), of_class):
             yield "images are not in class order, or not as many as their classes say"
+        if self._raw is not None:
+            of = (self._release, entry, self._raw, self._spec, self._progress)
+            yield from raw_problems(*of)
+            self._images_read += table.num_rows
 
     def _tasks(self, entry: Table, table: pa.Table) -> Iterator[str]:
         name = TaskSetName.parse(entry.name)

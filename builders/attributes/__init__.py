@@ -83,6 +83,7 @@ def make_attributes(
 
     if recipe.attributes == PIXELS:
         found = pixels.pixel_attributes(images, counted("attributes of pixels"))
+        images.check_unchanged()
         return MadeAttributes(attributes_table(found), {**of, **pixels.describe()})
     if recipe.attributes == GIVEN:
         named = _given(images, source, raw, progress) if has_texts(source) else None
@@ -93,6 +94,7 @@ def make_attributes(
         texts = _given(images, source, raw, progress)
     tagger = load_tagger(recipe.tagger)
     names = images.images.column("class_name").to_pylist()
+    images.check_unchanged()
     words = Words(tagger).of(texts, names, counted(f"words by {recipe.tagger}"))
     return MadeAttributes(attributes_table(words, texts), {**of, "words": tagger.describe()})
 

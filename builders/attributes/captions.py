@@ -212,4 +212,5 @@ def _run(
     for b, texts in settings.engine.run(job, [b for b in sizes if b not in done]):
         work.add(b, texts)
         progress(sizes[b])
+    work.check_unchanged(images)
     return [str(text) for b in sizes for text in work.values(b)], found

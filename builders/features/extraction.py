@@ -190,6 +190,7 @@ def _run(
             if found["batch"] == 1:
                 raise
             found, anew = {**found, "batch": found["batch"] // 2}, True
+    work.check_unchanged(images)
     left_out = {key: value for of in work.problems().values() for key, value in of.items()}
     if left_out:
         provenance["left_out"] = left_out

@@ -20,8 +20,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import OutputError
+from benchmark_spec.errors import OutputError, SourceError
 from builders.folder_lock import locked
+from builders.sources.image_set import ImageSet
 from fslbench_data.files import whole_file, write_whole
 
 JOURNAL_FILE = "extraction.json"
@@ -129,6 +130,25 @@ class WorkFolder:
             for block in sorted(self._blocks)
             if self._problems(block).exists()
         }
+
+    def check_unchanged(self, images: ImageSet) -> None:
+        """Throw all blocks away if the raw folder changed while they were made.
+
+        Where each image is a file of its own this is not needed: a file was compared with its hash
+        when it was decoded.
+
+        Raises
+        ------
+        SourceError
+        """
+        paths, file = images.images.column("path").to_pylist(), images.file
+        if file is not None and all(map(file, paths)):
+            return
+        try:
+            images.check_unchanged()
+        except SourceError:
+            self.remove()
+            raise
 
     def close(self) -> None:
         """Let others work in the folder."""

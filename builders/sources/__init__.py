@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.manifest import check_redistribution
 from builders.sources.image_set import About, ImageSet, Progress, silent
+from builders.sources.unchanged import raw_state
 
 __all__ = ["SOURCES", "About", "ImageSet", "check_options", "read_source"]
 
@@ -83,8 +85,16 @@ def read_source(
     if source in GENERAL:
         about = About(**{key: given.pop(key) for key in (*_ABOUT, *_PERHAPS) if key in given})
         common |= {"name": name, "about": about}
+    raw = raw_folder(folder, options)
+    state = raw_state(raw)
     result: ImageSet = module.read(given.pop("repo", folder), **given, **common)
-    return result
+    return replace(result, raw=raw, state=state)
+
+
+def raw_folder(folder: Path | None, options: Mapping[str, Any] | None) -> Path | None:
+    """Where a source's files lie; None where nothing on this machine is read from."""
+    place = (options or {}).get("repo", folder)
+    return Path(place) if place is not None and Path(place).is_dir() else None
 
 
 _ABOUT = ("title", "homepage", "licence", "citation")

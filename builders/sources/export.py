@@ -71,7 +71,8 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
     OutputError
         If the folder cannot be written, or holds pictures of other images.
     SourceError
-        If an image cannot be shown.
+        If an image cannot be shown, or the raw folder changes meanwhile: pictures that this call
+        wrote are then removed.
     """
     if (folder / picture_name(0)).exists() and not (folder / MARK).exists():
         raise OutputError(
@@ -102,4 +103,10 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
         for first in range(0, len(wanted), BATCH):
             progress(f"{first} of {len(wanted)} pictures written")
             list(threads.map(write, wanted[first : first + BATCH]))
+    try:
+        images.check_unchanged()
+    except SourceError:
+        for image_id in wanted:
+            (folder / picture_name(image_id)).unlink()
+        raise
     return len(wanted)

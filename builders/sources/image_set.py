@@ -8,9 +8,7 @@ expected, looks at every file, and numbers the images.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +24,15 @@ from benchmark_spec.manifest import Redistribution
 from builders.sources.counts import check_classes
 from builders.sources.damage import keeps_damaged
 from builders.sources.doubles import check_doubles
-from builders.sources.pictures import Picture, check_file, file_of, fragment_of, open_picture
+from builders.sources.pictures import (
+    Picture,
+    check_file,
+    file_of,
+    fragment_of,
+    look_at_files,
+    open_picture,
+)
+from builders.sources.unchanged import raw_state
 
 Progress = Callable[[str], None]
 
@@ -107,6 +113,9 @@ class ImageSet:
     file
         Gives the file at a path of the table whose content, decoded, is the image and nothing
         else is done to it; None where there is no such file.
+    raw, state
+        The raw folder, if there is one, and its :func:`builders.sources.unchanged.raw_state` before
+        it was read.
     """
 
     name: str
@@ -119,6 +128,18 @@ class ImageSet:
     pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
     white: int = 255
     file: Callable[[str], Path | None] | None = field(default=None, repr=False)
+    raw: Path | None = field(default=None, repr=False)
+    state: str = field(default="", repr=False)
+
+    def check_unchanged(self) -> None:
+        """Raise SourceError if the raw folder changed since it was read."""
+        if raw_state(self.raw) != self.state:
+            raise SourceError(
+                f"{self.name}: the raw folder changed after its images were read",
+                where=str(self.raw),
+                expected="files of the same size and time until all is made of them",
+                fix="see who writes there, and call again: the images are then read anew",
+            )
 
     def open(self, image_id: int) -> Picture:
         """The image of that id, as an RGB picture."""
@@ -209,7 +230,8 @@ def image_set(
     """
     left_out: dict[str, Any] = {}
     check_classes(name, classes, expected, folder, left_out if allow_missing else None)
-    digests, damaged = _look_at_files(name, folder, classes, check, progress)
+    known = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
+    digests, damaged = look_at_files(name, folder, known, check, progress)
     unknown = set(damaged)
     if keeps_damaged():
         damaged = {}
@@ -295,31 +317,6 @@ def require_entries(name: str, folder: Path, *entries: str) -> None:
             expected=f"a folder with {', '.join(entries)}",
             fix=f"unpack {name} as its authors distribute it, and give the folder that holds these",
         )
-
-
-def _look_at_files(
-    name: str,
-    folder: Path,
-    classes: Mapping[str, Sequence[Item]],
-    check: Callable[[Path], tuple[str, str]],
-    progress: Progress,
-) -> tuple[dict[str, str], dict[str, str]]:
-    """SHA-256 of every file by its path, and what is wrong with those that are no whole images."""
-    known = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
-    digests = {path: digest for path, digest in known.items() if digest is not None}
-    unread = [path for path, digest in known.items() if digest is None]
-    damaged: dict[str, str] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for done, (path, (digest, problem)) in enumerate(
-            zip(unread, threads.map(lambda path: check(folder / path), unread), strict=True)
-        ):
-            if problem:
-                damaged[path] = problem
-            else:
-                digests[path] = digest
-            if done % 100 == 0:
-                progress(f"{name}: {done} of {len(unread)} files read")
-    return digests, damaged
 
 
 def _columns(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,38 @@ def decode(data: bytes) -> Picture:
         white = require("PIL.Image").new("RGBA", picture.size, "white")
         picture = require("PIL.Image").alpha_composite(white, picture)
     return picture.convert("RGB")
+
+
+def look_at_files(
+    name: str,
+    folder: Path,
+    known: Mapping[str, str | None],
+    check: Callable[[Path], tuple[str, str]],
+    progress: Callable[[str], None],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """SHA-256 of every file by its path, and what is wrong with those that are no whole images.
+
+    Parameters
+    ----------
+    known
+        The paths, with the SHA-256 where the source has read the file already.
+    check
+        Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
+    """
+    digests = {path: digest for path, digest in known.items() if digest is not None}
+    unread = [path for path, digest in known.items() if digest is None]
+    damaged: dict[str, str] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for done, (path, (digest, problem)) in enumerate(
+            zip(unread, threads.map(lambda path: check(folder / path), unread), strict=True)
+        ):
+            if problem:
+                damaged[path] = problem
+            else:
+                digests[path] = digest
+            if done % 100 == 0:
+                progress(f"{name}: {done} of {len(unread)} files read")
+    return digests, damaged
 
 
 def check_file(path: Path) -> tuple[str, str]:

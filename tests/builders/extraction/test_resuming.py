@@ -99,6 +99,26 @@ def test_other_images_are_not_gone_on_with(tiny: Any, extract: Extract, tmp_path
         extract(replace(tiny, images=other), tmp_path)
 
 
+@pytest.mark.parametrize("compared", [True, False])
+def test_images_that_change_meanwhile(extract: Extract, tmp_path: Path, compared: bool) -> None:
+    """Files are compared as they are decoded; blocks of what is no file are thrown away."""
+    from dataclasses import replace
+
+    from tiny_features import read_pictures, write_pictures
+
+    raw = write_pictures(tmp_path / "raw", 10)
+    picture = raw / "class_3/0009.jpg"
+
+    def meanwhile(images: int, /, *, resumed: bool = False) -> None:
+        picture.write_bytes((raw / "class_3/0007.jpg").read_bytes())
+
+    images = read_pictures(raw) if compared else replace(read_pictures(raw), file=None)
+    what = "another file than was read" if compared else "changed after its images were read"
+    with pytest.raises(SourceError, match=what):
+        extract(images, tmp_path, meanwhile)
+    assert bool(_blocks(tmp_path)) == compared
+
+
 def test_a_damaged_journal_is_refused(tiny: Any, extract: Extract, tmp_path: Path) -> None:
     with pytest.raises(Stop):
         extract(tiny, tmp_path, _stop_after(1))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
+from tiny_features import write_pictures
+
+from builders.release_build import build_release
+from builders.release_spec import ReleaseSpec, read_spec
+from builders.verify import verify
 from fslbench_data.files import write_whole
 from reliability import Section, World
 
@@ -12,6 +19,64 @@ SECTION = Section(__doc__)
 attempt = SECTION.attempt
 
 QUERY = "SELECT 1 AS one"
+
+TINY = """
+name = "tiny"
+version = "1.0.0"
+description = "d"
+protocols = ["2w1s1q"]
+[[dataset]]
+name = "tiny"
+source = "image_folder"
+suites = ["open"]
+folder = "tiny"
+attributes = { pixels = "pixels" }
+options = { title = "t", homepage = "https://example.org", licence = "CC0", citation = "@misc{x}" }
+"""
+IMAGE = "tiny/class_0/0000.png"
+
+
+class Killed(Exception):
+    """A build keeps nothing but what is on the disk: an exception stops it as a kill does."""
+
+
+def _tiny(world: World) -> tuple[ReleaseSpec, Path]:
+    """A specification and its raw folders."""
+    write_pictures(world.folder / "raw/tiny", 4, classes=3)
+    path = world.folder / "tiny.toml"
+    path.write_text(TINY)
+    return read_spec(path), world.folder / "raw"
+
+
+def _pixel(path: Path) -> None:
+    from PIL import Image
+
+    picture = Image.open(path).convert("RGB")
+    picture.putpixel((3, 3), (1, 2, 3))
+    picture.save(path)
+
+
+def _at(step: str, act: Callable[[], None]) -> Callable[[str], None]:
+    """Progress that does something at a step."""
+    return lambda told: act() if step in told else None
+
+
+def _killed() -> None:
+    raise Killed
+
+
+def _stopped(spec: ReleaseSpec, raw: Path, folder: Path) -> None:
+    """A build that is stopped when its images are read."""
+    try:
+        build_release(spec, folder, raw=raw, progress=_at("attributes", _killed))
+    except Killed:
+        return
+    raise AssertionError("it was not stopped")
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 @attempt("`-o` names a symbolic link")
@@ -43,3 +108,40 @@ def _(world: World) -> str:
     folder.mkdir()
     write_whole(folder, "x")
     return "it is replaced"
+
+
+@attempt("a release is built, stopped, one pixel of an image changed, and the build resumed")
+def _(world: World) -> str:
+    spec, raw = _tiny(world)
+    _stopped(spec, raw, world.folder / "release")
+    _pixel(raw / IMAGE)
+    return str(build_release(spec, world.folder / "release", raw=raw).digest)
+
+
+@attempt("the same, and the image only touched")
+def _(world: World) -> str:
+    spec, raw = _tiny(world)
+    _stopped(spec, raw, world.folder / "release")
+    os.utime(raw / IMAGE)
+    build_release(spec, world.folder / "release", raw=raw)
+    build_release(spec, world.folder / "peace", raw=raw)
+    same = _content(world.folder / "release") == _content(world.folder / "peace")
+    return "the files of a build in peace" if same else "other files"
+
+
+@attempt("a pixel changes while features or attributes are made")
+def _(world: World) -> str:
+    spec, raw = _tiny(world)
+    meanwhile = _at("attributes", lambda: _pixel(raw / IMAGE))
+    return str(build_release(spec, world.folder / "release", raw=raw, progress=meanwhile).digest)
+
+
+@attempt("a pixel changes, its file's size and time do not, and `verify --raw` looks")
+def _(world: World) -> str:
+    spec, raw = _tiny(world)
+    build_release(spec, world.folder / "release", raw=raw)
+    before = (raw / IMAGE).stat()
+    _pixel(raw / IMAGE)
+    os.utime(raw / IMAGE, ns=(before.st_atime_ns, before.st_mtime_ns))
+    found = verify(world.folder / "release", raw=raw, spec=spec)
+    return "; ".join(f"{problem.path}: {problem.what}" for problem in found.problems)

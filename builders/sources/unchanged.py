@@ -1,0 +1,92 @@
+"""Whether images are still those that were read: by their files' size and time, by their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import SourceError, listing
+
+
+def raw_state(folder: Path | None) -> str:
+    """Sum of the SHA-256 of path, size and time of every file below a folder, links followed.
+
+    It is another as soon as a file is written to, added or gone; to compute it takes a look at
+    each file, which is not opened.  Empty where there is no folder.
+
+    Raises
+    ------
+    SourceError
+        If a folder cannot be read.
+    """
+    if folder is None or not folder.is_dir():
+        return ""
+    total = 0
+    try:
+        for line in _states(os.fspath(folder), "", set()):
+            total += int.from_bytes(hashlib.sha256(line).digest(), "big")
+    except OSError as error:
+        raise SourceError(
+            f"a folder cannot be read: {error.strerror}", where=str(error.filename)
+        ) from None
+    return f"{total % 2**256:064x}"
+
+
+def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[bytes]:
+    """A line for each file; a folder that is linked to again counts once."""
+    here = os.stat(folder)  # noqa: PTH116 - millions of files
+    if (here.st_dev, here.st_ino) in seen:
+        return
+    seen.add((here.st_dev, here.st_ino))
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            path = f"{below}/{entry.name}"
+            if entry.is_dir():
+                yield from _states(entry.path, path, seen)
+                continue
+            try:
+                stat = entry.stat()
+            except OSError:  # a link that leads nowhere
+                stat = entry.stat(follow_symlinks=False)
+            yield os.fsencode(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}")
+
+
+def check_same_images(
+    name: str, recorded: pa.Table, found: pa.Table, folder: Path | None = None
+) -> None:
+    """Refuse images that are not those which an unfinished build has read before.
+
+    Raises
+    ------
+    SourceError
+        Naming those that differ.
+    """
+    if content_digest(recorded) == content_digest(found):
+        return
+    paths = differing_images(recorded, found) or differing_images(found, recorded)
+    what = (
+        f"{len(paths)} image{'s' if len(paths) != 1 else ''}"
+        if paths
+        else "what is known of images"
+    )
+    raise SourceError(
+        f"{name}: {what} changed since the unfinished build read it: "
+        f"{listing(paths) if paths else 'order, groups, creators or licences'}",
+        where=str(folder or ""),
+        expected="the images that the build began with",
+        fix="put them back as they were, or build into another folder",
+    )
+
+
+def differing_images(recorded: pa.Table, found: pa.Table) -> list[str]:
+    """Paths of images in one images table that are not the same, or not there, in another."""
+    before, after = (
+        dict(zip(t.column("path").to_pylist(), t.column("sha256").to_pylist(), strict=True))
+        for t in (recorded, found)
+    )
+    return [str(path) for path, digest in before.items() if after.get(path, "") != digest]
