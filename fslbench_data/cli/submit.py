@@ -25,7 +25,7 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     from fslbench_data.hub import eval_results
     from fslbench_data.hub.submit import only_method, open_proposal, prepare, propose, pull_request
     from fslbench_data.render.neutral import escaped
-    from fslbench_data.results.untrusted import read_untrusted
+    from fslbench_data.sandbox.untrusted import read_untrusted
     from fslbench_data.scoring import score
     from fslbench_data.submission.reading import read_submission
 

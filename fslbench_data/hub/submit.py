@@ -16,7 +16,7 @@ from fslbench_data.release import Release
 from fslbench_data.render.neutral import escaped, neutral
 from fslbench_data.results.admission import answered
 from fslbench_data.results.repository import open_releases, read_board, submission_name
-from fslbench_data.results.untrusted import read_untrusted
+from fslbench_data.sandbox.untrusted import read_untrusted
 from fslbench_data.submission.checks import Validated, validate
 from fslbench_data.submission.model import Submission
 

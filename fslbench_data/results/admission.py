@@ -23,7 +23,7 @@ from fslbench_data.release import Release
 from fslbench_data.results.pointers import check_is_no_pointer
 from fslbench_data.results.repository import ResultsFiles, submission_name
 from fslbench_data.results.text import one_line
-from fslbench_data.results.untrusted import LIMITS, Limits, read_untrusted
+from fslbench_data.sandbox.untrusted import LIMITS, Limits, read_untrusted
 from fslbench_data.submission.checks import Validated, fits, validate
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.runs import Group

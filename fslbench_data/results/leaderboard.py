@@ -18,7 +18,7 @@ from fslbench_data.results.labels import unique_labels
 from fslbench_data.results.ranking import ranked
 from fslbench_data.results.repository import Ignored, ResultsFiles, list_submissions
 from fslbench_data.results.standing import REFERENCE, Entry, Standing
-from fslbench_data.results.untrusted import LIMITS, Limits
+from fslbench_data.sandbox.untrusted import LIMITS, Limits
 from fslbench_data.scores import Signature, scored_set
 from fslbench_data.tasks import TaskSetInfo
 

@@ -28,7 +28,7 @@ from fslbench_data.results.repository import (
     submission_name,
 )
 from fslbench_data.results.text import one_line
-from fslbench_data.results.untrusted import LIMITS, Limits, read_untrusted
+from fslbench_data.sandbox.untrusted import LIMITS, Limits, read_untrusted
 from fslbench_data.scoring import score
 
 MOST_SCORED = 10

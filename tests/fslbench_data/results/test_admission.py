@@ -13,7 +13,7 @@ from benchmark_spec.errors import HubUnreachableError
 from fslbench_data.release import Release
 from fslbench_data.results import admission
 from fslbench_data.results.admission import Admitted, Refused, admit
-from fslbench_data.results.untrusted import LIMITS
+from fslbench_data.sandbox.untrusted import LIMITS
 from fslbench_data.submission.model import Binding, Method, Stopping, Submission
 
 Answers = Callable[..., Submission]

@@ -13,7 +13,7 @@ from results_repository import Repository
 
 from fslbench_data.cli import main
 from fslbench_data.release import Release
-from fslbench_data.results.limits import LIMITS
+from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.submission.model import Submission
 
 Answers = Callable[..., Submission]

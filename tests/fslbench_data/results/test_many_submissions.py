@@ -21,7 +21,7 @@ from pathlib import Path
 from fslbench_data.release import load_release
 from fslbench_data.results.leaderboard import leaderboard
 from fslbench_data.results.repository import FolderFiles
-from fslbench_data.results.worker import stop
+from fslbench_data.sandbox.worker import stop
 from fslbench_data.render.leaderboard_formats import leaderboard_csv
 
 found = leaderboard(FolderFiles(sys.argv[1]), [load_release()], datasets="digits")

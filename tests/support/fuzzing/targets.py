@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.manifest import Manifest
-from fslbench_data.results.bounded import read_bounded
-from fslbench_data.results.limits import Limits
+from fslbench_data.sandbox.bounded import read_bounded
+from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission

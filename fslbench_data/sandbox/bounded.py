@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import TooLargeError, UnreadableError
-from fslbench_data.results.limits import Limits
+from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY
@@ -34,7 +34,7 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
     Raises
     ------
     FSLBenchError
-        As :func:`fslbench_data.results.untrusted.read_untrusted` says.
+        As :func:`fslbench_data.sandbox.untrusted.read_untrusted` says.
     MemoryError
         If it takes more memory than there is.
     """

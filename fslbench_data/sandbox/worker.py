@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from benchmark_spec import errors
 from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
-from fslbench_data.results.limits import MIB, Limits
+from fslbench_data.sandbox.limits import MIB, Limits
 
 _START_SECONDS = 120.0
 _LONGEST_LINE = MIB
 _CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from fslbench_data.results.serving import serve; serve()"
+    "from fslbench_data.sandbox.serving import serve; serve()"
 )
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 """Variables that the process gets: no token is among them."""

@@ -20,8 +20,8 @@ from bombs import BOMBS, few, lists, many, slow
 
 from benchmark_spec import errors
 from fslbench_data.release import Release
-from fslbench_data.results import worker
-from fslbench_data.results.untrusted import LIMITS, read_untrusted
+from fslbench_data.sandbox import worker
+from fslbench_data.sandbox.untrusted import LIMITS, read_untrusted
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
 
@@ -109,8 +109,8 @@ import re, resource, sys
 from pathlib import Path
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.release import load_release
-from fslbench_data.results import worker
-from fslbench_data.results.untrusted import read_untrusted
+from fslbench_data.sandbox import worker
+from fslbench_data.sandbox.untrusted import read_untrusted
 from fslbench_data.submission.checks import validate
 
 good = Path(sys.argv[1])
@@ -364,7 +364,7 @@ def _interrupt(_: object) -> None:
 FORK = """
 import os, sys
 from pathlib import Path
-from fslbench_data.results.untrusted import read_untrusted
+from fslbench_data.sandbox.untrusted import read_untrusted
 path = Path(sys.argv[1])
 read_untrusted(path)
 child = os.fork()

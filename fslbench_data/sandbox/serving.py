@@ -2,7 +2,7 @@
 
 It takes requests from standard input, a line of JSON each, and answers each on standard output: a
 line of JSON that gives an error or a number of bytes, then so many bytes, the submission's table as
-an Arrow stream.  :mod:`fslbench_data.results.worker` starts it and asks.
+an Arrow stream.  :mod:`fslbench_data.sandbox.worker` starts it and asks.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.results.bounded import read_bounded, unreadable
-from fslbench_data.results.limits import MIB, Limits
+from fslbench_data.sandbox.bounded import read_bounded, unreadable
+from fslbench_data.sandbox.limits import MIB, Limits
 
 _RESERVE = 64 * MIB
 """For saying that memory ran out."""

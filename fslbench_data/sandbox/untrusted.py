@@ -12,8 +12,8 @@ import stat
 from pathlib import Path
 
 from benchmark_spec.errors import UnreadableError
-from fslbench_data.results import worker
-from fslbench_data.results.limits import LIMITS, Limits
+from fslbench_data.sandbox import worker
+from fslbench_data.sandbox.limits import LIMITS, Limits
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY, Submission
 from fslbench_data.submission.reading import printable

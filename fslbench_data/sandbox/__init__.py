@@ -1,0 +1,1 @@
+"""A process with bounded memory and time, for what strangers wrote: their files, and SQL."""
