@@ -12,9 +12,9 @@ from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, T
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.download import fetch
-from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.results.repository import BOARD_FILE, SUBMISSIONS
 from fslbench_data.results.text import one_line
+from fslbench_data.sandbox.limits import LIMITS
 
 _ONE_BY_ONE = 20
 """Files up to which each is fetched by itself, when it is asked for."""
