@@ -51,6 +51,7 @@ __all__ = [
     "UnreadableError",
     "UnsafeFileError",
     "listing",
+    "printable",
     "rows",
     "shown",
 ]
@@ -72,9 +73,12 @@ class FSLBenchError(Exception):
         What would have been right.
     fix : str, optional
         What to do about it.
+
+    All four are :func:`printable`: what other programs and files say is often repeated here.
     """
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
+        what, where, expected, fix = map(printable, (what, where, expected, fix))
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
         parts = [("where", where), ("expected", expected), ("to mend", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
@@ -276,6 +280,16 @@ class ResultsError(FSLBenchError):
 
 class OutputError(FSLBenchError):
     """A result that cannot be written where it was asked for."""
+
+
+def printable(text: str) -> str:
+    """Write what is neither a character of a line nor its end as Python does, in escapes.
+
+    Neither a terminal's commands nor marks that turn the direction of writing come through.
+    """
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def listing(items: Sequence[object], most: int = 8) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 
-from analysis_sql.engine import MEMORY, open_database, query_names, query_question
+from analysis_sql.query_limits import MEMORY
 from benchmark_spec import schemas
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
+
+if TYPE_CHECKING:
+    import duckdb
 
 VIEWS = {
     "task_sets": "One row a task set: its T, sizes, interval and fingerprint.",
@@ -53,16 +56,15 @@ def connect(
     allow_unbound: bool = False,
     memory: str = MEMORY,
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB connection over a release and submissions to it.
+    """Open a DuckDB connection over a release and submissions to it, in this process.
+
+    What is asked of it takes as much memory and time as it needs: `memory` is what DuckDB counts,
+    and one function of one value may take more.  ``fslbench sql`` runs strangers' SQL.
 
     Parameters
     ----------
-    release
-        None is the one inside the package.
-    submissions
-        Submissions, or files of them; each is validated.
-    allow_unbound
-        Accept submissions that do not say which tasks they were made on.
+    release, submissions, allow_unbound
+        As of :func:`tables`.
     memory
         At most so much, such as ``1GB``.
 
@@ -72,13 +74,35 @@ def connect(
         With the views of :data:`VIEWS` and of ``analysis_sql/queries``; closed to files, network,
         extensions and Python's variables, its configuration locked.
     """
+    from analysis_sql.engine import open_database
+
+    return open_database(tables(release, submissions, allow_unbound=allow_unbound), memory=memory)
+
+
+def tables(
+    release: Release | None = None,
+    submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
+    *,
+    allow_unbound: bool = False,
+) -> dict[str, pa.Table]:
+    """Tables of :data:`VIEWS` over a release and submissions to it.
+
+    Parameters
+    ----------
+    release
+        None is the one inside the package.
+    submissions
+        Submissions, or files of them; each is validated.
+    allow_unbound
+        Accept submissions that do not say which tasks they were made on.
+    """
     release = load_release() if release is None else release
     if isinstance(submissions, Submission | str | Path):
         submissions = [submissions]
     read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
     for submission in read:
         validate(submission, release, allow_unbound=allow_unbound)
-    tables = {
+    return {
         "task_sets": _task_sets(release),
         "tasks": _tasks(release),
         "classes": _of_datasets(release, "classes"),
@@ -92,11 +116,12 @@ def connect(
             or [_RESULTS.empty_table()]
         ),
     }
-    return open_database(tables, memory=memory)
 
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
     """The views of a connection: name, what it holds, and its columns with their types."""
+    from analysis_sql.engine import query_names, query_question
+
     about = {**VIEWS, **{name: query_question(name) for name in query_names()}}
     found = []
     for name, text in about.items():

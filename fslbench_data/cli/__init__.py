@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from benchmark_spec.errors import FSLBenchError
+from benchmark_spec.errors import FSLBenchError, printable
 from benchmark_spec.version import __version__
 
 
@@ -29,7 +29,7 @@ class ErrorGroup(click.Group):
         except OSError as error:
             if error.errno == EPIPE:
                 raise  # the reader has gone: click ends quietly
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {printable(str(error))}", err=True)
             ctx.exit(2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from fslbench_data.cli.options import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console
 
 
 @click.command(short_help="Ask anything in SQL.")
@@ -60,30 +62,32 @@ def sql(
     \b
     fslbench sql "SELECT method, mean FROM accuracies WHERE task_set = 'open-5w5s5q'"
 
-    Views hold the release and the submissions given; --list shows them. DuckDB answers, closed
-    to files, network and extensions.
+    Views hold the release and the submissions given; --list shows them. DuckDB answers in a
+    process of its own, closed to files, network and extensions, which ends when its time is up.
     """  # noqa: D301
-    from analysis_sql.engine import query_text, run_query
     from fslbench_data.release import load_release
-    from fslbench_data.sql import connect, described
+    from fslbench_data.sandbox.querying import QueryProcess
+    from fslbench_data.sql import connect, described, tables
 
     if show is not None:
+        from analysis_sql.engine import query_text
+
         click.echo(query_text(show), nl=False)
-        return
-    if query is None and not list_views:
-        raise click.UsageError("give a QUERY, or --list to see what there is to ask")
-    with connect(
-        load_release(release), list(submissions), allow_unbound=unbound, memory=memory
-    ) as connection:
-        if list_views:
+    elif list_views:
+        with connect(load_release(release), list(submissions), allow_unbound=unbound) as connection:
             click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
-            return
-        table = run_query(connection, query or "", seconds=seconds)
-    _write(table, form, path)
+    elif query is None:
+        raise click.UsageError("give a QUERY, or --list to see what there is to ask")
+    else:
+        with QueryProcess(seconds=seconds, memory=memory) as process:
+            process.load(tables(load_release(release), submissions, allow_unbound=unbound))
+            table = process.run(query)
+        _write(table, form, path)
 
 
 def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
     from benchmark_spec.errors import OutputError
+    from fslbench_data.render.query_result import csv_pieces, json_pieces, table_grid
 
     endings = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
     endings[".tex"] = "latex"
@@ -98,34 +102,32 @@ def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
         with whole_file(path) as temporary:
             pq.write_table(table, temporary)
         click.echo(f"wrote {path}", err=True)
-    elif form == "json":
-        import json
+    elif form in ("csv", "json"):
+        _pour((csv_pieces if form == "csv" else json_pieces)(table), path)
+    elif form == "table":
+        from fslbench_data.render.screen import print_grid, screenful
 
-        text = json.dumps(table.to_pylist(), indent=1, ensure_ascii=False, default=str)
-        output(text + "\n", path)
-    elif form == "csv":
-        output(_csv(table), path)
+        def on(console: Console) -> None:
+            rows = screenful(console)
+            grid = table_grid(table.slice(0, rows))
+            print_grid(grid, console, rows, left=max(0, table.num_rows - rows))
+
+        draw(on, path)
     else:
         from fslbench_data.render.grid import latex, markdown
-        from fslbench_data.render.grids import table_grid
-        from fslbench_data.render.screen import print_grid
 
-        grid = table_grid(table)
-        if form == "table":
-            draw(lambda console: print_grid(grid, console), path)
-        else:
-            output((markdown if form == "markdown" else latex)([grid], ""), path)
+        output((markdown if form == "markdown" else latex)([table_grid(table)], ""), path)
 
 
-def _csv(table: pa.Table) -> str:
-    """CSV with a list as a JSON array, as submissions have them."""
-    import csv
-    import io
-    import json
+def _pour(pieces: Iterable[str], path: Path | None) -> None:
+    """Write a text that may be large, as it comes."""
+    from fslbench_data.files import whole_file
 
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for row in table.to_pylist():
-        writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row.values())
-    return out.getvalue()
+    if path is None:
+        for piece in pieces:
+            click.echo(piece, nl=False)
+        return
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)
+        file.flush()  # before what is written is made safe
+    click.echo(f"wrote {path}", err=True)

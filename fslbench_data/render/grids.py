@@ -1,13 +1,11 @@
-"""Reports and query results as grids, for Markdown and LaTeX."""
+"""Reports as grids, for Markdown and LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis_sql.evidence import FEW_TASKS
 from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS
@@ -70,26 +68,6 @@ def legend(report: Report) -> list[str]:
     closed = any(each.has_closed for each in report.sets)
     aware = any(each.design is not None for each in report.sets)
     return [LEGEND + (LEGEND_NEW_CLASSES if aware else "") + (LEGEND_CLOSED if closed else "")]
-
-
-def table_grid(table: pa.Table) -> Grid:
-    """The result of a query."""
-    numbers = frozenset(
-        field.name
-        for field in table.schema
-        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-    )
-    rows = tuple(
-        tuple(cell_text(row[name]) for name in table.column_names) for row in table.to_pylist()
-    )
-    return Grid("", tuple(table.column_names), numbers, rows)
-
-
-def cell_text(value: Any) -> str:
-    """A value for people: floats to six digits, nothing for null."""
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _title(each: SetReport) -> str:

@@ -49,15 +49,23 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(Text(f"{title}: {step}"))
 
 
-def print_grid(grid: Grid, console: Console, most: int | None = None) -> None:
-    """Print a grid, at most `most` rows or a screenful of it, and say what is left out."""
+def screenful(console: Console) -> int:
+    """How many rows of a table are shown at once."""
+    return max(10, console.height - 4)
+
+
+def print_grid(grid: Grid, console: Console, most: int | None = None, left: int = 0) -> None:
+    """Print a grid, at most `most` rows or a screenful of it, and say what is left out.
+
+    `left` counts rows that `grid` is without already.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in grid.columns:
         table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
-    limit = max(10, console.height - 4) if most is None else most
+    limit = screenful(console) if most is None else most
     for row in grid.rows[:limit]:
         table.add_row(*(Text(cell) for cell in row))
     if grid.title:
@@ -65,6 +73,6 @@ def print_grid(grid: Grid, console: Console, most: int | None = None) -> None:
     console.print(table)
     for note in grid.notes:
         console.print(Text(note, style="dim"))
-    if len(grid.rows) > limit:
-        left = len(grid.rows) - limit
+    left += max(0, len(grid.rows) - limit)
+    if left:
         console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))

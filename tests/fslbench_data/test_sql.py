@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -28,7 +29,7 @@ def connection(embedded: Release, example: Submission) -> Iterator[duckdb.DuckDB
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = run_query(connection, sql).to_pylist()
+    rows: list[dict[str, object]] = pa.Table.from_batches(run_query(connection, sql)).to_pylist()
     return rows
 
 
@@ -179,13 +180,17 @@ secret_of_this_module = __import__("pyarrow").table({"a": [1]})
 @pytest.mark.parametrize("sql", FORBIDDEN)
 def test_what_a_query_may_not(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     with pytest.raises(QueryError):
-        run_query(connection, sql)
+        _rows(connection, sql)
+    assert not list(Path("/tmp").glob("fslbench-stolen*"))
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM '/etc/passwd'", "SELECT 1; SELECT 2", ""])
+def test_the_command_says_so_without_a_traceback(sql: str) -> None:
     result = CliRunner().invoke(main, ["sql", sql])
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith(("Error: ", "Usage: "))
     assert "Traceback" not in result.stderr
-    assert not list(Path("/tmp").glob("fslbench-stolen*"))
 
 
 @pytest.mark.parametrize(
@@ -205,17 +210,15 @@ def test_the_connection_itself_is_locked(connection: duckdb.DuckDBPyConnection, 
         connection.execute(sql)
 
 
-def test_limits_of_time_and_memory(embedded: Release) -> None:
+def test_limit_of_memory(embedded: Release) -> None:
     with connect(embedded, memory="200MB") as small:
-        with pytest.raises(QueryError, match=r"more than 0\.2 seconds"):
-            run_query(small, "SELECT sum(a.range * b.range) FROM range(10000000) AS a, "
-                      "range(10000000) AS b", seconds=0.2)  # fmt: skip
         with pytest.raises(QueryError, match="more memory"):
-            run_query(small, "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)")
+            _rows(small, "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)")
         # and it goes on working
-        assert run_query(small, "SELECT 1 AS a").to_pylist() == [{"a": 1}]
-    with pytest.raises(QueryError, match="amount of memory"):
-        connect(embedded, memory="lots")
+        assert _rows(small, "SELECT 1 AS a") == [{"a": 1}]
+    for amount in ("lots", "-1", "0GB"):
+        with pytest.raises(QueryError, match="amount of memory"):
+            connect(embedded, memory=amount)
 
 
 def test_output(tmp_path: Path) -> None:
@@ -242,15 +245,15 @@ def test_output(tmp_path: Path) -> None:
 
 def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(QueryError, match='Did you mean "accuracies"'):
-        run_query(connection, "SELECT * FROM accuracy")
+        _rows(connection, "SELECT * FROM accuracy")
     with pytest.raises(QueryError, match="name them: PIVOT"):
-        run_query(connection, "PIVOT accuracies ON method USING first(mean)")
+        _rows(connection, "PIVOT accuracies ON method USING first(mean)")
     named = (
         "PIVOT (FROM accuracies WHERE dataset = 'digits') "
         "ON method IN ('pixels/NCC', 'pixels/LR') USING first(mean) "
         "GROUP BY task_set ORDER BY task_set"
     )
-    assert run_query(connection, named).num_rows == 6
+    assert len(_rows(connection, named)) == 6
     assert "\\b" not in CliRunner().invoke(main, ["sql", "--help"]).stdout
 
 

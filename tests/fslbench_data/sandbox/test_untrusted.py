@@ -20,7 +20,7 @@ from bombs import BOMBS, few, lists, many, slow
 
 from benchmark_spec import errors
 from fslbench_data.release import Release
-from fslbench_data.sandbox import worker
+from fslbench_data.sandbox import process, worker
 from fslbench_data.sandbox.untrusted import LIMITS, read_untrusted
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
@@ -268,7 +268,7 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 
 def _pid() -> int:
     assert worker._worker is not None
-    return worker._worker._process.pid
+    return worker._worker.pid
 
 
 def test_one_process_reads_many_files(fresh: None, tmp_path: Path, bombs: Path) -> None:
@@ -299,12 +299,12 @@ def test_a_file_that_ends_the_process(
     """As a crash in pyarrow would; the next file is read all the same."""
     crash = (
         "import os\n"
-        "from fslbench_data.results import serving\n"
-        "read = serving.read_bounded\n"
-        "serving.read_bounded = lambda path, *x: "
+        "from fslbench_data.sandbox import bounded\n"
+        "read = bounded.read_bounded\n"
+        "bounded.read_bounded = lambda path, *x: "
         "os.abort() if 'bad' in path.name else read(path, *x)\n"
     )
-    monkeypatch.setattr(worker, "_CODE", worker._CODE.replace("; from", "\n" + crash + "from", 1))
+    monkeypatch.setattr(process, "_CODE", process._CODE.replace("; from", "\n" + crash + "from", 1))
     good, bad = _write(tmp_path / "good.parquet"), _write(tmp_path / "bad.parquet")
     for first in (bad, good):  # a new process, and one that has been used
         worker.stop()
@@ -340,7 +340,7 @@ def test_the_process_runs_no_code_that_lies_about(
 def test_where_no_process_can_be_started(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_CODE", "raise SystemExit(3)")
+    monkeypatch.setattr(process, "_CODE", "raise SystemExit(3)")
     with pytest.raises(Unreadable, match=r"no process could be started(.|\n)*ended with 3"):
         read_untrusted(_write(tmp_path / "x.parquet"))
 
@@ -351,7 +351,7 @@ def test_an_interrupted_question_is_not_answered_later(
     one, two = _write(tmp_path / "1.parquet"), _write(tmp_path / "2.parquet", few(5))
     read_untrusted(one)
     with monkeypatch.context() as patch:
-        patch.setattr(worker.json, "loads", _interrupt)
+        patch.setattr(process.json, "loads", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             read_untrusted(one)
     assert read_untrusted(two).table.num_rows == 5

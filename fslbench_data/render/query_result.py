@@ -1,0 +1,85 @@
+"""The result of a query as CSV, JSON and a grid, some rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.errors import printable
+from fslbench_data.render.grid import Grid
+
+_ROWS = 4096
+
+
+def csv_pieces(table: pa.Table) -> Iterator[str]:
+    """CSV, its header first; a list as a JSON array, as submissions have them."""
+    yield _csv([table.column_names])
+    for rows in _rows(table):
+        yield _csv(rows)
+
+
+def json_pieces(table: pa.Table) -> Iterator[str]:
+    """A JSON array of an object a row."""
+    before = "[\n"
+    for rows in _rows(table):
+        objects = (dict(zip(table.column_names, map(_portable, row), strict=True)) for row in rows)
+        texts = (json.dumps(each, indent=1, ensure_ascii=False) for each in objects)
+        yield before + ",\n".join(" " + text.replace("\n", "\n ") for text in texts)
+        before = ",\n"
+    yield "\n]\n" if table.num_rows else "[]\n"
+
+
+def table_grid(table: pa.Table) -> Grid:
+    """A grid for people: floats to six digits, nothing for null, no commands to a terminal."""
+    numbers = frozenset(
+        field.name
+        for field in table.schema
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    )
+    cells = (tuple(map(_cell, row)) for rows in _rows(table) for row in rows)
+    return Grid("", tuple(map(printable, table.column_names)), numbers, tuple(cells))
+
+
+def _rows(table: pa.Table) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows of values, some at a time."""
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        if batch.num_rows:
+            yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _csv(rows: Any) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([_one(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _one(value: Any) -> Any:
+    return _dumped(value) if isinstance(value, list | dict) else value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(_one(value)))
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(_portable(value), ensure_ascii=False)
+
+
+def _portable(value: Any) -> Any:
+    """The value as JSON can have it: as text what is no number there."""
+    if isinstance(value, list):
+        return [_portable(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _portable(each) for name, each in value.items()}
+    if isinstance(value, bool | int | None) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)

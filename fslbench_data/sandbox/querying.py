@@ -1,0 +1,92 @@
+"""SQL in a process of its own, whose memory and time are bounded from outside.
+
+DuckDB looks at its limits between pieces of work only; one function of one value, such as a text
+that is repeated 400 million times, takes what it takes.  So the process is ended when its time is
+up, and gets no more memory from the system than it may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from analysis_sql.query_limits import MEMORY, SECONDS, check_seconds, memory_bytes
+from benchmark_spec.errors import QueryError
+from fslbench_data.sandbox.process import EndedError, Process
+
+_LOAD_SECONDS = 600.0
+
+
+class QueryProcess:
+    """A process with a database of its own; it starts while the tables are read here.
+
+    Parameters
+    ----------
+    seconds
+        Of a query, until the last row of its result is here.
+    memory
+        Of a query, besides what the tables take, such as ``1GB``; its result may be as large. Holds
+        on Linux; elsewhere only what DuckDB itself counts is limited.
+
+    Raises
+    ------
+    QueryError
+        If either is no such limit.
+    """
+
+    def __init__(self, *, seconds: float = SECONDS, memory: str = MEMORY) -> None:
+        check_seconds(seconds)
+        self._seconds, self._memory, self._bytes = seconds, memory, memory_bytes(memory)
+        self._process = Process("query")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.stop()
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        """Open the database over these tables; raises QueryError if no process can do so."""
+        try:
+            self._process.ask({"memory": self._memory}, _LOAD_SECONDS, tables=tables)
+        except EndedError as ended:
+            raise QueryError(
+                f"no process could be started to run the query ({ended.cause}, {ended.code})",
+                fix="see whether the machine has memory left",
+            ) from None
+
+    def run(self, sql: str) -> pa.Table:
+        """Run one SELECT over the tables of :meth:`load`.
+
+        Raises
+        ------
+        QueryError
+            If it is no SELECT, fails, or takes more memory or time than it may.
+        """
+        try:
+            request = {"sql": sql, "seconds": self._seconds}
+            found = self._process.ask(request, self._seconds, most_bytes=self._bytes)
+        except EndedError as ended:
+            raise self._error_of(ended) from None
+        return pa.concat_tables(found)
+
+    def _error_of(self, ended: EndedError) -> QueryError:
+        """What a query has done to the process that ran it."""
+        if ended.cause == "late":
+            return QueryError(
+                f"the query ran for more than {self._seconds:g} seconds",
+                fix="ask for less, or allow more with --seconds",
+            )
+        what = {
+            "memory": f"the query takes more than {self._memory} of memory",
+            "large": f"the result takes more than {self._memory}",
+        }.get(ended.cause, f"the query ended the process that ran it ({ended.code})")
+        return QueryError(what, fix="ask for less, or allow more with --memory")

@@ -1,0 +1,215 @@
+"""SQL in a process of its own: no query takes more memory or time than it may, none writes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import QueryError
+from fslbench_data.cli import main
+from fslbench_data.release import Release
+from fslbench_data.sandbox import process as process_module
+from fslbench_data.sandbox.querying import QueryProcess
+from fslbench_data.sql import connect, tables
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
+
+HUGE = "SELECT sum(length(repeat('x', 400000000 + i::INT))) FROM range(100000) AS t(i)"
+"""Hours inside one function, which DuckDB does not interrupt."""
+
+
+@pytest.fixture(scope="module")
+def views(embedded: Release) -> dict[str, pa.Table]:
+    return tables(embedded)
+
+
+@pytest.fixture
+def started(views: dict[str, pa.Table]) -> Iterator[Callable[..., QueryProcess]]:
+    """Starts processes with the embedded release in them."""
+    opened: list[QueryProcess] = []
+
+    def start(seconds: float = 60, memory: str = "1GB") -> QueryProcess:
+        opened.append(QueryProcess(seconds=seconds, memory=memory))
+        opened[-1].load(views)
+        return opened[-1]
+
+    yield start
+    for process in opened:
+        process.__exit__(None, None, None)
+
+
+def _is_alive(process: QueryProcess) -> bool:
+    try:
+        os.kill(process._process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_it_answers_as_this_process_does(
+    started: Callable[..., QueryProcess], embedded: Release
+) -> None:
+    process = started()
+    with connect(embedded) as connection:
+        exact = "SELECT COLUMNS(* EXCLUDE (mean, deviation)) FROM accuracies"
+        for sql in (exact, "FROM results", "FROM tasks LIMIT 0", "EXPLAIN SELECT 1"):
+            assert process.run(sql).equals(connection.sql(sql).to_arrow_table()), sql
+    with pytest.raises(QueryError, match='Did you mean "accuracies"'):
+        process.run("FROM accuracy")
+    assert process.run("SELECT 1 AS a").to_pylist() == [{"a": 1}]  # and it goes on
+    assert _is_alive(process)
+
+
+def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProcess]) -> None:
+    process = started(seconds=1)
+    with pytest.raises(QueryError, match="ran for more than 1 seconds"):
+        process.run(HUGE)
+    assert not _is_alive(process)
+
+
+def test_the_command_ends_it_too(root: Path) -> None:
+    command = [sys.executable, "-m", "fslbench_data", "sql", "--seconds", "1", HUGE]
+    code = "from fslbench_data.cli import main; main()"
+    command[1:3] = ["-c", code]
+    out = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=root)
+    assert out.returncode == 2
+    assert out.stdout == ""
+    assert out.stderr.startswith("Error: the query ran for more than 1 seconds\n")
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT length(repeat('x', 4000000000))",
+        "SELECT length(string_agg(repeat('x', 3000000), '')) FROM range(1000)",
+        "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)",
+        "SELECT len(list(repeat('x', 1000) || range::VARCHAR)) FROM range(1000000)",
+    ],
+)
+def test_memory_that_duckdb_does_not_count_is_bounded(
+    started: Callable[..., QueryProcess], sql: str
+) -> None:
+    with pytest.raises(QueryError, match="memory"):
+        started(memory="300MB").run(sql)
+
+
+def test_a_result_is_as_large_as_memory_at_most(started: Callable[..., QueryProcess]) -> None:
+    sql = "SELECT repeat('x', 1000) AS a FROM range({})"
+    assert started(memory="50MB").run(sql.format(40_000)).num_rows == 40_000
+    process = started(memory="50MB")
+    with pytest.raises(QueryError, match="the result takes more than 50MB"):
+        process.run(sql.format(4_000_000))
+    assert not _is_alive(process)
+
+
+def test_a_process_that_ends_is_an_error(
+    started: Callable[..., QueryProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = started()
+    os.kill(process._process.pid, 9)
+    with pytest.raises(QueryError, match=r"ended the process that ran it \(-9\)"):
+        process.run("SELECT 1")
+    monkeypatch.setattr(process_module, "_CODE", "raise SystemExit(3)")
+    with pytest.raises(QueryError, match=r"no process could be started .*\(ended, 3\)"):
+        started()
+
+
+NO_QUERIES = [
+    "EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1",
+    "EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
+    "EXPLAIN (ANALYZE) CREATE TEMP TABLE made AS SELECT 1",
+    "EXPLAIN (FORMAT JSON, ANALYZE) CREATE TEMP VIEW made AS SELECT 1",
+    "EXPLAIN /* SELECT */ ANALYZE -- SELECT 1\n CREATE TEMP TABLE made AS SELECT 1",
+    "/* EXPLAIN SELECT 1 */ EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
+    "EXPLAIN CREATE TABLE made (a INT)",
+    "EXPLAIN ANALYZE DROP VIEW accuracies",
+    "EXPLAIN ANALYZE INSERT INTO results SELECT * FROM results",
+    "EXPLAIN ANALYZE COPY tasks TO 'made.csv'",
+    "EXPLAIN ANALYZE SET VARIABLE made = 1",
+    "EXPLAIN ANALYZE SET memory_limit = '100GB'",
+    "EXPLAIN ANALYZE PRAGMA threads = 64",
+    "EXPLAIN ANALYZE CALL pragma_version()",
+    "EXPLAIN ANALYZE PREPARE made AS SELECT 1",
+    "EXPLAIN EXPLAIN SELECT 1",
+    "EXPLAIN PIVOT accuracies ON method USING first(mean)",
+    "EXPLAIN ANALYZE",
+    "PREPARE made AS SELECT 1",
+    "SET VARIABLE made = 1",
+    "USE memory",
+    "BEGIN TRANSACTION",
+    "CHECKPOINT",
+    "VACUUM",
+    "PRAGMA version",
+    "CREATE TEMP TABLE made AS SELECT 1",
+    "CREATE MACRO made() AS 1",
+    "WITH a AS (INSERT INTO task_sets FROM task_sets RETURNING 1) FROM a",
+    "FROM query('CREATE TEMP TABLE made AS SELECT 1')",
+    "SELECT 1; EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
+]
+
+
+def test_what_is_no_query_is_refused_and_not_done(
+    started: Callable[..., QueryProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    process = started()
+    there = "SELECT (SELECT count(*) FROM duckdb_tables()), (SELECT count(*) FROM duckdb_views()), "
+    there += "(SELECT count(*) FROM duckdb_functions()), getvariable('made') AS made"
+    before = process.run(there).to_pylist()
+    for sql in NO_QUERIES:
+        with pytest.raises(QueryError):
+            process.run(sql)
+        assert process.run(there).to_pylist() == before, sql
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "EXPLAIN SELECT 1",
+        "explain analyze SELECT 1",
+        "EXPLAIN (FORMAT JSON) SELECT 1",
+        "EXPLAIN (ANALYZE, FORMAT JSON) FROM accuracies",
+        "EXPLAIN (SELECT 1)",
+        "EXPLAIN ANALYZE WITH a AS (SELECT 1) FROM a",
+        "-- a remark\nEXPLAIN -- another\nSELECT 1",
+        "DESCRIBE accuracies",
+        "SUMMARIZE accuracies",
+        "SHOW TABLES",
+        "VALUES (1)",
+    ],
+)
+def test_what_explains_a_query_is_one(embedded: Release, sql: str) -> None:
+    from analysis_sql.engine import run_query
+
+    with connect(embedded) as connection:
+        assert pa.Table.from_batches(run_query(connection, sql)).num_rows
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(["--memory", amount] for amount in ("-1", "0GB", "1KB", "80%", "nanGB", "1e3GB", "5")),
+        *(["--memory", amount] for amount in ("9999999999999TB", "", "1GB;", "١GB")),
+        *(["--seconds", amount] for amount in ("nan", "inf", "-inf", "0", "-1")),
+    ],
+    ids=" ".join,
+)
+def test_limits_that_are_none_are_refused(options: list[str]) -> None:
+    result = CliRunner().invoke(main, ["sql", "SELECT 1", *options])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert "for a query\n  expected: a " in result.stderr
+
+
+def test_limits_that_are_large_are_none_in_effect(started: Callable[..., QueryProcess]) -> None:
+    assert started(seconds=1e300, memory="900PB".replace("P", "T")).run("SELECT 1").num_rows == 1
