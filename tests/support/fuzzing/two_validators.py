@@ -10,8 +10,8 @@ from pathlib import Path
 from independent_validator import Facts, refusal
 
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.results.bounded import read_bounded
-from fslbench_data.results.limits import LIMITS
+from fslbench_data.sandbox.bounded import read_bounded
+from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY, Submission

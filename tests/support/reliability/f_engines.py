@@ -2,7 +2,59 @@
 
 from __future__ import annotations
 
+from benchmark_spec.errors import QueryError
+from fslbench_data.sandbox.querying import QueryProcess
+from fslbench_data.sql import tables
 from reliability import Section, World
 
 SECTION = Section(__doc__)
 attempt = SECTION.attempt
+
+
+def _asked(world: World, sql: str, seconds: float = 60, memory: str = "1GB") -> str:
+    """The values that a query gives in a process of its own."""
+    with QueryProcess(seconds=seconds, memory=memory) as process:
+        process.load(tables(world.embedded))
+        rows = process.run(sql).to_pylist()
+    return ", ".join(str(value) for row in rows for value in row.values())
+
+
+@attempt("SQL that stays hours in one function, `--seconds 1`")
+def _(world: World) -> str:
+    sql = "SELECT sum(length(repeat('x', 400000000 + i::INT))) FROM range(100000) AS t(i)"
+    return _asked(world, sql, seconds=1)
+
+
+@attempt("SQL that makes one text of 4 GB, `--memory 300MB`")
+def _(world: World) -> str:
+    refused = "needs more memory than it may take"
+    try:
+        _asked(world, "SELECT length(repeat('x', 4000000000))", memory="300MB")
+    except QueryError as error:
+        return f"`QueryError`: the query {refused}" if refused in error.what else error.what
+    return "a text of 4 GB"
+
+
+@attempt("`--memory -1`")
+def _(world: World) -> str:
+    return _asked(world, "SELECT 1", memory="-1")
+
+
+@attempt("`--seconds nan`")
+def _(world: World) -> str:
+    return _asked(world, "SELECT 1", seconds=float("nan"))
+
+
+@attempt("`EXPLAIN ANALYZE CREATE TEMP TABLE …`")
+def _(world: World) -> str:
+    return _asked(world, "EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1")
+
+
+@attempt("a date of the year 99999, an interval, a union")
+def _(world: World) -> str:
+    return _asked(world, "SELECT DATE '99999-12-31', INTERVAL 3 DAYS, union_value(a := 'x')")
+
+
+@attempt("SQL whose error has a terminal's commands in it")
+def _(world: World) -> str:
+    return _asked(world, "SELECT error('\x1b[31mred')")
