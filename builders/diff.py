@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from benchmark_spec.digest import content_digest_of
+from benchmark_spec.errors import ReleaseError, listing
 from benchmark_spec.feature_sets import without_shard
 from benchmark_spec.manifest import Dataset, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
@@ -68,6 +69,39 @@ def diff(old: Release, new: Release) -> Difference:
     changes.sort(key=lambda change: -LEVELS.index(change.level))
     needed = changes[0].level if changes else None
     return Difference(tuple(changes), needed, _raised(old.manifest, new.manifest))
+
+
+def check_version(old: Release, new: Release, fix: str = "") -> None:
+    """Refuse a release whose version says less than has changed since another.
+
+    Raises
+    ------
+    ReleaseError
+        Naming the changes that are too large for it, and the lowest version that they need.
+    """
+    found = diff(old, new)
+    if found.enough or found.needed is None:
+        return
+    raised = LEVELS.index(found.raised) if found.raised else -1
+    large = [change for change in found.changes if LEVELS.index(change.level) > raised]
+    needed, before = next_version(old.manifest.version, found.needed), old.manifest.version
+    raise ReleaseError(
+        f"{new.manifest.version} says less than has changed since {before}: "
+        f"{len(large)} change{'s need' if len(large) > 1 else ' needs'} {needed}",
+        where=listing([f"{change.where}: {change.what} ({change.level})" for change in large]),
+        expected=f"a version from {needed} on",
+        fix=fix
+        or f"give the release that version and build it again, or keep what {before} has; "
+        "fslbench-build diff lists every change",
+    )
+
+
+def next_version(version: str, level: Level) -> str:
+    """The lowest version above another by a level."""
+    major, minor, patch = (int(part) for part in version.split("."))
+    if level == "major":
+        return f"{major + 1}.0.0"
+    return f"{major}.{minor + 1}.0" if level == "minor" else f"{major}.{minor}.{patch + 1}"
 
 
 def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:

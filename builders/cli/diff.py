@@ -14,13 +14,14 @@ import click
 def diff(ctx: click.Context, old: Path, new: Path) -> None:
     """Say what differs from release A to release B, and which version number that raises.
 
-    `embedded` names the release that comes with the package.  Ends with exit code 1 if the
+    A release is a folder, or ORG/NAME@v1.0.0 on the Hub; `embedded` names the one that comes with
+    the package.  Ends with exit code 1 if the
     version of B says less than has changed.
     """
     from builders.diff import diff as compare
     from fslbench_data.release import load_release
 
-    a, b = (load_release(None if str(path) == "embedded" else path) for path in (old, new))
+    a, b = (load_release(None if str(path) == "embedded" else str(path)) for path in (old, new))
     found = compare(a, b)
     for change in found.changes:
         click.echo(f"{change.level:5}  {change.where}: {change.what}")

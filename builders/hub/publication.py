@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from benchmark_spec.errors import HubError, listing
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
+from builders.diff import check_version
 from builders.hub.benchmark_file import BENCHMARK_FILE
 from builders.hub.files import Changes, ReleaseFile, changes, registration
 from builders.hub.repository import Proposal, Refs, Repository
+from fslbench_data.hub.address import version_of
+from fslbench_data.release import Release, load_release
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
@@ -68,11 +71,16 @@ class Publication:
     """
 
     repo: Repository
-    manifest: Manifest
+    release: Release
     files: dict[str, ReleaseFile]
     tag: str
     create_pr: bool
     progress: Callable[[str], None]
+
+    @property
+    def manifest(self) -> Manifest:
+        """Of the release."""
+        return self.release.manifest
 
     def run(self, *, private: bool, register: bool) -> Published:
         """Do what is left to do; see :func:`builders.hub.publish.publish`."""
@@ -80,6 +88,7 @@ class Publication:
         refs = self._repository(private)
         if self.tag in refs.tags:
             return self._published_before(refs, register)
+        self._check_version(refs)
         there = self.repo.files(refs.main)
         files = self.files
         if register or BENCHMARK_FILE in there:
@@ -144,6 +153,35 @@ class Publication:
                 "raise",
             )
         return before
+
+    def _check_version(self, refs: Refs) -> None:
+        """Compare the release with the published versions next to it, as the Hub has them."""
+        version = _number(self.manifest)
+        published: dict[tuple[int, ...], str] = {}
+        for tag, commit in refs.tags.items():
+            number = version_of(tag)
+            if number is not None:
+                published[number] = commit
+        below = self._nearest(
+            published, sorted((n for n in published if n < version), reverse=True)
+        )
+        above = self._nearest(published, sorted(n for n in published if n > version))
+        if below is not None:
+            self.progress(f"comparing with {below}")
+            check_version(below, self.release)
+        if above is not None:
+            self.progress(f"comparing with {above}")
+            fix = f"give the release a version above {above.manifest.version}"
+            check_version(self.release, above, fix)
+
+    def _nearest(
+        self, published: Mapping[tuple[int, ...], str], numbers: Sequence[tuple[int, ...]]
+    ) -> Release | None:
+        """The first of these versions whose tag names a release."""
+        for number in numbers:
+            if MANIFEST_FILE in self.repo.files(published[number]):
+                return load_release(f"{self.repo.id}@{published[number]}")
+        return None
 
     def _check_tagged(self, commit: str) -> None:
         """Compare the release with what the tag names."""

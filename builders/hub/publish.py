@@ -18,7 +18,7 @@ from builders.hub.publication import Publication, Published
 from builders.hub.repository import Repository
 from builders.verify import verify
 from fslbench_data.hub.address import is_repo_id
-from fslbench_data.release import read_manifest
+from fslbench_data.release import Folder, Release, read_manifest
 
 
 def publish(
@@ -50,8 +50,10 @@ def publish(
     Raises
     ------
     ReleaseError
-        If the release has problems, or tables that may not be redistributed (LicenceError), or
-        comes back from the Hub as another one (CorruptReleaseError); nothing is then tagged.
+        If the release has problems, or a version that says less than has changed since those that
+        are published (:func:`builders.diff.check_version`), or tables that may not be redistributed
+        (LicenceError), or comes back from the Hub as another one (CorruptReleaseError); nothing is
+        then tagged.
     HubError
         If the repository holds something else, the tag another release, or the Hub refuses.
     """
@@ -69,7 +71,8 @@ def publish(
     if found.manifest != manifest:
         raise changed_meanwhile(folder)
     files = release_files(folder, manifest)
-    left = Publication(Repository(repo_id), manifest, files, wanted_tag, create_pr, progress)
+    release = Release(manifest, Folder(folder))
+    left = Publication(Repository(repo_id), release, files, wanted_tag, create_pr, progress)
     done = left.run(private=private, register=register_benchmark)
     return replace(done, left_out=left_out(folder, files))
 

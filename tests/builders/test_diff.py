@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from builders.cli import main
-from builders.diff import diff
+from builders.diff import Level, diff, next_version
 from builders.release_build import build_release
 from builders.release_spec import ReleaseSpec, read_spec
 from fslbench_data.release import load_release
@@ -42,6 +42,19 @@ def test_other_tasks_are_a_major_change(
         "40 tasks became 50, of which the first 40 are equal" in run.output
     )
     assert ("which is enough" in run.output) == enough
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "expected"),
+    [
+        ("1.2.3", "patch", "1.2.4"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "major", "2.0.0"),
+        ("0.9.9", "major", "1.0.0"),
+    ],
+)
+def test_the_next_version(version: str, level: Level, expected: str) -> None:
+    assert next_version(version, level) == expected
 
 
 def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_text: str) -> None:

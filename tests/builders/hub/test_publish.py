@@ -14,6 +14,7 @@ from hub_server import Fault, HubServer
 
 from benchmark_spec.errors import CorruptReleaseError, HubError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
+from builders.diff import diff
 from builders.hub import publish as module
 from builders.hub.publish import publish as run
 from builders.hub.repository import Repository
@@ -124,6 +125,73 @@ def test_an_older_version_is_not_put_over_a_newer_one(
     assert result.exit_code == 2
     assert "holds version 1.1.0, which is later than 1.0.0" in result.output
     assert list(hub.repo(REPO).tags) == ["v1.1.0"]
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "needed"),
+    [
+        ("1.0.1", {"seed": 1}, "2.0.0"),
+        ("1.1.0", {"seed": 1}, "2.0.0"),
+        ("2.0.0", {"seed": 1}, None),
+        ("1.9.9", {"suites": ("open",)}, "2.0.0"),
+        ("1.0.1", {"suites": ("open", "closed", "balanced")}, "1.1.0"),
+        ("1.1.0", {"suites": ("open", "closed", "balanced")}, None),
+        ("1.0.1", {"description": "other"}, None),
+        ("1.0.1", {}, None),
+    ],
+)
+@pytest.mark.parametrize("proposed", [False, True])
+def test_what_diff_refuses_is_not_published(
+    hub: HubServer,
+    release: Path,
+    build: Build,
+    publish: Publish,
+    version: str,
+    change: dict[str, object],
+    needed: str | None,
+    proposed: bool,
+) -> None:
+    publish(release)
+    commit, later = hub.sha(REPO), build(version, **change)
+    found = diff(load_release(release), load_release(later))
+    result = publish(later, *(["--create-pr"] if proposed else []))
+    assert found.enough == (needed is None) == (result.exit_code == 0)
+    if needed is None:
+        return
+    assert f"{version} says less than has changed since 1.0.0" in result.output
+    assert f"need {needed}" in result.output or f"needs {needed}" in result.output
+    for each in found.changes:
+        if each.level == found.needed:
+            assert each.where in result.output
+    assert hub.sha(REPO) == commit
+    assert set(hub.repo(REPO).tags) == {"v1.0.0"}
+    assert not hub.repo(REPO).pulls
+
+
+def test_the_version_is_compared_with_the_published_one_below_it(
+    hub: HubServer, release: Path, build: Build, publish: Publish
+) -> None:
+    """Whatever else is tagged, and whatever the main branch holds."""
+    for folder in (release, build("1.1.0", suites=("open", "closed", "balanced"))):
+        assert publish(folder).exit_code == 0
+    empty = hub.commit(REPO, {"NOTES.md": b"of somebody"}).oid
+    hub.repo(REPO).tags |= {"v1.0.9-draft": empty, "nightly": empty}
+    result = publish(build("1.1.1", suites=("open", "closed")))
+    assert "1.1.1 says less than has changed since 1.1.0" in result.output
+    assert "tasks/balanced-3w2s2q/vgg_flower.parquet: gone" in result.output
+    assert publish(build("2.0.0", seed=1)).exit_code == 0
+
+
+def test_a_version_below_a_published_one_is_compared_with_it(
+    hub: HubServer, build: Build, publish: Publish
+) -> None:
+    publish(build("1.0.2"))
+    first = list(hub.repo(REPO).history(hub.sha(REPO)))[-1]
+    hub.repo(REPO).branches["main"] = first.oid
+    result = publish(build("1.0.1", suites=("open", "closed", "balanced")))
+    assert result.exit_code == 2
+    assert "1.0.2 says less than has changed since 1.0.1" in result.output
+    assert "above 1.0.2" in result.output
 
 
 def test_images_and_other_files_of_the_folder_stay_where_they_are(

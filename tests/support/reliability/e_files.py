@@ -9,16 +9,30 @@ from pathlib import Path
 
 from tiny_features import write_pictures
 
+from builders.diff import check_version
 from builders.release_build import build_release
 from builders.release_spec import ReleaseSpec, read_spec
 from builders.verify import verify
 from fslbench_data.files import write_whole
+from fslbench_data.release import Release, load_release
 from reliability import Section, World
 
 SECTION = Section(__doc__)
 attempt = SECTION.attempt
 
 QUERY = "SELECT 1 AS one"
+
+FLOWERS = """
+name = "flowers"
+version = "{version}"
+description = "d"
+protocols = ["5w1s1q"]
+seed = {seed}
+[[dataset]]
+name = "vgg_flower"
+source = "catalogue"
+suites = ["open"]
+"""
 
 TINY = """
 name = "tiny"
@@ -46,6 +60,13 @@ def _tiny(world: World) -> tuple[ReleaseSpec, Path]:
     path = world.folder / "tiny.toml"
     path.write_text(TINY)
     return read_spec(path), world.folder / "raw"
+
+
+def _flowers(world: World, version: str, seed: int) -> Release:
+    path = world.folder / f"{version}.toml"
+    path.write_text(FLOWERS.format(version=version, seed=seed))
+    build_release(read_spec(path), world.folder / version)
+    return load_release(world.folder / version)
 
 
 def _pixel(path: Path) -> None:
@@ -145,3 +166,9 @@ def _(world: World) -> str:
     os.utime(raw / IMAGE, ns=(before.st_atime_ns, before.st_mtime_ns))
     found = verify(world.folder / "release", raw=raw, spec=spec)
     return "; ".join(f"{problem.path}: {problem.what}" for problem in found.problems)
+
+
+@attempt("a 1.0.1 with other tasks is compared with the 1.0.0 before it, as `publish` does")
+def _(world: World) -> str:
+    check_version(_flowers(world, "1.0.0", seed=0), _flowers(world, "1.0.1", seed=1))
+    return "it is published"
