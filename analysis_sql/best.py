@@ -28,7 +28,6 @@ one-sided 2^-T, as everywhere (:func:`analysis_sql.comparison.paired_verdicts`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import lcm
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from analysis_sql.class_aware import mixture, settled
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.class_likelihood import LOG_GRID, Shares
 from analysis_sql.intervals import check_level
+from analysis_sql.moments import subtract
 from analysis_sql.multiplicity import paired_p
 from analysis_sql.pairs import Counts
 from analysis_sql.sign_flip import constant_p
@@ -112,8 +112,7 @@ def best_set(
     step = max(1, _BLOCK // max(counts.correct.shape[1], 1))
     for start in range(0, usable.size, step):
         rows = usable[start : start + step]
-        part = Counts(counts.correct[rows], counts.tasks[rows], counts.unit)
-        apart = lead(counts.correct[first], counts.unit, part)
+        apart = lead(counts.correct[first], int(counts.units[first]), counts.some(rows))
         p[rows] = one_sided_p(apart)
         if design is not None:
             aware[rows] = one_sided_p_new_classes(design, apart)
@@ -142,18 +141,17 @@ def lead(leader: NDArray[np.integer[Any]], unit: int, others: Counts) -> Counts:
     leader : int (T,)
         Counts of a method that answered all tasks that any of the others did.
     unit
-        Of these counts; the others' may be another one.
+        Of these counts; the others' may be other ones.
 
     Returns
     -------
     Counts
-        Of differences: int64 (P, tasks), 0 beyond the tasks that both answered, in the least
-        common unit.
+        Of differences: int64 (P, tasks), 0 beyond the tasks that both answered, each in the least
+        common unit of its two methods.
     """
-    common = lcm(unit, others.unit)
     width = others.correct.shape[1]
-    apart = leader[:width].astype(np.int64) * (common // unit)
-    apart = apart - others.correct.astype(np.int64) * (common // others.unit)
+    ahead, behind = leader[:width].astype(np.int64), others.correct.astype(np.int64)
+    apart, common = subtract(ahead, unit, behind, others.unit)
     apart[np.arange(width) >= others.tasks[:, None]] = 0
     return Counts(apart, others.tasks, common)
 
@@ -178,7 +176,8 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
     for tasks in np.unique(ahead.tasks[ahead.tasks > 0]).tolist():
         rows = np.flatnonzero(ahead.tasks == tasks)
         here = design.prefix(tasks)
-        part = Counts(ahead.correct[rows, :tasks], ahead.tasks[rows], ahead.unit)
+        part = ahead.some(rows)
+        part = Counts(part.correct[:, :tasks], part.tasks, part.unit)
         if here.disjoint:
             found[rows] = one_sided_p(part)
             continue

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from analysis_sql.intervals import check_level
+from analysis_sql.moments import Integers
 from analysis_sql.stream import Stream
 from benchmark_spec.errors import SpecError
 
@@ -77,7 +78,7 @@ def bca_interval(
 
 def bca_intervals(
     values: NDArray[np.integer[Any]],
-    unit: int,
+    unit: Integers,
     level: float = 0.95,
     *,
     seed: int,
@@ -90,7 +91,7 @@ def bca_intervals(
     values : int (M, T)
         Numbers of correct queries of M methods, or differences of such numbers of M pairs.
     unit
-        Queries in a task.
+        Queries in a task, of each row (M,) or of all.
     level
         Such as 0.95.
     seed
@@ -121,14 +122,16 @@ def bca_intervals(
             ends[row] = _bca_ends(x[row], np.sort(totals), level) / tasks
     constant = np.isin(np.arange(len(x)), varied, invert=True)
     found = []
-    for row, (low, high) in zip(range(len(x)), (100.0 * ends / unit).tolist(), strict=True):
+    units = np.broadcast_to(np.asarray(unit, np.int64), len(x))
+    shares = (100.0 * ends / units[:, None]).tolist()
+    for row, (own, (low, high)) in enumerate(zip(units.tolist(), shares, strict=True)):
         found.append(
             BootstrapInterval(
                 level,
                 tasks,
                 resamples,
                 seed,
-                100.0 * int(x[row].sum()) / (tasks * unit),
+                100.0 * int(x[row].sum()) / (tasks * own),
                 None if tasks < 2 else low,
                 None if tasks < 2 else high,
                 bool(constant[row]),

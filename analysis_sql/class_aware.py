@@ -190,15 +190,44 @@ def pair_halfwidths(
         of_this = np.flatnonzero(common == tasks)
         involved, at = np.unique([methods[of_this], versus[of_this]], return_inverse=True)
         first, second = at.reshape(2, -1)
-        x = counts.correct[involved, :tasks].astype(np.int64)
-        u = here.coordinates(x)
+        some = counts.some(involved)
+        u = here.coordinates(some.correct[:, :tasks])
         step = max(1, _BLOCK // max(here.rank, tasks))
         for start in range(0, of_this.size, step):
-            part = slice(start, start + step)
-            difference = x[first[part]] - x[second[part]]
-            moments = Counts(difference, np.array([tasks]), counts.unit).moments()
-            widths = halfwidths(here, u[first[part]] - u[second[part]], moments, level)
-            found[of_this[part]] = widths
+            i, j = first[start : start + step], second[start : start + step]
+            apart = some.differences(i, j, tasks)
+            coordinates = pair_coordinates(here, apart, some.units, u, i, j)
+            widths = halfwidths(here, coordinates, apart.moments(), level)
+            found[of_this[start : start + step]] = widths
+    return found
+
+
+def pair_coordinates(
+    design: ClassDesign,
+    apart: Counts,
+    units: NDArray[np.int64],
+    u: Floats,
+    methods: NDArray[Any],
+    versus: NDArray[Any],
+) -> Floats:
+    """Coordinates (P, k) of the differences of two methods each, in the units of these.
+
+    Those of the methods less each other; where their units differ, of the exact differences, since
+    most of two large numbers may cancel there.
+
+    Parameters
+    ----------
+    apart
+        The differences, over all tasks of the design.
+    units, u : int64 (M,), float (M, k)
+        Units and coordinates of the methods.
+    methods, versus : int (P,)
+        Positions of the two methods of each pair; the first may be one for all.
+    """
+    found: Floats = u[methods] - u[versus]
+    differ = np.flatnonzero(units[methods] != units[versus])
+    if differ.size:
+        found[differ] = design.coordinates(apart.correct[differ])
     return found
 
 
@@ -231,7 +260,8 @@ def class_aware_interval(
 def _select(moments: Moments, rows: NDArray[np.int64]) -> Moments:
     """Some of many methods' moments."""
     tasks, total, squares = (np.asarray(x) for x in (moments.tasks, moments.total, moments.squares))
-    return Moments(tasks[rows], total[rows], squares[rows], moments.unit)
+    unit = moments.unit if np.ndim(moments.unit) == 0 else np.asarray(moments.unit)[rows]
+    return Moments(tasks[rows], total[rows], squares[rows], unit)
 
 
 def _solve(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:

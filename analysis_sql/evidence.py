@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.bootstrap import BootstrapInterval, bca_intervals
 from analysis_sql.class_effects import ClassDesign
+from analysis_sql.moments import Integers
 from analysis_sql.multiplicity import paired_p
 from analysis_sql.pairs import Counts
 from analysis_sql.power import detectable_difference
@@ -56,12 +57,15 @@ class Evidence:
 
 def evidence(
     differences: NDArray[np.integer[Any]],
-    unit: int,
+    unit: Integers,
     kind: IntervalKind,
     level: float,
     design: ClassDesign | None,
 ) -> list[Evidence]:
-    """Evidence of P pairs of methods from their differences of counts (P, T), T at least 1."""
+    """Evidence of P pairs of methods from their differences of counts (P, T), T at least 1.
+
+    `unit` is that of each pair (P,), or one for all.
+    """
     tasks = differences.shape[1]
     moments = Counts(differences, np.full(len(differences), tasks), unit).moments()
     few = design is not None and 2 <= tasks < FEW_TASKS

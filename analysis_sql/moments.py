@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = int | NDArray[np.int64]
+
+EXACT = isqrt(2**63 - 1)
+"""T·unit up to which moments are exact."""
+
+
+def subtract(
+    x: NDArray[Any], unit: Integers, y: NDArray[Any], versus: Integers
+) -> tuple[NDArray[Any], Integers]:
+    """x/unit - y/versus, as numbers in the least common multiple of both units, and that unit.
+
+    Exact while T times the common unit is at most :data:`EXACT`.
+
+    Parameters
+    ----------
+    x, y : int64 (..., T)
+        In units of their own; shapes are broadcast.
+    unit, versus : int or int64 (...)
+        One unit for all, or one for each row.
+    """
+    common = np.lcm(unit, versus)
+    a, b = (np.asarray(common // own)[..., None] for own in (unit, versus))
+    return (x - y if (a == 1).all() and (b == 1).all() else a * x - b * y), common
 
 
 @dataclass(frozen=True)
@@ -21,7 +44,7 @@ class Moments:
     difference of two such numbers; `unit` is K·Q (times runs, where there are several).
 
     Every attribute may be an array, for many methods or pairs at once; everything is elementwise.
-    T²·unit² must stay below 2^63, which T = 10^6 tasks of 1000 queries do.
+    T·unit is at most :data:`EXACT`, so that T Σx² and (Σx)² fit into 63 bits.
 
     Attributes
     ----------
@@ -34,10 +57,10 @@ class Moments:
     tasks: Integers
     total: Integers
     squares: Integers
-    unit: int
+    unit: Integers
 
     @classmethod
-    def of(cls, counts: NDArray[np.integer[Any]], unit: int) -> Moments:
+    def of(cls, counts: NDArray[np.integer[Any]], unit: Integers) -> Moments:
         """Moments of integer counts (T,)."""
         x = counts.astype(np.int64)
         return cls(x.size, int(x.sum()), int((x * x).sum()), unit)

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from analysis_sql.class_aware import halfwidths, method_halfwidths, mixture, settled
+from analysis_sql.class_aware import (
+    halfwidths,
+    method_halfwidths,
+    mixture,
+    pair_coordinates,
+    settled,
+)
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.class_likelihood import Shares
 from analysis_sql.comparison import VERDICTS, NewClasses, Verdict, direct_verdicts
@@ -122,13 +128,16 @@ class _Prefix:
     def compare(self, rows: NDArray[np.int64]) -> _Arrays:
         """Compare the first of some methods with the others."""
         here, level = self._design, self._level
-        x = self._counts.correct[rows, : here.tasks].astype(np.int64)
-        own = _moments(x, self._counts.unit)
+        some = self._first_tasks(rows)
+        own = some.moments()
         self._prepare(rows)
         u = np.stack([self._u[row] for row in rows.tolist()])
         width = np.array([self._width[row] for row in rows.tolist()])
-        difference = _moments(x[:1] - x[1:], self._counts.unit)
-        paired = halfwidths(here, u[:1] - u[1:], difference, level)
+        others = np.arange(1, len(some))
+        apart = some.differences(0, others, here.tasks)
+        difference = apart.moments()
+        coordinates = pair_coordinates(here, apart, some.units, u, np.array([0]), others)
+        paired = halfwidths(here, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         verdicts = paired_verdicts(difference, paired, here, level)
         return _Arrays(own, width, difference, paired, verdicts, direct)
@@ -138,11 +147,16 @@ class _Prefix:
         missing = [row for row in rows.tolist() if row not in self._u]
         if not missing:
             return
-        x = self._counts.correct[missing, : self._design.tasks].astype(np.int64)
-        u = self._design.coordinates(x)
-        widths = halfwidths(self._design, u, _moments(x, self._counts.unit), self._level)
+        some = self._first_tasks(missing)
+        u = self._design.coordinates(some.correct)
+        widths = halfwidths(self._design, u, some.moments(), self._level)
         self._u.update(zip(missing, u, strict=True))
         self._width.update(zip(missing, widths.tolist(), strict=True))
+
+    def _first_tasks(self, rows: NDArray[np.int64] | list[int]) -> Counts:
+        """Counts of some methods on these tasks alone."""
+        some, tasks = self._counts.some(rows), self._design.tasks
+        return Counts(some.correct[:, :tasks], np.full(len(some), tasks, np.int64), some.unit)
 
 
 def own_intervals(design: ClassDesign, counts: Counts, level: float) -> list[Interval]:
@@ -190,10 +204,11 @@ def p_values(
     for tasks in np.unique(common).tolist():
         rows = np.flatnonzero(common == tasks)
         here = design.prefix(tasks)
-        x = counts.correct[:, :tasks].astype(np.int64)
-        u = here.coordinates(x)
+        u = here.coordinates(counts.correct[:, :tasks])
         i, j = methods[rows], versus[rows]
-        difference = _moments(x[i] - x[j], counts.unit)
+        apart = counts.differences(i, j, tasks)
+        difference = apart.moments()
+        coordinates = pair_coordinates(here, apart, counts.units, u, i, j)
         norm2 = np.asarray(difference.scatter, np.float64) / tasks
         mean = np.abs(np.asarray(difference.total)) / tasks
         if here.disjoint:
@@ -206,17 +221,12 @@ def p_values(
             varied = np.flatnonzero(norm2 > 0)
             for one in varied.tolist():  # each by itself: the same whatever else is compared
                 part = slice(one, one + 1)
-                shares = Shares.of(here, (u[i] - u[j])[part], norm2[part])
+                shares = Shares.of(here, coordinates[part], norm2[part])
                 weights, errors = mixture(shares)
                 score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
                 p = 2.0 * weights[:1] @ stdtr(tasks - 1, score)
                 found[rows[one]] = min(1.0, float(settled(p)[0]))
     return found
-
-
-def _moments(x: NDArray[np.int64], unit: int) -> Moments:
-    """Moments of the rows of x (P, T)."""
-    return Counts(x, np.full(len(x), x.shape[1], np.int64), unit).moments()
 
 
 def _intervals(moments: Moments, widths: NDArray[Any], level: float) -> list[Interval]:

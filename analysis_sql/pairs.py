@@ -2,6 +2,8 @@
 
 With X the counts of correct queries (methods x tasks), X X' holds Σ_t x_it x_jt of every pair,
 exactly, since counts are integers; so Σ(x_i - x_j)² = Σx_i² + Σx_j² - 2 Σx_i x_j in one pass.
+Methods of several runs count in units of their own; each pair is taken to the least common multiple
+of its two units, never all methods to one of all.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison import PairMoments, direct_verdicts, paired_verdicts
 from analysis_sql.intervals import halfwidths
-from analysis_sql.moments import Moments
+from analysis_sql.moments import Integers, Moments, subtract
 from benchmark_spec.protocol import IntervalKind
 
 _EXACT_FLOAT32 = 2**24
@@ -35,15 +37,37 @@ class Counts:
     tasks : int64 (M,)
         Method i answered tasks 0..tasks[i]-1.
     unit
-        The same for all methods.
+        Of each method, int64 (M,); or one for all.
     """
 
     correct: NDArray[Any]
     tasks: NDArray[np.int64]
-    unit: int
+    unit: Integers
 
     def __len__(self) -> int:
         return len(self.correct)
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """The unit of each method (M,)."""
+        return np.broadcast_to(np.asarray(self.unit, np.int64), len(self))
+
+    def some(self, rows: NDArray[Any] | list[int]) -> Counts:
+        """Those of some methods, by their positions or a mask."""
+        unit = self.unit if np.ndim(self.unit) == 0 else self.units[rows]
+        return Counts(self.correct[rows], self.tasks[rows], unit)
+
+    def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
+        """First methods minus second ones over the first `tasks` tasks, in the pairs' units.
+
+        Parameters
+        ----------
+        methods, versus : int (P,)
+            Positions; one of them may be a single one.
+        """
+        x = [self.correct[rows, :tasks].astype(np.int64) for rows in (methods, versus)]
+        apart, unit = subtract(x[0], self.units[methods], x[1], self.units[versus])
+        return Counts(apart, np.full(len(apart), tasks, np.int64), unit)
 
     def moments(self) -> Moments:
         """Moments of every method over its own tasks, arrays (M,)."""
@@ -128,8 +152,12 @@ def pair_arrays(
 def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
     """The moments of one pair of methods, over the tasks that both answered."""
     common = int(min(counts.tasks[i], counts.tasks[j]))
-    x, y = counts.correct[i, :common], counts.correct[j, :common]
-    return PairMoments(*(Moments.of(values, counts.unit) for values in (x, y, x - y)))
+    x, y = (counts.correct[row, :common].astype(np.int64) for row in (i, j))
+    units = [int(counts.units[row]) for row in (i, j)]
+    apart, unit = subtract(x, units[0], y, units[1])
+    return PairMoments(
+        Moments.of(x, units[0]), Moments.of(y, units[1]), Moments.of(apart, int(unit))
+    )
 
 
 def all_differences(counts: Counts) -> Moments:
@@ -147,13 +175,14 @@ class _Products:
         self._x = _Factor(x)
         self.own = counts.moments()
         self.lengths_differ = bool((tasks != tasks[0]).any())
+        self._units_differ = bool((counts.units != counts.units[0]).any())
         if self.lengths_differ:
             self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
             self._squared = _Factor(x.astype(np.int64) ** 2)
 
     def moments(self, rows: slice, columns: slice) -> PairMoments:
         """Moments of the methods `rows` against `columns`, or that broadcast to these."""
-        unit, here = self._counts.unit, (rows, columns)
+        here, units = (rows, columns), self._counts.units
         products = self._x.times(self._x, *here)
         if not self.lengths_differ:
             common = self._counts.tasks[:1, None]
@@ -167,14 +196,17 @@ class _Products:
                 self._answered.times(self._x, *here),
                 self._answered.times(self._squared, *here),
             )
+        own = Moments(common, *row, units[rows, None]), Moments(common, *column, units[columns])
+        unit: Integers = int(units[0])
+        if self._units_differ:
+            unit = np.lcm(units[rows, None], units[columns])
+            a, b = unit // units[rows, None], unit // units[columns]
+            row, column = (a * row[0], a * a * row[1]), (b * column[0], b * b * column[1])
+            products *= a * b
         products *= -2
         products += row[1]
         products += column[1]
-        return PairMoments(
-            Moments(common, *row, unit),
-            Moments(common, *column, unit),
-            Moments(common, row[0] - column[0], products, unit),
-        )
+        return PairMoments(*own, Moments(common, row[0] - column[0], products, unit))
 
 
 class _Factor:

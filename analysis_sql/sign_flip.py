@@ -13,7 +13,9 @@ task by task, each a convolution with two points.  All terms are positive, so no
 every addition has a relative error of at most 2^-53, and the p-value one of at most T · 2^-52
 (5 · 10^-13 at T = 2000; below 10^-300 it may underflow to 0).  Up to 53 differences that are not 0
 it is exact to the last bit.  So no number of tasks needs a Monte Carlo approximation, nor a seed.
-The time grows as T · A: about 0.01 s for 2000 tasks of 35 queries.
+The time grows as T · A: about 0.01 s for 2000 tasks of 35 queries.  Where A is very large, as with
+methods of many runs, and T is not, all sums of either half of the tasks are listed instead, in
+order, and the pairs of them counted that stay small enough: 2^(T/2) steps, in whole numbers.
 
 It is about new images of these classes, tasks taken as independent.  The test is exact for methods
 that could be exchanged on every task, that is, for differences that are symmetric about 0; for any
@@ -32,6 +34,11 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import SpecError
 
 _EXACT_BITS = 53
+
+_PLACES = 1 << 20
+"""Values of W whose chances are kept, or as many as half of the tasks have sums."""
+
+_MOST_PLACES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ def sign_flip(differences: NDArray[np.integer[Any]]) -> SignFlip:
     Raises
     ------
     SpecError
-        If there is no task, or these are no integers.
+        If there is no task, these are no integers, or neither way to the p-value is short enough:
+        more than 53 differences that are not 0, with sums in the hundreds of millions.
     """
     d = np.asarray(differences)
     if d.ndim != 1 or d.dtype.kind not in "iu" or not d.size:
@@ -83,8 +91,33 @@ def sign_flip(differences: NDArray[np.integer[Any]]) -> SignFlip:
     steps //= gcd(*steps.tolist())
     observed = observed * int(steps.sum()) // int(np.abs(d).sum(dtype=np.int64))
     # the rarer tail: W <= (A - |Σd|) / 2, which is an integer
-    tail = _half_chances(steps, (int(steps.sum()) - observed) // 2)
-    return SignFlip(int(d.size), unequal, min(1.0, 2.0 * float(tail.sum())), error)
+    last = (int(steps.sum()) - observed) // 2
+    if exact and last > max(_PLACES, 1 << (unequal + 1) // 2):
+        tail = _sums_up_to(steps, last) / 2.0**unequal
+    elif last < _MOST_PLACES:
+        tail = float(_half_chances(steps, last).sum())
+    else:
+        raise SpecError(
+            f"{unequal} differences that add up to {int(steps.sum())} are too many for an exact "
+            "sign-flip test",
+            expected=f"at most {_EXACT_BITS} differences, or sums below {_MOST_PLACES}",
+        )
+    return SignFlip(int(d.size), unequal, min(1.0, 2.0 * tail), error)
+
+
+def _sums_up_to(steps: NDArray[np.int64], last: int) -> int:
+    """How many of the 2^T sums of some of the steps are at most `last`."""
+    some, others = (_sums(half) for half in (steps[::2], steps[1::2]))
+    parts = np.split(some, range(_PLACES, some.size, _PLACES))
+    return sum(int(np.searchsorted(others, last - part, side="right").sum()) for part in parts)
+
+
+def _sums(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All 2^T sums of some of the steps, ascending."""
+    found = np.zeros(1, np.int64)
+    for step in steps.tolist():
+        found = np.sort(np.concatenate([found, found + step]), kind="stable")  # merges two runs
+    return found
 
 
 def constant_p(tasks: Any) -> Any:

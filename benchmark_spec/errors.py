@@ -191,7 +191,7 @@ class UnreadableError(SubmissionError):
 
 
 class TooLargeError(SubmissionError):
-    """A submission file beyond what may be read of a stranger's."""
+    """A submission beyond what may be read of a stranger's, or can be compared exactly."""
 
 
 class MissingTaskError(SubmissionError):

@@ -227,11 +227,10 @@ def _stopped(
     about = ESTIMANDS["closed"] if closed else INDEPENDENT_TASKS
     if rule.versus not in position or rule.level != level:
         return Stopped(rule.versus, about, rule.level, None)
-    own, rival = (
-        counts.correct[position[name], : counts.tasks[position[name]]]
-        for name in (method, rule.versus)
-    )
-    sequence = last_interval(own, rival, counts.unit, level)
+    own, rival = (position[name] for name in (method, rule.versus))
+    common = int(min(counts.tasks[[own, rival]]))
+    apart = counts.differences([own], [rival], common)
+    sequence = last_interval(apart.correct[0], int(apart.units[0]), level)
     return Stopped(rule.versus, about, level, sequence)
 
 

@@ -104,8 +104,7 @@ class SetReport:
             return None
         methods = self.methods
         names = tuple(methods[i] for i in whole)
-        counts = Counts(self.counts.correct[whole], self.counts.tasks[whole], self.counts.unit)
-        return contest(names, counts, self.kind, self.level, self.design)
+        return contest(names, self.counts.some(whole), self.kind, self.level, self.design)
 
     def pairs_for_new_classes(
         self,
@@ -131,11 +130,9 @@ class SetReport:
         common = np.minimum(self.counts.tasks[row], self.counts.tasks[columns])
         found: dict[int, Evidence] = {}
         for tasks in np.unique(common).tolist():
-            x = self.counts.correct[:, :tasks].astype(np.int64)
             here = columns[common == tasks]
-            beside = evidence(
-                x[row] - x[here], self.counts.unit, self.kind, self.level, self.design
-            )
+            apart = self.counts.differences(row, here, tasks)
+            beside = evidence(apart.correct, apart.unit, self.kind, self.level, self.design)
             found |= dict(zip(here.tolist(), beside, strict=True))
         return [
             NO_EVIDENCE if self._stopped(row, column) else found[column]
@@ -150,7 +147,7 @@ class SetReport:
         """Those of some methods that are here, in that order, each compared with every other."""
         position = {name: i for i, name in enumerate(self.methods)}
         rows = [position[name] for name in names if name in position]
-        counts = Counts(self.counts.correct[rows], self.counts.tasks[rows], self.counts.unit)
+        counts = self.counts.some(rows)
         asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
         scores = tuple(self.scores[i] for i in rows)
         return replace(self, scores=scores, counts=counts, asked=asked)

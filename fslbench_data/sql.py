@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from analysis_sql.query_limits import MEMORY
 from benchmark_spec import schemas
+from benchmark_spec.errors import DoubledTaskError
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release import Release, load_release
-from fslbench_data.submission.checks import validate
+from fslbench_data.submission.checks import Validated, validate
 from fslbench_data.submission.model import Submission
 
 if TYPE_CHECKING:
@@ -95,13 +96,19 @@ def tables(
         Submissions, or files of them; each is validated.
     allow_unbound
         Accept submissions that do not say which tasks they were made on.
+
+    Raises
+    ------
+    DoubledTaskError
+        If two submissions answer the same task set with the same method.
+    FSLBenchError
+        Whatever else is wrong with a submission.
     """
     release = load_release() if release is None else release
     if isinstance(submissions, Submission | str | Path):
         submissions = [submissions]
     read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
-    for submission in read:
-        validate(submission, release, allow_unbound=allow_unbound)
+    _check_once([validate(each, release, allow_unbound=allow_unbound) for each in read])
     return {
         "task_sets": _task_sets(release),
         "tasks": _tasks(release),
@@ -116,6 +123,21 @@ def tables(
             or [_RESULTS.empty_table()]
         ),
     }
+
+
+def _check_once(parts: Sequence[Validated]) -> None:
+    """Refuse a method's results from two submissions: they would count as runs of it."""
+    first: dict[tuple[str, str], str] = {}
+    for part in parts:
+        for group in part.groups:
+            key = (group.method, str(group.info))
+            if key in first:
+                raise DoubledTaskError(
+                    f"{group.method} answers {group.info} in two submissions",
+                    where=f"{first[key]} and {part.submission.source}",
+                    fix="leave one of them out, or give the methods different names",
+                )
+        first |= {(group.method, str(group.info)): part.submission.source for group in part.groups}
 
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:

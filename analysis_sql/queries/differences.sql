@@ -1,6 +1,7 @@
 -- How do two methods differ on the tasks that both answered?
 -- Paired by task: T, mean difference (method minus versus) and its sample standard deviation, in
 -- percentage points. Every ordered pair; choose with WHERE method = ... AND versus = ...
+-- In whole numbers up to the last division: a constant difference has deviation 0.
 --
 -- reads   results: dataset, task_set, method, task_id, n_correct, n_query
 WITH by_task AS (
@@ -9,20 +10,44 @@ WITH by_task AS (
         task_set,
         method,
         task_id,
-        100.0 * sum(n_correct) / sum(n_query) AS accuracy
+        CAST(sum(n_correct) AS BIGINT) AS correct,
+        CAST(sum(n_query) AS BIGINT)   AS asked
     FROM results
     GROUP BY dataset, task_set, method, task_id
+),
+pairs AS (
+    SELECT
+        a.dataset,
+        a.task_set,
+        a.method,
+        b.method                                                  AS versus,
+        a.asked * b.asked                                         AS unit,
+        CAST(a.correct * b.asked - b.correct * a.asked AS HUGEINT) AS apart
+    FROM by_task AS a
+    JOIN by_task AS b USING (dataset, task_set, task_id)
+    WHERE a.method <> b.method
+),
+sums AS (
+    SELECT
+        dataset,
+        task_set,
+        method,
+        versus,
+        count(*)           AS tasks,
+        max(unit)          AS unit,
+        sum(apart)         AS total,
+        sum(apart * apart) AS squares
+    FROM pairs
+    GROUP BY dataset, task_set, method, versus
 )
 SELECT
-    a.dataset,
-    a.task_set,
-    a.method,
-    b.method                              AS versus,
-    count(*)                              AS tasks,
-    avg(a.accuracy - b.accuracy)          AS difference,
-    stddev_samp(a.accuracy - b.accuracy)  AS deviation
-FROM by_task AS a
-JOIN by_task AS b USING (dataset, task_set, task_id)
-WHERE a.method <> b.method
-GROUP BY a.dataset, a.task_set, a.method, b.method
-ORDER BY a.dataset, a.task_set, a.method, versus
+    dataset,
+    task_set,
+    method,
+    versus,
+    tasks,
+    100 * total / (tasks * unit) AS difference,
+    100 * sqrt((tasks * squares - total * total) / (tasks * nullif(tasks - 1, 0))) / unit
+        AS deviation
+FROM sums
+ORDER BY dataset, task_set, method, versus

@@ -80,11 +80,7 @@ class Watch:
         return self._sequence.update(right - int(self._rival[task_id])).conclusive_at is not None
 
 
-def last_interval(
-    own: NDArray[np.integer], rival: NDArray[np.integer], unit: int, level: float
-) -> SequenceInterval:
-    """The sequence's interval after the tasks (m,) that both answered, m at least 1."""
+def last_interval(differences: NDArray[np.int64], unit: int, level: float) -> SequenceInterval:
+    """The sequence's interval after the differences (m,) of the tasks that both answered, m > 0."""
     sequence = ConfidenceSequence(unit, level)
-    common = min(len(own), len(rival))
-    differences = (own[:common].astype(np.int64) - rival[:common].astype(np.int64)).tolist()
-    return [sequence.update(d) for d in differences][-1]
+    return [sequence.update(d) for d in differences.tolist()][-1]

@@ -147,7 +147,7 @@ def _set(
         "tied": _positions(contest.tied if contest else None, position),
         "tied_aware": _positions(contest.tied_new_classes if contest else None, position),
         "chosen": [position[method] for method in members],
-        "unit": each.counts.unit,
+        "unit": some[level].counts.units.tolist(),
         "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
         "pairs": _pairs(some),
     }

@@ -231,7 +231,7 @@ function drawScatter() {
   if (at[1] < 0) return draw("scatter", [], "There is no other method: no interval, T = 0.", "Scatter plot");
   const data = numbers(set.counts);
   const tasks = Math.min(...at.map((k) => set.tasks[set.chosen[k]]));
-  const [x, y] = at.map((k) => Array.from(data.subarray(k * set.T, k * set.T + tasks), (n) => (100 * n) / set.unit));
+  const [x, y] = at.map((k) => Array.from(data.subarray(k * set.T, k * set.T + tasks), (n) => (100 * n) / set.unit[k]));
   const found = new Map();
   for (let t = 0; t < tasks; t++) {
     const key = `${x[t]} ${y[t]}`;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isqrt
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +27,6 @@ from fslbench_data.submission.checks import Validated, fits, validate
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.runs import Group
 from fslbench_data.tasks import TaskSetInfo
-
-_EXACT = isqrt(2**63 - 1)
-"""Tasks times queries up to which sums of squares are exact."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,27 +203,15 @@ def _result(found: Validated, group: Group) -> Result:
     binding = found.submission.bindings.get(
         (group.method, group.info.dataset, str(group.info.name))
     )
-    runs = max(len(group.runs), 1)
-    if runs > 1 and runs > (most := _most_runs(group)):
-        raise TooLargeError(
-            f"{group.method} on {group.info} has {runs} runs",
-            expected=f"at most {most} of {group.tasks} tasks",
-            fix="leave out some runs",
-        )
     return Result(
         method=group.method,
         info=group.info,
         counts=group.counts,
-        runs=runs,
+        runs=max(len(group.runs), 1),
         run_spread=group.run_spread,
         stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
         transductive=about is not None and about.transductive,
     )
-
-
-def _most_runs(group: Group) -> int:
-    """Runs up to which two methods, of any numbers of runs, are compared exactly."""
-    return isqrt(_EXACT // (group.tasks * group.info.protocol.n_query))
 
 
 def _content(results: Sequence[Result]) -> str:

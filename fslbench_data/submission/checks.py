@@ -76,10 +76,10 @@ class Validated:
 
 
 def counts_on(groups: list[Group]) -> Counts:
-    """The counts of some groups on one task set, in a common unit."""
-    unit = int(np.lcm.reduce([group.unit for group in groups]))
-    scaled = (g.counts if g.unit == unit else g.counts * np.int32(unit // g.unit) for g in groups)
-    return as_matrix(list(scaled), unit)
+    """The counts of some groups on one task set, each in its own unit."""
+    units = np.array([group.unit for group in groups], np.int64)
+    unit = int(units[0]) if (units == units[0]).all() else units
+    return as_matrix([group.counts for group in groups], unit)
 
 
 def validate(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from analysis_sql.moments import Integers
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import DoubledTaskError, MissingTaskError, UnknownTaskError, listing
 from fslbench_data.submission.grouping import Array, Rows
@@ -54,8 +55,8 @@ def dense_counts(table: Rows, tasks: Sequence[int]) -> list[Array]:
     return np.split(flat, ends[:-1])
 
 
-def as_matrix(parts: Sequence[Array], unit: int) -> Counts:
-    """Counts of several methods on one task set; `parts` are (tasks,) each."""
+def as_matrix(parts: Sequence[Array], unit: Integers) -> Counts:
+    """Counts of several methods on one task set: (tasks,) each, in units of their own or in one."""
     tasks = np.array([len(part) for part in parts], np.int64)
     if (tasks == tasks.max()).all():
         return Counts(np.stack(parts), tasks, unit)

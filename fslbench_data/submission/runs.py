@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 
-from benchmark_spec.errors import MissingTaskError
+from analysis_sql.moments import EXACT
+from benchmark_spec.errors import MissingTaskError, TooLargeError
 from fslbench_data.submission.grouping import Array, Rows
 from fslbench_data.tasks import TaskSetInfo
 
@@ -61,6 +63,8 @@ def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> lis
     ------
     MissingTaskError
         If the runs of a method do not answer the same tasks.
+    TooLargeError
+        If they are more than can be compared exactly with as many runs of another method.
     """
     parts: dict[tuple[str, str], list[int]] = {}
     for index, key in enumerate(table.keys):
@@ -75,6 +79,7 @@ def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> lis
                 where=f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}",
                 expected="the same tasks in every run",
             )
+        _check_number(method, info, len(members), lengths.pop(), table.where)
         whole = counts[members[0]]
         if len(members) > 1:
             whole = np.asarray(np.sum([counts[i] for i in members], axis=0, dtype=np.int32))
@@ -89,3 +94,19 @@ def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> lis
             )
         )
     return groups
+
+
+def _check_number(method: str, info: TaskSetInfo, runs: int, tasks: int, where: str) -> None:
+    """Refuse runs beyond which the counts of two methods have no exact common unit.
+
+    It is at most K·Q times both numbers of runs, and T times it must not exceed :data:`EXACT`.
+    """
+    most = isqrt(EXACT // (tasks * info.protocol.n_query))
+    if runs > most:
+        raise TooLargeError(
+            f"{method} on {info} has {runs} runs",
+            where=where,
+            expected=f"at most {most} of {tasks} tasks of {info.protocol.n_query} queries: counts "
+            "are compared in whole numbers of 63 bits",
+            fix="leave out some runs",
+        )

@@ -1,5 +1,7 @@
 """All pairs at once: the same as one pair at a time, as scipy, and as SQL."""
 
+from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from scipy import stats
 
 from analysis_sql.comparison import VERDICTS, PairMoments, Verdict, compare
 from analysis_sql.moments import Moments
-from analysis_sql.pairs import Counts, pair_arrays, pair_at
+from analysis_sql.pairs import Counts, all_differences, pair_arrays, pair_at
 
 Array = np.ndarray[Any, Any]
 
@@ -65,6 +67,35 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
             assert arrays.tasks[i, j] == common
             assert arrays.difference[i, j] == one.difference.mean
+            if one.difference.halfwidth is not None and common > 1:
+                assert arrays.halfwidth[i, j] == one.difference.halfwidth
+
+
+@given(matrices, st.data())
+def test_every_pair_is_in_the_units_of_its_two_methods(x: Array, data: st.DataObject) -> None:
+    m, t = x.shape
+    units = np.array(data.draw(st.lists(st.integers(25, 10**6), min_size=m, max_size=m)))
+    tasks = np.array(data.draw(st.lists(st.integers(1, t), min_size=m, max_size=m)))
+    x = np.where(np.arange(t) < tasks[:, None], x, 0)
+    counts = Counts(x, tasks, units)
+    arrays = pair_arrays(counts, np.ones((m, m), bool), "open", 0.95)
+    everything = all_differences(counts)
+    for i in range(m):
+        for j in range(m):
+            common = min(tasks[i], tasks[j])
+            unit = lcm(int(units[i]), int(units[j]))
+            d = [
+                Fraction(int(a), int(units[i])) - Fraction(int(b), int(units[j]))
+                for a, b in zip(x[i, :common], x[j, :common], strict=True)
+            ]
+            moments = (common, unit * sum(d), unit**2 * sum(v * v for v in d), unit)
+            own = pair_at(counts, i, j).difference
+            assert (own.tasks, own.total, own.squares, own.unit) == moments
+            assert (everything.total[i, j], everything.squares[i, j]) == moments[1:3]
+            one = compare("d", "s", ("a", "b"), pair_at(counts, i, j), kind="open", level=0.95)
+            assert arrays.difference[i, j] == one.difference.mean
+            assert VERDICTS[arrays.verdict[i, j]] is one.verdict
+            assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
             if one.difference.halfwidth is not None and common > 1:
                 assert arrays.halfwidth[i, j] == one.difference.halfwidth
 

@@ -56,6 +56,35 @@ def test_against_exact_integers(tasks: int, unit: int, mean: float) -> None:
     assert found.error < 1e-12
 
 
+@pytest.mark.parametrize("tasks", [2, 19, 33])
+def test_listed_sums_of_halves_give_what_the_distribution_gives(
+    tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    d = np.random.default_rng(tasks).integers(-90_000, 140_000, tasks)
+    monkeypatch.setattr("analysis_sql.sign_flip._sums_up_to", None)
+    monkeypatch.setattr("analysis_sql.sign_flip._PLACES", 1 << 24)
+    dense = sign_flip(d).p
+    monkeypatch.undo()
+    monkeypatch.setattr("analysis_sql.sign_flip._half_chances", None)
+    monkeypatch.setattr("analysis_sql.sign_flip._PLACES", 1)
+    assert sign_flip(d).p == dense  # to the last bit
+
+
+def test_very_large_differences() -> None:
+    # 10^9 in all: as many places would be gigabytes
+    d = np.random.default_rng(0).integers(-(10**9), 2 * 10**9, 19)
+    sums = np.zeros(1, np.int64)
+    for step in d.tolist():
+        sums = np.concatenate([sums + step, sums - step])
+    assert sign_flip(d).p == np.mean(np.abs(sums) >= abs(int(d.sum())))
+
+
+def test_what_no_way_is_short_enough_for() -> None:
+    d = np.arange(1, 61) * 100_000_000 - np.arange(60) % 2 * 7_000_000_000 + 1
+    with pytest.raises(SpecError, match="too many for an exact sign-flip test"):
+        sign_flip(d)
+
+
 def test_equal_differences_are_a_binomial() -> None:
     # 1300 plus and 1200 minus: P(|Bin(2500, 1/2) - 1250| >= 50)
     d = np.repeat([4, -4], [1300, 1200])

@@ -14,6 +14,7 @@ from fslbench_data.release import Release
 from fslbench_data.results import admission
 from fslbench_data.results.admission import Admitted, Refused, admit
 from fslbench_data.sandbox.untrusted import LIMITS
+from fslbench_data.submission import runs
 from fslbench_data.submission.model import Binding, Method, Stopping, Submission
 
 Answers = Callable[..., Submission]
@@ -192,7 +193,7 @@ def test_more_runs_than_can_be_compared_exactly(
     name = repository.add(Submission(table))
     _admitted(admit(repository.files, name, [newer]))
     # T · K·Q · runs² is to stay below the root of 2^63
-    monkeypatch.setattr(admission, "_EXACT", 9 * info.n_tasks * 4)
+    monkeypatch.setattr(runs, "EXACT", 9 * info.n_tasks * 4)
     found = _refused(admit(repository.files, name, [newer]))
     assert "has 4 runs" in found.what
     assert found.expected.startswith("at most 3 ")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import pyarrow as pa
 
 from analysis_sql.best import lead, one_sided_p_new_classes
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.contest import contest
 from analysis_sql.new_classes import ForNewClasses, p_values
 from analysis_sql.pairs import Counts
+from fslbench_data.scoring import score
+from fslbench_data.submission.model import Submission
 from reliability import Section, World
 
 SECTION = Section(__doc__)
@@ -29,3 +34,51 @@ def _(world: World) -> str:
         f"verdict for new classes `{verdict}`; p = 2^{np.log2(p):g}, one-sided "
         f"2^{np.log2(one_sided):g}; not told from the best: {', '.join(tied or ())} alone"
     )
+
+
+def _scored(world: World, *runs: int) -> str:
+    """Methods of so many runs on digits: whose mean is highest, and whether all are exact."""
+    info = world.embedded.task_set_info("digits", "open-5w10s7q")
+    rng = np.random.default_rng(0)
+    tables, means = [], {}
+    for number in runs:
+        counts = rng.binomial(35, 0.75, (number, info.n_tasks))
+        means[f"m{number}"] = Fraction(100 * int(counts.sum()), 35 * counts.size)
+        columns = {
+            "method": [f"m{number}"] * counts.size,
+            "dataset": [info.dataset] * counts.size,
+            "task_set": [str(info.name)] * counts.size,
+            "task_id": pa.array(np.tile(np.arange(info.n_tasks), number), pa.int32()),
+            "n_correct": pa.array(counts.reshape(-1), pa.int16()),
+            "n_query": pa.array(np.full(counts.size, 35), pa.int16()),
+            "run": np.repeat(np.arange(number), info.n_tasks).astype(str),
+            "fingerprint": [info.fingerprint] * counts.size,
+        }
+        tables.append(pa.table(columns))
+    report = score(Submission(pa.concat_tables(tables)), world.embedded, references=False)
+    exact = all(s.accuracy.mean == float(means[s.method]) for s in report.scores) and all(
+        abs(c.difference.mean - float(means[c.method] - means[c.versus])) < 1e-14
+        for c in report.comparisons
+    )
+    contest = report.sets[0].contest
+    assert contest is not None
+    right = contest.best == max(means, key=lambda name: means[name])
+    return (
+        f"highest mean: {contest.best}, which is {'right' if right else 'wrong'}; all means and "
+        f"differences {'are' if exact else 'are not'} those of fractions"
+    )
+
+
+@attempt("methods of 29, 31, 37, 41 and 53 runs in one file")
+def _(world: World) -> str:
+    return _scored(world, 29, 31, 37, 41, 53)
+
+
+@attempt("methods of 997, 991 and 983 runs in one file")
+def _(world: World) -> str:
+    return _scored(world, 997, 991, 983)
+
+
+@attempt("more runs of a method than whole numbers of 63 bits can compare")
+def _(world: World) -> str:
+    return _scored(world, 2138, 3)
