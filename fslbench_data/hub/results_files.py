@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
@@ -18,6 +18,8 @@ from fslbench_data.sandbox.limits import LIMITS
 
 _ONE_BY_ONE = 20
 """Files up to which each is fetched by itself, when it is asked for."""
+_ASKED = 100
+"""Files whose last change is asked for at once."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,38 @@ class HubResults:
         if len(self.tree) > _ONE_BY_ONE:
             return self._all / name
         return fetch(self.address.repo_id, name, self.commit)
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """When files came: the number of the commit that brought them, in the order of commits.
+
+        A commit's date may be whatever its author says.  Empty if a file's commit is not one of
+        them, since nothing can then be said of that file.
+
+        Raises
+        ------
+        HubError
+            If the Hub cannot be asked.
+        """
+        from huggingface_hub.hf_api import RepoFile
+
+        repo_id, found = self.address.repo_id, dict[str, int]()
+        with hub_errors("reading its history", repo_id):
+            client = api()
+            commits = client.list_repo_commits(repo_id, repo_type="dataset", revision=self.commit)
+            number = {each.commit_id: n for n, each in enumerate(reversed(commits))}
+            for start in range(0, len(names), _ASKED):
+                for file in client.get_paths_info(
+                    repo_id,
+                    list(names[start : start + _ASKED]),
+                    expand=True,
+                    revision=self.commit,
+                    repo_type="dataset",
+                ):
+                    last = file.last_commit if isinstance(file, RepoFile) else None
+                    if last is None or last.oid not in number:
+                        return {}
+                    found[file.path] = number[last.oid]
+        return found
 
     @cached_property
     def _all(self) -> Path:

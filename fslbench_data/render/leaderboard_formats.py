@@ -102,7 +102,7 @@ def _lines(board: Board, each: Standing, row: Row) -> Iterator[dict[str, object]
         "task_set": each.scored.task_set,
         "rank": row.rank,
         "method": row.method,
-        "submission": row.submission,
+        "submission": " ".join((row.submission, *row.also)),
         "level": repr(each.level),
         "runs": row.runs,
         "transductive": "yes" if row.transductive else "no",

@@ -18,6 +18,8 @@ from fslbench_data.results.standing import REFERENCE, Entry, Row, Standing
 
 DIGITS = 8
 """Digits of a submission's name that tables show; the machines' formats have all."""
+_MOST_FILES = 3
+"""Submissions of one entry that tables name."""
 _MOST_ALIKE = 5
 _MOST_GROUPS = 10
 
@@ -29,6 +31,10 @@ PARTIAL_NOTE = (
 STOPPED_NOTE = (
     f"{STOPPED} run under a rule to stop when conclusive: its ordinary intervals do not hold and "
     "are left out; it is neither excluded nor the leader."
+)
+COPIES_NOTE = (
+    "Several files under from: they say the same, and no history of the repository tells which "
+    "came first."
 )
 
 
@@ -99,7 +105,7 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
                 *((str(row.accuracy.tasks),) if partial else ()),
                 *((_claim(row.could_be_best),) if claims else ()),
                 *((_claim(row.could_be_best_new_classes),) if claims and each.aware else ()),
-                _origin(row.submission),
+                _origins(row.submission, row.also),
             )
             for row in rows
         ),
@@ -137,12 +143,16 @@ def coincidences(each: Standing) -> list[str]:
 
 def from_where(entry: Entry) -> str:
     """What a method is called, and where it is from."""
-    origin = _origin(entry.source)
+    origin = _origins(entry.source, entry.also)
     return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
 
 
-def _origin(source: str) -> str:
-    return source if source == REFERENCE else source[:DIGITS]
+def _origins(source: str, also: Sequence[str]) -> str:
+    """First digits of the files that an entry is from, the first ones, or ``reference``."""
+    if source == REFERENCE:
+        return source
+    files = (source, *also)
+    return ", ".join([*(name[:DIGITS] for name in files[:_MOST_FILES]), *_more(files, _MOST_FILES)])
 
 
 def _more(found: Sequence[object], shown: int) -> list[str]:
@@ -181,6 +191,7 @@ def marks(rows: Sequence[Row]) -> list[str]:
     return [
         *([f"{runs}."] if runs else []),
         *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
+        *([COPIES_NOTE] if any(row.also for row in rows) else []),
         *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in rows) else []),
         *([STOPPED_NOTE] if any(row.stopped for row in rows) else []),
     ]

@@ -25,6 +25,7 @@ MOST_CHARACTERS = 60_000
 """Of a comment; hosts refuse more than 65,536."""
 _MOST_REFUSED = 30
 _MOST_ROWS = 60
+_MOST_FILES = 10
 _MOST_ALIKE = 30
 
 VERDICTS_LEGEND = (
@@ -53,7 +54,7 @@ def _parts(found: Review) -> Iterator[str]:
         yield f"<!-- {signature.replace('--', '- -')} -->"
     if found.pointers[0]:
         yield f"**{unfetched(*found.pointers)} The ranks below leave them out.**"
-    total = len(found.accepted) + len(found.refused)
+    total = sum(len(one.digests) for one in found.accepted) + len(found.refused)
     files = "file" if total == 1 else "files"
     if not total:
         yield "No submission is added."
@@ -95,7 +96,9 @@ def _accepted(one: Admitted, boards: tuple[Board, ...], report: Report | None) -
     methods = list(dict.fromkeys(row.method for _, row in rows))
     named = ", ".join(escaped(name) for name in methods[:10])
     more = f" and {len(methods) - 10} more" if len(methods) > 10 else ""
-    yield f"### {one.digest[:12]}: {named}{more}"
+    files = ", ".join(digest[:12] for digest in one.digests[:_MOST_FILES])
+    files += f" and {left} more" if (left := len(one.digests) - _MOST_FILES) > 0 else ""
+    yield f"### {files}: {named}{more}"
     number = len(sets)
     yield f"Answers `{board.release}`, {number} task set{'s' if number > 1 else ''} of it."
     yield _table(_standing_grid(rows[:_MOST_ROWS]))

@@ -69,6 +69,10 @@ class Admitted:
         Position of the release that it answers.
     content
         SHA-256 of what it says: the same for a file that is written in another way.
+    also
+        Digests of other files that say the same, of which nothing tells that they came later.
+    came
+        Its place in the history of the repository: of two, the smaller came first.
     """
 
     name: str
@@ -76,6 +80,13 @@ class Admitted:
     release: int
     results: tuple[Result, ...]
     content: str
+    also: tuple[str, ...] = ()
+    came: int = 0
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Of all files that say it."""
+        return (self.digest, *self.also)
 
     @property
     def values(self) -> int:
@@ -218,7 +229,7 @@ def _content(results: Sequence[Result]) -> str:
     """A digest of results that does not depend on their order or on how they are written."""
     parts = []
     for r in results:
-        about = (r.method, r.info.text, r.runs, r.stopped, r.transductive)
+        about = (r.method, r.info.text, r.runs, r.run_spread, r.stopped, r.transductive)
         counts = hashlib.sha256(np.ascontiguousarray(r.counts, "<i8").tobytes()).hexdigest()
         parts.append(f"{about!r} {counts}")
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()

@@ -13,7 +13,8 @@ from benchmark_spec.version import __version__
 from fslbench_data.entrants import reference_results
 from fslbench_data.naming import names_of, task_set_names
 from fslbench_data.release import Release
-from fslbench_data.results.admission import Admitted, Refused, admit, results_of
+from fslbench_data.results.admission import Admitted, Refused, results_of
+from fslbench_data.results.intake import admit_all
 from fslbench_data.results.labels import unique_labels
 from fslbench_data.results.ranking import ranked
 from fslbench_data.results.repository import Ignored, ResultsFiles, list_submissions
@@ -24,9 +25,6 @@ from fslbench_data.tasks import TaskSetInfo
 
 Wanted = Callable[[int, TaskSetInfo], bool]
 """Whether a task set of the release number so and so shall have a table."""
-
-MOST_VALUES = 250_000_000
-"""Counts that are held in memory, two bytes each, of all submissions together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,9 @@ class Board:
     signature
         What it rests on; `submissions` and their digest stand beside it.
     submissions
-        SHA-256 of the files that are scored here, in order.
+        SHA-256 of the files that are scored here, the first to come first, else by name.
+    came
+        0 for those that came first, 1 for the next, and so on: it tells equal means apart.
     sets
         In the release's order; those that some method answers.
     """
@@ -48,12 +48,16 @@ class Board:
     release: str
     signature: Signature
     submissions: tuple[str, ...]
+    came: tuple[int, ...]
     sets: tuple[Standing, ...]
 
     @property
     def submissions_digest(self) -> str:
-        """SHA-256 (hex) of the submissions' names, a line each."""
-        return hashlib.sha256("".join(f"{d}\n" for d in self.submissions).encode()).hexdigest()
+        """SHA-256 (hex) of the submissions' names, a line each; after when they came, if known."""
+        lines: Iterable[str] = self.submissions
+        if any(self.came):
+            lines = (f"{n} {d}" for n, d in zip(self.came, self.submissions, strict=True))
+        return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
     def __str__(self) -> str:
         names = f"{len(self.submissions)}#{self.submissions_digest[:12]}"
@@ -122,56 +126,11 @@ def leaderboard(
     tell = progress or (lambda _: None)
     found = list_submissions(files)
     sources = [(files, name) for name in found.submissions]
-    admitted, refused = admit_all(sources, releases, limits, tell)
+    came = files.came(found.submissions)
+    admitted, refused = admit_all(sources, releases, limits, tell, came)
     wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
     boards = boards_of(admitted, releases, wanted, level=level, tell=tell)
     return Leaderboard(title, files.where, boards, tuple(refused), found.ignored)
-
-
-def admit_all(
-    sources: Sequence[tuple[ResultsFiles, str]],
-    releases: Sequence[Release],
-    limits: Limits,
-    tell: Callable[[str], None],
-) -> tuple[list[Admitted], list[Refused]]:
-    """Check files by repository and name, in order, and refuse those that repeat another one."""
-    admitted: list[Admitted] = []
-    refused: list[Refused] = []
-    first: dict[tuple[int, str], str] = {}
-    held = 0
-    for number, (files, name) in enumerate(sources):
-        if number % 50 == 0:
-            tell(f"submission {number + 1} of {len(sources)}")
-        one = admit(files, name, releases, limits)
-        if isinstance(one, Admitted):
-            one = _room_for(one, first, held)
-        if isinstance(one, Refused):
-            refused.append(one)
-            continue
-        held += one.values
-        admitted.append(one)
-    return admitted, refused
-
-
-def _room_for(one: Admitted, first: dict[tuple[int, str], str], held: int) -> Admitted | Refused:
-    """The submission, unless another says the same or there is no room for it."""
-    other = first.setdefault((one.release, one.content), one.name)
-    if other != one.name:
-        return Refused(
-            one.name,
-            "it says what another submission says",
-            where=other,
-            expected="each result once",
-            fix="leave one of them out",
-        )
-    if held + one.values > MOST_VALUES:
-        return Refused(
-            one.name,
-            f"with it the submissions hold more than {MOST_VALUES:,} counts",
-            expected="what fits into memory",
-            fix="keep results of several releases or data sets in several repositories",
-        )
-    return one
 
 
 def _wanted(
@@ -226,7 +185,8 @@ def _entries(release: Release, number: int, admitted: Iterable[Admitted]) -> dic
         found.setdefault(result.info.text, []).append(entry)
     for one in here:
         for result in one.results:
-            entry = Entry(labels[result.method, one.digest], one.digest, result)
+            label = labels[result.method, one.digest]
+            entry = Entry(label, one.digest, result, one.also, one.came)
             found.setdefault(result.info.text, []).append(entry)
     return found
 
@@ -239,7 +199,7 @@ def _board(
     level: float,
     tell: Callable[[str], None],
 ) -> Board:
-    admitted = sorted(admitted, key=lambda one: one.name)  # in whatever order they were judged
+    admitted = sorted(admitted, key=lambda one: (one.came, one.name))
     entries = _entries(release, number, admitted)
     sets = []
     for info in release.task_sets:
@@ -257,5 +217,12 @@ def _board(
         sets=tuple(each.scored for each in sets),
         unbound=(),
     )
-    digests = tuple(one.digest for one in admitted if one.release == number)
-    return Board(str(release), signature, digests, tuple(sets))
+    here = [one for one in admitted if one.release == number]
+    places = {came: n for n, came in enumerate(sorted({one.came for one in here}))}
+    return Board(
+        release=str(release),
+        signature=signature,
+        submissions=tuple(digest for one in here for digest in one.digests),
+        came=tuple(places[one.came] for one in here for _ in one.digests),
+        sets=tuple(sets),
+    )

@@ -42,11 +42,12 @@ def ranked(
     Parameters
     ----------
     entries
-        Methods under different labels; their order matters only among equal means and labels.
+        Methods under different labels, in any order.
     design
         The classes of the tasks; None for closed sets.
     """
-    entries = sorted(entries, key=lambda entry: entry.label)  # of equals the first one leads
+    # of equals the one that came first leads; only where nothing tells, the first label
+    entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
     found = np.zeros(len(entries), NUMBERS)
     for name in ("width_new", "behind", "behind_width", "behind_width_new", "p", "p_new"):
         found[name] = np.nan

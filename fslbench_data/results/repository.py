@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,7 @@ from typing import Protocol
 from benchmark_spec.errors import ResultsError, listing
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
 from fslbench_data.release import Release, load_release
+from fslbench_data.results.history import arrivals
 from fslbench_data.results.text import one_line
 
 BOARD_FILE = "leaderboard.toml"
@@ -53,6 +54,12 @@ class ResultsFiles(Protocol):
             If it is no file that one may open, or larger than a submission can be.
         HubError
             If it cannot be fetched.
+        """
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """When files came, by name: of two, the smaller number came first, equal ones together.
+
+        What is left out came after all others.  Empty where there is no history.
         """
 
 
@@ -142,6 +149,11 @@ class FolderFiles:
             elif not stat.S_ISDIR(_mode(each, name, self.where)):
                 raise ResultsError(f"{one_line(name)} lies behind a symbolic link")
         return path
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """When files came, by the history of git; see :class:`ResultsFiles`."""
+        found = arrivals(self.folder, SUBMISSIONS)
+        return {name: found[name] for name in names if name in found}
 
 
 def check_regular(path: Path, name: str, where: str = "") -> None:

@@ -7,7 +7,7 @@ are those of the repository as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from fslbench_data.files import sha256_of
 from fslbench_data.release import Release
 from fslbench_data.report import Report
 from fslbench_data.results.admission import Admitted, Refused
-from fslbench_data.results.leaderboard import Board, admit_all, boards_of
+from fslbench_data.results.intake import admit_all
+from fslbench_data.results.leaderboard import Board, boards_of
 from fslbench_data.results.pointers import pointers_among
 from fslbench_data.results.repository import (
     SUBMISSIONS,
@@ -94,6 +95,10 @@ class LooseFiles:
         check_regular(path, path.name)
         return path
 
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Nothing: such files have no history."""
+        return {}
+
 
 def _name_of(path: Path) -> str:
     if SUBMISSIONS in path.parts[:-1]:
@@ -136,9 +141,11 @@ def review(
     """
     releases = open_releases(read_board(base).releases) if releases is None else releases
     new = dict.fromkeys(names)
-    old = [name for name in list_submissions(base).submissions if name not in new]
+    there = list_submissions(base).submissions
+    old = [name for name in there if name not in new]
     sources = [*((base, name) for name in old), *((proposed, name) for name in new)]
-    admitted, refused = admit_all(sources, releases, limits, lambda _: None)
+    came = base.came(there)
+    admitted, refused = admit_all(sources, releases, limits, lambda _: None, came)
     shown = {one_line(name) for name in new}
     ours = tuple(one for one in admitted if one.name in new)
     answered = {(one.release, result.info.text) for one in ours for result in one.results}

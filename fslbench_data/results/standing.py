@@ -38,11 +38,26 @@ _NAMES = tuple(NUMBERS.names or ())
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of the leaderboard on one task set: what it is called there and where it is from."""
+    """A method of the leaderboard on one task set: what it is called there and where it is from.
+
+    Attributes
+    ----------
+    also
+        Digests of other files that say the same, where none is known to be the first.
+    came
+        Of two, the smaller came first; a release's own methods were there before.
+    """
 
     label: str
     source: str
     result: Result
+    also: tuple[str, ...] = ()
+    came: int = -1
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All files that it is from, or ``reference``."""
+        return (self.source, *self.also)
 
 
 @dataclass(frozen=True)
@@ -54,8 +69,9 @@ class Row:
     rank
         1 for the highest mean, the same for equal means; None where not all tasks that the leader
         answered are answered, or the run stopped by a rule: such methods stand below the others.
-    method, submission
-        What it is called here, and the SHA-256 of the file, or ``reference``.
+    method, submission, also
+        What it is called here, and the SHA-256 of the file, or ``reference``; of other files that
+        say the same, where nothing tells which came first.
     accuracy, new_classes
         Mean with its interval, and with the class-aware one (None for closed sets).
     difference, difference_new_classes
@@ -72,6 +88,7 @@ class Row:
     rank: int | None
     method: str
     submission: str
+    also: tuple[str, ...]
     accuracy: Interval
     new_classes: Interval | None
     difference: Interval | None
@@ -139,7 +156,7 @@ class Standing:
 
     def rows_of(self, source: str) -> Iterator[Row]:
         """The lines of one submission, best first."""
-        return (self.row(i) for i, entry in enumerate(self.entries) if entry.source == source)
+        return (self.row(i) for i, entry in enumerate(self.entries) if source in entry.sources)
 
     def row(self, i: int) -> Row:
         """Line number `i`, from 0."""
@@ -164,6 +181,7 @@ class Standing:
             rank=found["rank"] or None,
             method=entry.label,
             submission=entry.source,
+            also=entry.also,
             accuracy=made(self.kind, "tasks", "mean", "width"),
             new_classes=made("class-aware", "tasks", "mean", "width_new") if self.aware else None,
             difference=None if is_leader else made(self.kind, *apart, "behind_width"),

@@ -66,7 +66,7 @@ def test_the_base_counts_as_it_stands(
     found = review(proposal.files, [copy], repository.files, [newer])
     assert [each.where for each in found.refused] == [there]
     assert found.boards == ()
-    assert "says what another submission says" in found.markdown
+    assert "says what another submission says, which came first" in found.markdown
     same = review(repository.files, [there], repository.files, [newer])
     assert len(same.accepted) == 1
 
