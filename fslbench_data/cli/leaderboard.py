@@ -62,7 +62,7 @@ def leaderboard(
     form: str | None,
     path: Path | None,
 ) -> None:
-    """Rank all submissions of a results repository, and say which methods could be the best.
+    """Rank all submissions of a results repository, and say among which methods a best one is.
 
     Every submission is checked again, and scored on the release whose tasks it answers, together
     with that release's reference methods. Submissions that are refused are listed on standard

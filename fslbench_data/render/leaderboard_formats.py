@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from analysis_sql.best import claim
 from analysis_sql.intervals import ESTIMANDS, Interval
 from fslbench_data.results.leaderboard import Board, Leaderboard
 from fslbench_data.results.standing import Row, Standing
@@ -57,6 +58,7 @@ def leaderboard_json(found: Leaderboard) -> str:
     kinds = {each.kind for board in found.boards for each in board.sets}
     if any(each.aware for board in found.boards for each in board.sets):
         kinds.add("class-aware")
+    claims = any(kind != "closed" for kind in kinds)
     content = {
         "signature": {
             "text": found.signature,
@@ -71,6 +73,7 @@ def leaderboard_json(found: Leaderboard) -> str:
         },
         "title": found.title,
         "estimands": {str(kind): ESTIMANDS[kind] for kind in sorted(kinds)},
+        "claim": claim(found.boards[0].signature.level) if claims else None,
         "boards": [
             {"release": board.release, "sets": [_set(each) for each in board.sets]}
             for board in found.boards

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analysis_sql.best import claim
 from analysis_sql.intervals import ESTIMANDS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
@@ -23,7 +24,7 @@ _MOST_FILES = 3
 _MOST_ALIKE = 5
 _MOST_GROUPS = 10
 
-NO_CLAIM = "Tasks of a closed set reuse images: which method could be the best is not claimed."
+NO_CLAIM = "Tasks of a closed set reuse images: among which methods a best one is, is not claimed."
 PARTIAL_NOTE = (
     "Methods without a rank did not answer all tasks; they are compared with the leader over those "
     "that they did."
@@ -60,10 +61,9 @@ def legend_of(sets: Sequence[Standing]) -> str:
     if any(each.kind != "closed" for each in sets):
         level = sets[0].level
         text = (
-            f"could be best: with {100 * level:.8g} % confidence the method of the highest "
-            "expected accuracy is one of those marked yes, on new images of these classes; the "
-            "others are worse than the leader in a one-sided paired test at "
-            f"{100 * (1 - level):.6g} % / (methods - 1). new classes: the same for new classes. "
+            f"could be best: on new images of these classes, {claim(level)}. no: the leader is "
+            f"better in a one-sided paired test at {100 * (1 - level):.6g} % / (methods - 1). new "
+            "classes: the same for new classes. "
         )
     return (
         f"{text}behind: paired difference from the leader, the highest mean of the methods that "
@@ -123,12 +123,13 @@ def title(each: Standing) -> str:
 
 
 def summary(each: Standing) -> str:
-    """How many methods could be the best, as one sentence."""
+    """Among how many methods a best one is, as one sentence."""
     could, new = each.could_be_best, each.could_be_best_new_classes
     if could is None:
         return NO_CLAIM
-    text = f"Of {each.compared} methods {could} could be the best"
-    return f"{text}; for new classes {new}." if each.aware else f"{text}."
+    text = f"With {100 * each.level:.8g} % confidence a best method is among the {could} of "
+    text += f"{each.compared} marked yes"
+    return f"{text}; for new classes among {new}." if each.aware else f"{text}."
 
 
 def coincidences(each: Standing) -> list[str]:

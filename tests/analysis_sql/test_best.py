@@ -1,14 +1,18 @@
 """Which methods could be the best: by hand, against scipy, and how often the best is missed."""
 
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from math import atan, pi, sqrt
+from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
-from analysis_sql.best import Best, best_set, could_be_best, lead, leader_of, one_sided_p
+from analysis_sql.best import Best, best_set, claim, could_be_best, lead, leader_of, one_sided_p
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.comparison import Verdict
 from analysis_sql.new_classes import ForNewClasses, p_values
@@ -16,6 +20,17 @@ from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SpecError
 
 UNIT = 20
+
+
+@pytest.fixture(scope="module")
+def boards(root: Path) -> Any:
+    """The benchmark's boards; the benchmarks are no installed package."""
+    spec = spec_from_file_location("boards", root / "benchmarks/coverage/boards.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _counts(rows: NDArray[np.int64], tasks: list[int] | None = None) -> Counts:
@@ -230,3 +245,49 @@ def test_ten_thousand_methods_are_quick() -> None:
     found = _best(counts, design=design)
     assert perf_counter() - begun < 20
     assert found.possible[found.leader]
+
+
+def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards: Any) -> None:
+    """The benchmark's rule is that of leaderboards, and its p-values are scipy's."""
+    rng = np.random.default_rng(10)
+    x = rng.binomial(UNIT, np.linspace(0.5, 0.75, 7)[:, None], (5, 7, 25))
+    total, p = boards.one_sided(x)
+    said = boards.noes(x)["leader"]
+    for board, counts in enumerate(x):
+        found = _best(_counts(counts))
+        assert said[board].tolist() == (~found.possible).tolist()
+        assert found.p == pytest.approx(
+            [
+                1.0 if total[board, found.leader] == total[board, j] else p[board, found.leader, j]
+                for j in range(7)
+            ]
+        )
+        q = ttest_rel(counts[3], counts[5], alternative="greater").pvalue
+        assert p[board, 3, 5] == pytest.approx(q)
+
+
+@pytest.mark.parametrize(
+    ("methods", "tasks", "many"),
+    [(2, 13, 1000), (2, 200, 1000), (5, 30, 1000), (10, 13, 500), (40, 30, 200)],
+)
+def test_what_a_no_claims_and_what_it_does_not(
+    boards: Any, methods: int, tasks: int, many: int
+) -> None:
+    """Another method is at least as good: wrong only of the one best.  Not: worse than the best."""
+    limit = 0.05 + 3 * np.sqrt(0.05 * 0.95 / many)
+    one_best = boards.run(boards.Cell(boards.nearly_equal(methods), tasks, many, 11))
+    assert one_best["leader"].wrong / many <= limit
+    equal = boards.run(boards.Cell(boards.equal(methods), tasks, many, 12))
+    assert equal["leader"].wrong / many > limit  # so that this is not claimed
+    assert equal["holm"].wrong / many <= limit  # which this rule could,
+    apart = boards.run(boards.Cell(boards.spread(methods), tasks, many, 13))
+    lost = 1 - apart["holm"].right / apart["leader"].right
+    assert lost > 0.1 or tasks >= 200  # at this price
+
+
+def test_the_claim_says_a_best_method_and_no_more() -> None:
+    text = claim(0.95)
+    assert "with 95 % confidence a best method is among those marked yes" in text
+    assert "is not claimed" in text
+    assert "5 % of tables" in text
+    assert "10 % of tables" in claim(0.9)

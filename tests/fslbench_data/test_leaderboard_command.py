@@ -97,6 +97,30 @@ def test_formats_agree(results: Path) -> None:
     assert _run(*where, "--format", "json") == _run(*where, "--format", "json")
 
 
+def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> None:
+    """That a method marked no is worse than the best holds in no board of equal methods."""
+    claim = "with 95 % confidence a best method is among those marked yes"
+    where = ("--results", str(results), "--task-set", "open-5w5s5q")
+    texts = {
+        form: _run("leaderboard", *where, "--format", form)
+        for form in ("table", "markdown", "latex", "json")
+    }
+    texts["review"] = _run("review", str(root / "examples/my_results.parquet"), *where[:2])
+    for form, text in texts.items():
+        assert claim in " ".join(text.replace(r"\%", "%").split()), form
+        assert "are worse than the leader" not in " ".join(text.split()), form
+    content = json.loads(texts["json"])
+    assert content["claim"].startswith(claim)
+    closed = json.loads(
+        _run("leaderboard", *where[:2], "--task-set", "closed-5w5s5q", "--format", "json")
+    )
+    assert closed["claim"] is None
+    for page in ("docs/statistics.md", "docs/leaderboard.md"):
+        said = " ".join((root / page).read_text(encoding="utf-8").split())
+        assert re.search("onfidence `(--)?level` a best method is among those", said), page
+        assert '"no" is a conclusion' not in said
+
+
 def test_a_screenful_or_all(
     tmp_path: Path, repository: Repository, results: Path, example: Submission
 ) -> None:

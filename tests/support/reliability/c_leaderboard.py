@@ -8,7 +8,12 @@ import numpy as np
 from git_checkout import Checkout
 from results_repository import Repository
 
+from analysis_sql.best import claim
+from fslbench_data.results.admission import Result
 from fslbench_data.results.leaderboard import Leaderboard, leaderboard
+from fslbench_data.results.ranking import ranked
+from fslbench_data.results.standing import Entry
+from fslbench_data.scores import scored_set
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World
@@ -88,3 +93,16 @@ def _(world: World) -> str:
     (table,) = _board(world, repository).boards[0].sets
     ranks = {row.method: row.rank for row in table.rows()}
     return f"both have rank {ranks['mine']} and {ranks['aaa']}; {table.leader}, the first, leads"
+
+
+@attempt("forty equally good methods, one of them marked no: what is claimed of it")
+def _(world: World) -> str:
+    info = world.embedded.task_set_info(_DATASET, _SET)
+    rng = np.random.default_rng(1)
+    many = [
+        Entry(f"m{i}", "x", Result(f"m{i}", info, counts, 1, None, None, False))
+        for i, counts in enumerate(rng.binomial(info.protocol.n_query, 0.6, (40, info.n_tasks)))
+    ]
+    table = ranked(scored_set(info), "open", many, 0.95, None)
+    marked = sum(row.could_be_best is False for row in table.rows())
+    return f"{marked} marked no; {claim(0.95)}"

@@ -1,0 +1,163 @@
+"""Leaderboards: how often "no" hits one of the best, and what a rule that prevents it would cost.
+
+A board has M methods and T tasks of 20 queries.  Tasks are hard or easy for all (standard
+deviation 0.15), methods find them differently hard (0.05).  The leader of each board is the highest
+mean of its own data.  In boards for new classes, of five at a time out of 20, each board draws its
+classes anew, which are hard for all and for single methods (0.1 each).
+
+Three rules say "no", each with one-sided paired tests at a = 5 %:
+
+leader
+    The leader is better at a/(M - 1): the rule of leaderboards (:mod:`analysis_sql.best`).
+holm
+    The leader is better after Holm's adjustment over all pairs.
+step-down
+    The leader is better at a/(m (m - 1)), m the methods that have no "no" so far, itself included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+from analysis_sql.best import best_set, could_be_best
+from analysis_sql.class_effects import ClassDesign
+from analysis_sql.multiplicity import adjust
+from analysis_sql.pairs import Counts
+
+METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)
+RULES = ("leader", "holm", "step-down")
+LEVEL, QUERIES = 0.95, 20
+HARD, OWN = 0.15, 0.05
+CLASSES, WAY, CLASS_TASKS, CLASS_HARD = 20, 5, 60, 0.1
+_VALUES = 4_000_000
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """M expected accuracies, T, and the boards to draw."""
+
+    accuracies: tuple[float, ...]
+    tasks: int
+    boards: int
+    seed: int
+
+    @property
+    def best(self) -> Array:
+        """Which methods are as good as any, bool (M,)."""
+        accuracies = np.array(self.accuracies)
+        return np.asarray(accuracies == accuracies.max())
+
+
+@dataclass(frozen=True)
+class Noes:
+    """Of some boards: in how many a best method got a "no", and how many "no"s hit others."""
+
+    wrong: int
+    right: int
+
+
+def equal(methods: int) -> tuple[float, ...]:
+    """Methods of one accuracy."""
+    return (0.6,) * methods
+
+
+def nearly_equal(methods: int) -> tuple[float, ...]:
+    """One is better by a thousandth of a point."""
+    return (0.60001, *equal(methods - 1))
+
+
+def spread(methods: int) -> tuple[float, ...]:
+    """Evenly over 10 points."""
+    return tuple(0.6 - np.linspace(0, 0.1, methods))
+
+
+def one_sided(x: Array) -> tuple[Array, Array]:
+    """Totals (boards, M), and p-values (boards, M, M) of "the row is better than the column".
+
+    Parameters
+    ----------
+    x : int (boards, M, T)
+        Correct queries.
+    """
+    tasks = x.shape[2]
+    values = x.astype(float)
+    total = values.sum(axis=2)
+    scatter = np.einsum("bit,bjt->bij", values, values, optimize=True)
+    scatter -= total[:, :, None] * total[:, None, :] / tasks
+    own = np.einsum("bii->bi", scatter)
+    apart = np.maximum(own[:, :, None] + own[:, None, :] - 2 * scatter, 1e-9)
+    score = (total[:, :, None] - total[:, None, :]) / np.sqrt(apart * tasks / (tasks - 1))
+    return total, np.asarray(stdtr(tasks - 1, -score))
+
+
+def noes(x: Array) -> dict[str, Array]:
+    """Which methods each rule says "no" to, bool (boards, M)."""
+    boards, methods = x.shape[:2]
+    total, p = one_sided(x)
+    every = np.arange(boards)
+    leader = total.argmax(axis=1)
+    ahead = p[every, leader]
+    ahead[every, leader] = 1.0
+    upper = np.triu(np.ones((methods, methods), bool), 1)
+    two_sided = np.where(upper, np.minimum(2 * np.minimum(p, 1 - p), 1.0), np.nan)
+    pairs = np.stack([adjust(each, "holm").apart(LEVEL) for each in two_sided])
+    pairs |= pairs.transpose(0, 2, 1)
+    order = np.argsort(ahead, axis=1)
+    left = np.arange(methods, 0, -1)
+    limits = (1 - LEVEL) / np.maximum(left * (left - 1), 1)
+    steps = np.logical_and.accumulate(np.take_along_axis(ahead, order, axis=1) <= limits, axis=1)
+    down = np.zeros((boards, methods), bool)
+    np.put_along_axis(down, order, steps, axis=1)
+    return {
+        "leader": ~could_be_best(ahead, methods, LEVEL),
+        "holm": pairs[every, leader],
+        "step-down": down,
+    }
+
+
+def run(cell: Cell) -> dict[str, Noes]:
+    """What each rule says on the boards of a cell."""
+    accuracies, best = np.array(cell.accuracies), cell.best
+    methods = accuracies.size
+    rng = np.random.default_rng([cell.seed, methods, cell.tasks])
+    found = dict.fromkeys(RULES, Noes(0, 0))
+    step = max(1, _VALUES // (methods * max(methods, cell.tasks)))
+    for start in range(0, cell.boards, step):
+        some = min(step, cell.boards - start)
+        hard = rng.normal(0, HARD, (some, 1, cell.tasks))
+        own = rng.normal(0, OWN, (some, methods, cell.tasks))
+        right = np.clip(accuracies[:, None] + hard + own, 0, 1)
+        for rule, no in noes(rng.binomial(QUERIES, right)).items():
+            before = found[rule]
+            found[rule] = Noes(
+                before.wrong + int(no[:, best].any(axis=1).sum()),
+                before.right + int(no[:, ~best].sum()),
+            )
+    return found
+
+
+def new_classes(cell: Cell) -> tuple[int, int]:
+    """In how many boards a best method gets a "no" for new images, and for new classes."""
+    accuracies, best = np.array(cell.accuracies), cell.best
+    rng = np.random.default_rng([cell.seed, 1, accuracies.size])
+    ids = np.stack([rng.permutation(CLASSES)[:WAY] for _ in range(cell.tasks)])
+    design = ClassDesign.of(ids)
+    wrong = np.zeros(2, int)
+    for _ in range(cell.boards):
+        hard = rng.normal(0, CLASS_HARD, (1, CLASSES))
+        own = rng.normal(0, CLASS_HARD, (accuracies.size, CLASSES))
+        right = np.clip(accuracies[:, None] + (hard + own)[:, ids].mean(axis=2), 0, 1)
+        x = rng.binomial(QUERIES, right).astype(np.int16)
+        counts = Counts(x, np.full(accuracies.size, cell.tasks), QUERIES)
+        found = best_set(counts, LEVEL, design=design)
+        assert found is not None
+        assert found.possible_new_classes is not None
+        wrong += [not found.possible[best].all(), not found.possible_new_classes[best].all()]
+    images, classes = wrong.tolist()
+    return images, classes
