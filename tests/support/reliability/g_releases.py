@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from forged import forge, opened, parquet
-from reliability import Section, World
 
 from fslbench_data.release import load_release
+from reliability import Section, World
 
 SECTION = Section(__doc__)
 attempt = SECTION.attempt
