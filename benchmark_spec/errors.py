@@ -21,6 +21,7 @@ __all__ = [
     "DoubledTaskError",
     "EngineError",
     "FSLBenchError",
+    "FSLBenchWarning",
     "FingerprintError",
     "HubAccessError",
     "HubError",
@@ -104,6 +105,10 @@ def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, An
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
+
+
+class FSLBenchWarning(UserWarning):
+    """Something that the user may want to mend; the command line prints it and goes on."""
 
 
 class SpecError(FSLBenchError):

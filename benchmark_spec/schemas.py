@@ -64,9 +64,11 @@ SUBMISSION_OPTIONAL = pa.schema(
         ("predictions", pa.list_(pa.int8())),
         ("fingerprint", pa.string()),
         ("run", pa.string()),
+        ("transductive", pa.bool_()),
     ]
 )
-"""The columns that a submission may have besides; `run` names training seeds of one method."""
+"""The columns that a submission may have besides; `run` names training seeds of one method, and
+`transductive` says of a method what its metadata says."""
 
 
 def tasks(protocol: Protocol) -> pa.Schema:

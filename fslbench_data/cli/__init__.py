@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from errno import EPIPE
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
-from benchmark_spec.errors import FSLBenchError, printable
+from benchmark_spec.errors import FSLBenchError, FSLBenchWarning, printable
 from benchmark_spec.version import __version__
 
 
@@ -22,7 +23,10 @@ class ErrorGroup(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # where a terminal has no ±
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", FSLBenchWarning)
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except FSLBenchError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(2)
@@ -31,6 +35,24 @@ class ErrorGroup(click.Group):
                 raise  # the reader has gone: click ends quietly
             click.echo(f"Error: {printable(str(error))}", err=True)
             ctx.exit(2)
+
+
+_show_other = warnings.showwarning
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print the package's own warnings as its errors are printed."""
+    if issubclass(category, FSLBenchWarning):
+        click.echo(f"Warning: {message}", err=True)
+    else:
+        _show_other(message, category, filename, lineno, file, line)
 
 
 @click.group(

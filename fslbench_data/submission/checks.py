@@ -31,6 +31,7 @@ from fslbench_data.release import Release
 from fslbench_data.submission.answers import check_answer_lists, check_predictions
 from fslbench_data.submission.completeness import as_matrix, declared_tasks, dense_counts
 from fslbench_data.submission.grouping import Array, Rows, group_rows
+from fslbench_data.submission.marks import with_marks
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import canonical, is_canonical
 from fslbench_data.submission.runs import Group, sum_runs
@@ -114,6 +115,7 @@ def validate(
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     table = group_rows(submission, release)
     _check_declared(submission, table)
+    submission = with_marks(submission)
     columns = submission.table.column_names
     _check_names(table, columns, release.methods if taken is None else taken)
     _check_ranges(table)

@@ -70,6 +70,31 @@ def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
     return name_column(column, "run", where)
 
 
+def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """A column of true and false, nulls allowed."""
+    if pa.types.is_null(column.type):
+        return column.cast(pa.bool_())
+    if not pa.types.is_boolean(column.type):
+        raise SchemaError(
+            f"column {name!r} is of type {column.type}", where=where, expected="true or false"
+        )
+    return column
+
+
+def parse_booleans(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """A CSV column of ``true`` and ``false``, in any case; empty cells become nulls."""
+    low = pc.ascii_lower(column)
+    is_true, is_false = pc.equal(low, "true"), pc.equal(low, "false")
+    bad = _where(pc.fill_null(pc.invert(pc.or_(is_true, is_false)), pa.scalar(False)))
+    if bad.size:
+        raise SchemaError(
+            f"{name} is {column[int(bad[0])].as_py()!r:.40}",
+            where=f"{where}, {rows(bad)}",
+            expected="true or false",
+        )
+    return is_true
+
+
 def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:

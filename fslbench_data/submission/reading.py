@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.errors import SchemaError, UnreadableError, listing, shown
+from benchmark_spec.errors import FSLBenchWarning, SchemaError, UnreadableError, listing, shown
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission import columns
 from fslbench_data.submission.metadata import read_metadata
@@ -78,7 +79,7 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     file = pq.ParquetFile(path)
     schema, claimed = file.schema_arrow, file.metadata.num_rows
     metadata = (schema.metadata or {}).get(METADATA_KEY)
-    needed = {*SUBMISSION.names, "fingerprint", "run"}
+    needed = {*SUBMISSION.names, "fingerprint", "run", "transductive"}
     wanted = [name for name in schema.names if name in needed]
     chosen = wanted if counts_only else None
     try:
@@ -90,9 +91,23 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
     check_rows(table.num_rows, claimed, source)
     table = canonical(table, source)
     if metadata is None:
+        _warn_of_lost_metadata(table, source)
         return Submission(table, source=source, package_version="unknown")
     methods, bindings, version = read_metadata(metadata, source)
     return Submission(table, methods, bindings, source, version)
+
+
+def _warn_of_lost_metadata(table: pa.Table, where: str) -> None:
+    """Warn of a file that was probably joined or edited by something that drops metadata."""
+    names = set(table.column_names)
+    if "fingerprint" in names and "transductive" not in names and table.num_rows:
+        warnings.warn(
+            f"{printable(where)} has fingerprints in a column and no fslbench metadata, which pandas drops: "
+            "if its methods said that they are transductive, or stopped by a rule, that is lost\n"
+            "  to mend: give the column `transductive`, or write the file with Submission.write",
+            FSLBenchWarning,
+            stacklevel=2,
+        )
 
 
 def check_rows(found: int, claimed: int, where: str) -> None:
@@ -131,6 +146,8 @@ def _read_csv(path: Path) -> Submission:
         column = table.column(name)
         if name in ("task_id", "n_correct", "n_query"):
             column = columns.parse_integers(column, name, source)
+        elif name == "transductive":
+            column = columns.parse_booleans(column, name, source)
         elif name in ("class_correct", "predictions"):
             column = columns.parse_lists(column, name, _TYPES[name], source)
         table = table.set_column(index, name, column)
@@ -221,6 +238,8 @@ def _typed(table: pa.Table, where: str) -> pa.Table:
             typed[name] = columns.text_column(column, name, where)
         elif name == "run":
             typed[name] = columns.run_column(column, where)
+        elif name == "transductive":
+            typed[name] = columns.boolean_column(column, name, where)
         elif name in SUBMISSION_OPTIONAL.names:
             typed[name] = columns.list_column(column, name, _TYPES[name], where)
         else:

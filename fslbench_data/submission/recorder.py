@@ -144,6 +144,8 @@ class Recorder:
                 if name in SUBMISSION.names or any(value is not None for value in values)
             }
         )
+        if self._method.transductive:  # also where other programs drop the metadata
+            table = table.append_column("transductive", pa.repeat(True, len(table)))
         return Submission(table, {self._method.name: self._method}, bindings, "the recording")
 
     def _record(

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 TEXTS = ("method", "dataset", "task_set")
 INTEGERS = ("task_id", "n_correct", "n_query")
 LISTS = ("class_correct", "predictions")
-OPTIONAL = (*LISTS, "run", "fingerprint")
+OPTIONAL = (*LISTS, "run", "fingerprint", "transductive")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ def refusal(
         _require(bool(rows), "no rows")
         declared = _declared(about)
         _check_rows(rows, facts, taken)
+        _check_marks(rows, _marks(about))
         _check_groups(rows, facts, declared, unbound)
     except RefusedError as reason:
         return str(reason)
@@ -100,6 +101,8 @@ def _may_be(kind: pa.DataType, name: str) -> bool:
         return kind == pa.null() or (
             any(test(kind) for test in tests) and pa.types.is_integer(kind.value_type)
         )
+    if name == "transductive":
+        return kind in (pa.null(), pa.bool_())
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return kind in (pa.null(), pa.string(), pa.large_string(), pa.string_view())
 
@@ -120,6 +123,10 @@ def _csv(path: Path) -> tuple[list[Row], Any]:
         for name in LISTS:
             if row.get(name) is not None:
                 row[name] = _json(row[name])
+        if row.get("transductive") is not None:
+            row["transductive"] = {"true": True, "false": False}.get(
+                row["transductive"].lower(), ""
+            )
         rows.append(row)
     return rows, None
 
@@ -182,6 +189,12 @@ def _check_columns(names: list[str]) -> None:
 
 
 # ---- metadata ------------------------------------------------------------------------------------
+
+
+def _marks(about: Any) -> dict[str, bool]:
+    """What the metadata says of methods, false where it is left away."""
+    methods = {} if about is None else about["methods"]
+    return {name: entry.get("transductive", False) for name, entry in methods.items()}
 
 
 def _declared(about: Any) -> dict[tuple[str, str, str], tuple[str, int | None]]:
@@ -278,6 +291,14 @@ def _are_integers(values: Any, length: int, most: int) -> bool:
         and len(values) == length
         and all(type(value) is int and 0 <= value <= most for value in values)
     )
+
+
+def _check_marks(rows: list[Row], marks: dict[str, bool]) -> None:
+    for row in rows:
+        value = row.get("transductive")
+        if value is not None:
+            _require(type(value) is bool, "transductive")
+            _require(marks.setdefault(row["method"], value) == value, "transductive or not")
 
 
 def _check_groups(

@@ -109,6 +109,13 @@ def _numbered_runs(made: Columns, rng: random.Random) -> None:
     made["run"] = [rng.choice([0, 1, 7])] * len(made["task_id"])
 
 
+def _marked(made: Columns, rng: random.Random) -> None:
+    made["transductive"] = rng.choice(_MARKS)[:1] * len(made["task_id"])
+    if rng.random() < 0.5:
+        made["transductive"][rng.randrange(31)] = rng.choice(_MARKS)[0]
+
+
+_MARKS: list[list[Any]] = [[True], [False], [None], [True], [None]]
 _NAMES = [
     "other",
     "2024-05-01",
@@ -139,6 +146,7 @@ _CHANGES: list[Callable[[Columns, random.Random], None]] = [
     _named,
     _twice,
     _numbered_runs,
+    _marked,
 ]
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 from click.testing import CliRunner
 from fuzzing.two_validators import compare
 
 from fslbench_data.cli import main
+from fslbench_data.render.wording import labels
 from fslbench_data.results.labels import unique_labels
+from fslbench_data.scoring import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World
@@ -70,5 +73,22 @@ def _(world: World) -> str:
 def _(world: World) -> str:
     names = ["pixels/NCC.", "pixels//NCC", "p1xels/NCC", "pixels/NCC2"]
     digests = [f"{i}" * 64 for i in range(1, 5)]
-    labels = unique_labels(list(zip(names, digests, strict=True)), world.embedded.methods)
-    return ", ".join(labels)
+    return ", ".join(unique_labels(list(zip(names, digests, strict=True)), world.embedded.methods))
+
+
+@attempt("a transductive method's file joined to another by pandas, metadata lost")
+def _(world: World) -> str:
+    recorder = Recorder("mine", transductive=True)
+    tasks = world.embedded.task_set("digits", "open-5w10s7q")
+    recorder.add_counts(tasks, [20 + i % 9 for i in range(len(tasks))])
+    lost = recorder.submission().table
+    both = pa.concat_tables([lost, _other(lost)], promote_options="default")
+    prints = pa.repeat(tasks.info.fingerprint, len(both))
+    found = score(Submission(both.append_column("fingerprint", prints)), world.embedded)
+    return ", ".join(labels(found.scores)[name] for name in ("mine", "other"))
+
+
+def _other(table: pa.Table) -> pa.Table:
+    """The same rows of another method, which says nothing of itself."""
+    names = pa.repeat("other", len(table)).cast(table.schema.field("method").type)
+    return table.set_column(0, "method", names).drop_columns(["transductive"])
