@@ -135,14 +135,14 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
     """
     design = shares.design
     scales = shares.scales()
-    log_weights = shares.log_likelihoods(scales) + np.log(_prior(design))
+    log_weights = shares.log_likelihoods(scales) + np.log(prior(design))
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     per_task = 1.0 / design.tasks + ratios(design) * design.concentration
     return weights, np.sqrt(scales / (design.tasks - 1) * per_task)
 
 
-def _prior(design: ClassDesign) -> Floats:
+def prior(design: ClassDesign) -> Floats:
     """Prior weight of each ratio of the grid (G,), up to a factor."""
     x = np.exp(LOG_GRID)
     if design.rank == design.tasks - 1:

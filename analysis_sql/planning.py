@@ -10,18 +10,15 @@ pilot's estimates taken for the truth and all effects for normal::
                                                 1/(4T) of it
     class-aware  mean over simulated sets of the very half-width of analysis_sql.class_aware
 
-A set is simulated by its coordinates alone, u_i² = σ_e²(1 + gλ_i) χ²(1) and rss = σ_e² χ²(T-1-k).
-Each coordinate's quantiles are spread evenly over the sets, in an order of its own (Latin hypercube
-sampling; McKay, Beckman and Conover 1979), which leaves under 1 % of noise in what is told.
+The smallest detectable difference in the open sense is :mod:`analysis_sql.power`'s, of the standard
+deviation sqrt(E[s²]): where the plan is for the pilot's own tasks and queries, that of the pilot's
+report.  Over new classes it comes from simulated sets (:mod:`analysis_sql.simulated_sets`).
 
-The smallest detectable difference in the open sense is :mod:`analysis_sql.power`'s.  Over new
-classes the mean of T tasks is normal with variance Var(mean) = σ_b²V + σ_e²/T around δ, and
-independent of the coordinates, and so of the half-width h (exactly if all tasks have equally used
-classes); it is the δ at which the mean over the simulated sets of::
+The pilot's estimates are no truth.  With :class:`analysis_sql.likely_components.LikelyComponents`
+each detectable difference has a range: its quantiles under the components that the pilot leaves
+likely, with the point within.
 
-    P(|mean| > h) = Φ((δ - h)/sd) + Φ((-δ - h)/sd)            sd = sqrt(Var(mean))
-
-is the power.  If σ_b² of a few classes is estimated to be 0, a class-aware width is still far from
+If σ_b² of a few classes is estimated to be 0, a class-aware width is still far from
 the open one: few classes cannot show that they do not matter.
 """
 
@@ -33,13 +30,15 @@ from math import nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
-from analysis_sql.class_aware import relative_halfwidths
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.class_sequences import MAX_TASKS, PLANNED_SUITES, class_uses, draw_classes
 from analysis_sql.intervals import check_level
-from analysis_sql.power import check_power, detectable_factor
+from analysis_sql.likely_components import LikelyComponents, Range
+from analysis_sql.likely_differences import detectable_class_aware, detectable_open
+from analysis_sql.power import check_power, detectable_difference_of
+from analysis_sql.simulated_sets import detectable, simulated_halfwidths
 from analysis_sql.stream import Stream
 from analysis_sql.variance_budget import Components, Shares
 from benchmark_spec.errors import SpecError, UnknownNameError
@@ -51,11 +50,6 @@ CLOSED_TASKS = 600
 
 SEEDS = 3
 """Sequences of classes that are simulated for each Q."""
-
-SETS = 200
-"""Sets of results that are simulated on each."""
-
-_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -74,8 +68,9 @@ class Planned:
     budget, open_budget
         Shares of the variance of the mean over new classes, and of the open interval's squared
         width.
-    class_share
-        From and to: the share of the classes in `budget`, where it is known how sure σ_b² is.
+    class_share, range_open, range_class_aware
+        From and to, at the level: the share of the classes in `budget`, and both detectable
+        differences, where it is known how sure the components are.
     """
 
     query: int
@@ -87,7 +82,19 @@ class Planned:
     detectable_class_aware: float | None
     budget: Shares
     open_budget: Shares
-    class_share: tuple[float, float] | None = None
+    class_share: Range | None = None
+    range_open: Range | None = None
+    range_class_aware: Range | None = None
+
+    def of_an_accuracy(self) -> Planned:
+        """The same without differences: an accuracy is none."""
+        return replace(
+            self,
+            detectable_open=None,
+            detectable_class_aware=None,
+            range_open=None,
+            range_class_aware=None,
+        )
 
     @property
     def mean_tasks(self) -> float:
@@ -128,7 +135,7 @@ def plan(
     suite: str = "open",
     level: float = 0.95,
     power: float = 0.8,
-    ends: tuple[Components, Components] | None = None,
+    likely: LikelyComponents | None = None,
     seeds: int = SEEDS,
     most: int = MAX_TASKS,
 ) -> list[Planned]:
@@ -142,8 +149,8 @@ def plan(
         Images of each class.
     suite
         `open` or `balanced`.
-    ends
-        Of a range of components: :func:`analysis_sql.variance_budget.components_range`.
+    likely
+        The components that a pilot leaves likely, for ranges.
     seeds, most
         Sequences of classes to simulate for each Q, and at how many tasks to stop.
 
@@ -161,10 +168,7 @@ def plan(
         if drawn:
             classes = int(np.count_nonzero(class_uses(class_sizes, shot + query)))
             row = _planned(components, drawn, classes, query, level, power)
-            if ends is not None:
-                low, high = (_mean_shares([e.budget(d, query) for d in drawn]) for e in ends)
-                row = replace(row, class_share=(low.classes, high.classes))
-            found.append(row)
+            found.append(row if likely is None else _ranged(row, likely, drawn, level, power))
     if not found:
         raise SpecError(
             f"no {way}-way {shot}-shot task can be drawn from {len(class_sizes)} classes of "
@@ -217,61 +221,38 @@ def _of_design(
         return nan, nan, nan, nan
     se = sqrt(components.between_tasks(design, query) / design.tasks)
     t = float(-stdtrit(design.tasks - 1, (1.0 - level) / 2.0))
-    smallest = detectable_factor(design.tasks, level, power)
+    variance = components.between_tasks(design, query)
+    smallest = float(detectable_difference_of(design.tasks, variance, level, power))
     if design.obstacle is not None:
-        return t * se, nan, smallest * se, nan
+        return t * se, nan, smallest, nan
     if design.disjoint:
-        return t * se, t * se, smallest * se, smallest * se
+        return t * se, t * se, smallest, smallest
     widths = simulated_halfwidths(components, design, query, level, seed=seed)
     sd = sqrt(components.variance_of_mean(design, query))
-    return t * se, float(widths.mean()), smallest * se, _detectable(widths, sd, power)
+    return t * se, float(widths.mean()), smallest, detectable(widths, sd, power)
 
 
-def simulated_halfwidths(
-    components: Components,
-    design: ClassDesign,
-    query: int,
-    level: float,
-    *,
-    sets: int = SETS,
-    seed: int,
-) -> Floats:
-    """Class-aware half-widths (sets,) of simulated results, as fractions.
-
-    NaN where nothing varies.
-    """
-    within = components.within(query)
-    stream = Stream("plan", "results", seed)
-    rank, rest = design.rank, design.tasks - 1 - design.rank
-    stratum = stream.permutations(rank + 1, sets).T
-    inside = stream.words(stratum.size).astype(np.float64).reshape(stratum.shape) / 2.0**64
-    p = np.clip((stratum + inside) / sets, 1e-12, 1.0 - 1e-12)
-    chi = ndtri((1.0 + p[:, :rank]) / 2.0)  # its square is of one degree of freedom
-    u = chi * np.sqrt(within + components.classes * design.eigenvalues)
-    norm2 = np.square(u).sum(axis=1)
-    if rest:
-        norm2 = norm2 + within * 2.0 * gammaincinv(rest / 2.0, p[:, rank])
-    return np.asarray(relative_halfwidths(design, u, norm2, level) * np.sqrt(norm2))
+def _ranged(
+    row: Planned, likely: LikelyComponents, drawn: list[ClassDesign], level: float, power: float
+) -> Planned:
+    """The row with the ranges that the pilot leaves."""
+    query = row.query
+    shares = np.mean([likely.class_share(design, query) for design in drawn], axis=0)
+    row = replace(row, class_share=likely.range(shares, level))
+    if row.detectable_open is not None:
+        values = detectable_open(likely, drawn, query, level, power)
+        row = replace(row, range_open=_around(row.detectable_open, likely.range(values, level)))
+    if row.detectable_class_aware is not None:
+        values = detectable_class_aware(likely, drawn, query, level, power)
+        around = _around(row.detectable_class_aware, likely.range(values, level))
+        row = replace(row, range_class_aware=around)
+    return row
 
 
-def _detectable(widths: Floats, sd: float, power: float) -> float:
-    """The δ at which the mean of Φ((δ-h)/sd) + Φ((-δ-h)/sd) over half-widths h is the power."""
-    if not np.isfinite(widths).all():
-        return nan
-
-    def reached(difference: float) -> float:
-        both = ndtr((difference - widths) / sd) + ndtr((-difference - widths) / sd)
-        return float(both.mean())
-
-    low, high = 0.0, float(widths.max()) + sd
-    while reached(high) < power:
-        low, high = high, 2.0 * high
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if reached(middle) < power else (low, middle)
-        if high - low <= 1e-12 * high:
-            break
-    return (low + high) / 2.0
+def _around(point: float, between: Range) -> Range:
+    """A range in percentage points, `point` in it."""
+    low, high = (100.0 * end for end in between)
+    return min(low, point), max(high, point)
 
 
 def _points(fraction: float) -> float | None:

@@ -85,19 +85,29 @@ def detectable_difference(moments: Moments, level: float = 0.95, power: float = 
     float64 of the moments' shape; NaN where T < 2, or where all differences are equal, as no
     standard deviation can then be told.
     """
+    found = detectable_difference_of(moments.tasks, np.square(moments.deviation), level, power)
+    return np.where(moments.constant, nan, found)[()]
+
+
+def detectable_difference_of(
+    tasks: Any, variance: Any, level: float = 0.95, power: float = 0.8
+) -> Any:
+    """The smallest detectable difference of T tasks with a variance between them, elementwise.
+
+    `detectable_factor` times sqrt(variance/T), in the square root of the variance's units; what a
+    report says of results (:func:`detectable_difference`) and a plan of results to come.
+    NaN where T < 2.
+    """
     check_power(power, level)
-    tasks, constant, deviation = np.broadcast_arrays(
-        moments.tasks, moments.constant, moments.deviation
-    )
+    tasks, variance = np.broadcast_arrays(tasks, np.asarray(variance, np.float64))
     different, which = np.unique(tasks, return_inverse=True)
-    per_deviation = np.array(
+    factors = np.array(
         [
             detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan
             for t in different.tolist()
         ]
     )
-    found = per_deviation[which.reshape(tasks.shape)] * deviation
-    return np.where(constant, nan, found)[()]
+    return (factors[which.reshape(tasks.shape)] * np.sqrt(variance))[()]
 
 
 def _power(noncentrality: float, freedom: int, critical: float) -> float:

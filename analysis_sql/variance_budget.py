@@ -18,11 +18,10 @@ R is what the classes add to the variance *between the tasks of one set*, about 
 falls short of V where classes recur: an open interval divides by T what does not fall with T.
 
 Estimates: w^ as there; σ_b²^ by restricted maximum likelihood; and a^ = s² - w^/Q - σ_b²^·R, so
-that the parts add up to the variance that was observed.  A negative a^ is noise, and counts as 0.
-
-How sure σ_b² is: each ratio g = σ_b²/σ_e² has the weight that the class-aware interval gives it,
-its restricted likelihood times a prior (:mod:`analysis_sql.class_aware`), and the quantiles of g
-under these weights, with the σ_e² that goes with each, are the ends of a range.
+that the parts add up to the variance s² that was observed, and a plan for the pilot's own tasks
+says what its report says.  Where one of the parts is larger than what is left of s² by those
+before it, in the order classes, queries, images, it is cut to that: a negative a^ is noise, and
+so is the excess of w^/Q that makes it.
 """
 
 from __future__ import annotations
@@ -33,11 +32,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware import mixture
 from analysis_sql.class_effects import ClassDesign
-from analysis_sql.class_likelihood import Shares as Scatter
-from analysis_sql.class_likelihood import ratios, variance_components
-from analysis_sql.intervals import check_level
+from analysis_sql.class_likelihood import variance_components
 from analysis_sql.query_size import SetEstimate
 from benchmark_spec.errors import SpecError
 
@@ -60,7 +56,7 @@ class Components:
     classes
         σ_b², of one class's effect on a task's accuracy.
     images
-        a, of a task beyond its classes with endless queries; perhaps negative, which is noise.
+        a, of a task beyond its classes with endless queries.
     queries
         w, of one query per class.
     """
@@ -70,8 +66,8 @@ class Components:
     queries: float
 
     def within(self, query: int) -> float:
-        """σ_e² of a task beyond its classes with Q queries per class: a + w/Q, a at least 0."""
-        return max(self.images, 0.0) + self.queries / query
+        """σ_e² of a task beyond its classes with Q queries per class: a + w/Q."""
+        return self.images + self.queries / query
 
     def variance_of_mean(self, design: ClassDesign, query: int) -> float:
         """Var(mean) over new classes."""
@@ -91,7 +87,7 @@ class Components:
         return self._shares(part, design.tasks, query)
 
     def _shares(self, classes: float, tasks: int, query: int) -> Shares:
-        parts = np.array([classes, max(self.images, 0.0) / tasks, self.queries / query / tasks])
+        parts = np.array([classes, self.images / tasks, self.queries / query / tasks])
         total = float(parts.sum())
         shares = (parts / total if total > 0 else np.full(3, np.nan)).tolist()
         return Shares(*shares)
@@ -129,39 +125,18 @@ def components_of(
             f"what classes do cannot be told apart from what images do: {design.obstacle}",
             expected="tasks of different classes",
         )
-    values, norm2 = _values(design, sums)
+    values, norm2 = task_counts(design, sums)
     found = variance_components(design, design.coordinates(values), norm2)
     unit = design.way * estimate.query
+    times = between_classes(design)
     classes = float(found.between[0]) / unit**2 if norm2[0] else 0.0
-    images = estimate.alpha - classes * between_classes(design)
-    return Components(classes, images, estimate.w)
+    classes = min(classes, estimate.variance / times)
+    within = max(estimate.variance - classes * times, 0.0)
+    queries = min(estimate.w, within * estimate.query)
+    return Components(classes, max(within - queries / estimate.query, 0.0), queries)
 
 
-def components_range(
-    design: ClassDesign, sums: NDArray[np.integer[Any]], estimate: SetEstimate, level: float
-) -> tuple[Components, Components] | None:
-    """The components with the smallest and the largest σ_b² that the tasks leave likely.
-
-    None where all tasks have the same value.  Arguments as :func:`components_of`.
-    """
-    tail = (1.0 - check_level(level)) / 2.0
-    values, norm2 = _values(design, sums)
-    if design.obstacle is not None or not norm2[0]:
-        return None
-    scatter = Scatter.of(design, design.coordinates(values), norm2)
-    below = mixture(scatter)[0][0].cumsum()
-    unit = design.way * estimate.query
-    variances = scatter.scales()[0] * norm2[0] / (design.tasks - 1) / unit**2
-    ends = []
-    for share in (tail, 1.0 - tail):
-        at = min(int(below.searchsorted(share)), below.size - 1)
-        within = float(variances[at])
-        between = float(ratios(design)[at]) * within
-        ends.append(Components(between, within - estimate.w / estimate.query, estimate.w))
-    return ends[0], ends[1]
-
-
-def _values(
+def task_counts(
     design: ClassDesign, sums: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Counts of the tasks (1, T) and their squares about the mean (1,), exactly 0 if constant."""

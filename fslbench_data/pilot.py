@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis_sql.class_effects import ClassDesign
+from analysis_sql.likely_components import LikelyComponents
 from analysis_sql.query_size import SetEstimate, estimate_difference, estimate_set
-from analysis_sql.variance_budget import Components, components_of, components_range
+from analysis_sql.variance_budget import Components, components_of
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.release import Release
 from fslbench_data.submission.checks import Validated, validate
@@ -31,9 +32,8 @@ class Pilot:
         Accuracy or difference, percentage points.
     estimate, components
         In fractions squared.
-    ends
-        Components with the smallest and the largest part of the classes that the results leave
-        likely at the level; None where all tasks are alike.
+    likely
+        The components that the results leave likely; None where all tasks are alike.
     bound
         Whether the results say which tasks they were made on.
     """
@@ -44,7 +44,7 @@ class Pilot:
     mean: float
     estimate: SetEstimate
     components: Components
-    ends: tuple[Components, Components] | None
+    likely: LikelyComponents | None
     bound: bool
 
     @property
@@ -120,9 +120,7 @@ class Results:
             and all(self.find(method, info) is not None for method in methods)
         ]
 
-    def pilot(
-        self, info: TaskSetInfo, method: str, versus: str = "", *, level: float = 0.95
-    ) -> Pilot:
+    def pilot(self, info: TaskSetInfo, method: str, versus: str = "") -> Pilot:
         """Estimate the variances on one task set.
 
         Raises
@@ -170,7 +168,7 @@ class Results:
             100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query),
             estimate,
             components_of(design, sums, estimate),
-            components_range(design, sums, estimate, level),
+            LikelyComponents.of(design, sums, estimate),
             bound,
         )
 

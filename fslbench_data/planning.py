@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from analysis_sql.class_sequences import PLANNED_SUITES
@@ -131,7 +131,7 @@ def plan(
     for info in infos:
         progress(info.dataset)
         sizes: list[int] = release.classes(info.dataset).column("n_images").to_pylist()
-        found = results.pilot(info, method, versus, level=level)
+        found = results.pilot(info, method, versus)
         rows = plan_queries(
             found.components,
             sizes,
@@ -141,10 +141,10 @@ def plan(
             suite=suite,
             level=level,
             power=power,
-            ends=found.ends,
+            likely=found.likely,
         )
-        if not versus:  # an accuracy is no difference
-            rows = [replace(r, detectable_open=None, detectable_class_aware=None) for r in rows]
+        if not versus:
+            rows = [row.of_an_accuracy() for row in rows]
         choice = choose(found.estimate, shot, {row.query: row.tasks for row in rows}, level)
         sets.append(DatasetPlan(info.dataset, len(sizes), sum(sizes), found, tuple(rows), choice))
     return Plan(_signature(release, sets, level), suite, way, shot, power, tuple(sets))

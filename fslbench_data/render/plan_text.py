@@ -25,7 +25,10 @@ from fslbench_data.render.screen import print_grid
 
 ABOUT = ("dataset", "method", "versus", "pilot", "suite", "way", "shot", "query", "tasks")
 SHARES = ("share", "open_share")
-NUMBERS = ("closed", "open", "class_aware", "detectable_open", "detectable_class_aware")
+WIDTHS = ("closed", "open", "class_aware")
+DETECTABLE = ("detectable_open", "detectable_class_aware")
+RANGES = ("range_open", "range_class_aware")
+ENDS = tuple(f"{name}_{end}" for name in DETECTABLE for end in ("low", "high"))
 
 
 def print_plan(found: Plan, console: Console) -> None:
@@ -72,7 +75,8 @@ def grid(each: DatasetPlan) -> Grid:
         (
             str(row.query),
             f"{row.mean_tasks:.1f}",
-            *("" if v is None else f"{v:.2f}" for v in _numbers(row)[: len(columns) - 2]),
+            *("" if v is None else f"{v:.2f}" for v in _values(row, WIDTHS)),
+            *(_detectable(row) if each.pilot.versus else ()),
         )
         for row in each.rows
     )
@@ -108,7 +112,8 @@ def notes(found: Plan) -> list[str]:
     level = f"{100 * found.level:.8g} %"
     detectable = (
         f" detectable: the smallest true difference that the interval excludes 0 for "
-        f"{100 * found.power:.8g} % of the time; smaller ones are more likely missed."
+        f"{100 * found.power:.8g} % of the time; smaller ones are more likely missed. In brackets: "
+        f"the range that the pilot leaves, which holds the true one for about {level} of pilots."
         if any(each.pilot.versus for each in found.sets)
         else " Detectable differences need a second method: --versus."
     )
@@ -119,9 +124,10 @@ def notes(found: Plan) -> list[str]:
     return [
         *([UNBOUND_NOTE] if found.signature.unbound else []),
         f"Half-widths expected of {level} intervals, percentage points. {kinds}.{detectable} "
-        "They take the pilot's estimates for the truth, however few its tasks are; a negative part "
-        f"of α counts as 0; α and w are squared fractions. At most {MAX_TASKS} tasks. Intervals of "
-        "α, w and Q* are by a jackknife over the pilot's tasks, about new images of its classes.",
+        "All but the ranges take the pilot's estimates for the truth, however few its tasks are; "
+        "the parts add up to the variance between the pilot's tasks; α and w are squared "
+        f"fractions. At most {MAX_TASKS} tasks. Intervals of α, w and Q* are by a jackknife over "
+        "the pilot's tasks, about new images of its classes.",
     ]
 
 
@@ -132,14 +138,24 @@ def csv_text(found: Plan) -> str:
     writer = csv.writer(out, lineterminator="\n")
     parts = ("classes", "images", "queries")
     writer.writerow(
-        (*ABOUT, *NUMBERS, *(f"{s}_{p}" for s in SHARES for p in parts), "level", "power")
+        (
+            *ABOUT,
+            *WIDTHS,
+            *DETECTABLE,
+            *ENDS,
+            *(f"{s}_{p}" for s in SHARES for p in parts),
+            "level",
+            "power",
+        )
     )
     for each in found.sets:
         pilot = each.pilot
         about = [each.dataset, pilot.method, pilot.versus, str(pilot.info.name)]
         for row in each.rows:
             shares = [getattr(s, p) for s in (row.budget, row.open_budget) for p in parts]
-            values = [row.mean_tasks, *_numbers(row), *shares]
+            numbers = _values(row, (*WIDTHS, *DETECTABLE))
+            ends = [end for between in _values(row, RANGES) for end in between or (None, None)]
+            values = [row.mean_tasks, *numbers, *ends, *shares]
             writer.writerow(
                 (
                     *(*about, found.suite, found.way, found.shot, row.query),
@@ -191,8 +207,17 @@ def _content(each: DatasetPlan, found: Plan) -> dict[str, Any]:
     }
 
 
-def _numbers(row: Planned) -> list[float | None]:
-    return [getattr(row, name) for name in NUMBERS]
+def _values(row: Planned, names: tuple[str, ...]) -> list[Any]:
+    return [getattr(row, name) for name in names]
+
+
+def _detectable(row: Planned) -> list[str]:
+    """Both detectable differences, with the range that the pilot leaves in brackets."""
+    found = []
+    for value, between in zip(_values(row, DETECTABLE), _values(row, RANGES), strict=True):
+        shown = "" if value is None else f"{value:.2f}"
+        found.append(shown + (f" ({between[0]:.2f} to {between[1]:.2f})" if between else ""))
+    return found
 
 
 def _shares(shares: Shares) -> str:

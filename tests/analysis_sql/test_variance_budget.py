@@ -4,15 +4,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from analysis_sql.class_effects import ClassDesign
+from analysis_sql.likely_components import LikelyComponents
+from analysis_sql.moments import Moments
+from analysis_sql.power import detectable_difference, detectable_difference_of
 from analysis_sql.query_size import estimate_set
 from analysis_sql.variance_budget import (
     Components,
     between_classes,
     components_of,
-    components_range,
 )
 from benchmark_spec.errors import SpecError
 
@@ -47,7 +51,7 @@ def test_by_hand() -> None:
     """Tasks {a,b}, {a,c}, {b,c}: n = 2, 2, 2; V = 12/9; R = (6 - 4)/2 = 1 of K = 2."""
     design = ClassDesign.of(np.array([[0, 1], [0, 2], [1, 2]]))
     assert between_classes(design) == 1.0
-    shares = Components(0.3, -0.5, 0.6).budget(design, 2)  # a negative part counts as 0
+    shares = Components(0.3, 0.0, 0.6).budget(design, 2)
     assert (shares.classes, shares.images, shares.queries) == pytest.approx((0.8, 0.0, 0.2))
     assert np.isnan(Components(0.0, 0.0, 0.0).budget(design, 2).classes)
 
@@ -59,9 +63,29 @@ def test_the_parts_add_up_to_what_was_observed() -> None:
     parts = components_of(design, x, estimate)
     assert parts.images > 0
     assert parts.between_tasks(design, 6) == pytest.approx(estimate.variance)
-    ends = components_range(design, x, estimate, 0.95)
-    assert ends is not None
-    assert ends[0].classes < parts.classes < ends[1].classes
+    likely = LikelyComponents.of(design, x, estimate)
+    assert likely is not None
+    low, high = likely.range(likely.classes, 0.95)
+    assert low < parts.classes < high
+
+
+@given(st.integers(0, 10_000), st.integers(3, 30), st.integers(2, 9))
+@settings(max_examples=200, deadline=None)
+def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(
+    seed: int, tasks: int, query: int
+) -> None:
+    """Whatever the signs of the estimates: the parts are at least 0 and add up to s²."""
+    rng = np.random.default_rng(seed)
+    ids = ids_of(tasks, 8, 3, seed)
+    design = ClassDesign.of(ids)
+    x = rng.binomial(query, rng.uniform(0.2, 0.95), (tasks, 3))
+    if design.obstacle is not None or len(set(x.sum(axis=1).tolist())) == 1:
+        return
+    parts = components_of(design, x, estimate_set(x, query))
+    assert min(parts.classes, parts.images, parts.queries) >= 0.0
+    planned = 100 * detectable_difference_of(tasks, parts.between_tasks(design, query))
+    reported = detectable_difference(Moments.of(x.sum(axis=1), 3 * query))
+    assert planned == pytest.approx(float(reported), rel=1e-9)
 
 
 def test_equal_tasks_and_equal_classes() -> None:
@@ -69,7 +93,7 @@ def test_equal_tasks_and_equal_classes() -> None:
     x = np.tile([2, 1, 2], (8, 1))
     design, estimate = ClassDesign.of(ids), estimate_set(x, 4)
     assert components_of(design, x, estimate).classes == 0.0
-    assert components_range(design, x, estimate, 0.95) is None
+    assert LikelyComponents.of(design, x, estimate) is None
     same = ClassDesign.of(np.tile([0, 1, 2], (8, 1)))
     with pytest.raises(SpecError, match="same classes"):
         components_of(same, x, estimate)

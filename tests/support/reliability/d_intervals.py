@@ -6,6 +6,12 @@ import numpy as np
 
 from analysis_sql.class_aware import relative_halfwidths
 from analysis_sql.class_effects import ClassDesign
+from analysis_sql.likely_components import LikelyComponents
+from analysis_sql.likely_differences import detectable_open
+from analysis_sql.power import detectable_difference_of
+from analysis_sql.query_size import estimate_set
+from fslbench_data.pilot import Results
+from fslbench_data.scoring import score
 from reliability import Section, World
 
 SECTION = Section(__doc__)
@@ -23,3 +29,39 @@ def _(world: World) -> str:
     norm2 = y.var(axis=1) * design.tasks
     width = relative_halfwidths(design, design.coordinates(y), norm2, 0.95) * np.sqrt(norm2)
     return f"95 % intervals hold {100 * np.mean(np.abs(y.mean(axis=1)) <= width):.0f} %"
+
+
+@attempt(
+    "what can be detected, planned for the pilot's own tasks where its α is below 0, and scored"
+)
+def _(world: World) -> str:
+    names = ("efficientnet_lite0-pca128/LR", "efficientnet_lite0-pca128/NCC")
+    results = Results.of(None, world.embedded)
+    (info, *_) = results.pilot_sets(names, 5, 5)
+    pilot = results.pilot(info, *names)
+    design = ClassDesign.of(world.embedded.task_set(info.dataset, str(info.name)).class_ids)
+    variance = pilot.components.between_tasks(design, info.protocol.query)
+    planned = 100 * float(detectable_difference_of(design.tasks, variance))
+    report = score(release=world.embedded, datasets=info.dataset, task_sets=str(info.name))
+    (found,) = report.sets
+    row, column = sorted(found.methods.index(name) for name in names)
+    columns = np.flatnonzero(found.asked[row]).tolist()
+    scored = found.evidence_of(row)[columns.index(column)].detectable
+    return f"α {'below' if pilot.estimate.alpha < 0 else 'above'} 0: {planned:.3f} and {scored:.3f}"
+
+
+@attempt("200 pilots of 31 tasks of 10 classes: is the true detectable difference in their range?")
+def _(world: World) -> str:
+    design = ClassDesign.of(world.embedded.task_set("digits", "open-5w5s5q").class_ids)
+    rng = np.random.default_rng(0)
+    effect, luck, held = 0.1, 0.06, 0
+    between = design.tasks * (design.way - design.concentration) / (design.tasks - 1)
+    within = luck**2 + (0.25 - effect**2 - luck**2) / 25
+    true = float(detectable_difference_of(design.tasks, effect**2 / 25 * between + within))
+    for _ in range(200):
+        p = 0.5 + rng.normal(0, effect, 10)[design.members] + rng.normal(0, luck, (design.tasks, 1))
+        x = rng.binomial(5, np.clip(p, 0, 1))
+        likely = LikelyComponents.of(design, x, estimate_set(x, 5))
+        low, high = likely.range(detectable_open(likely, [design], 5, 0.95, 0.8), 0.95)
+        held += low <= true <= high
+    return f"in {held / 2:.0f} % of the ranges of 95 %"
