@@ -20,8 +20,8 @@ from fslbench_data.results.standing import NUMBERS, Entry, Standing
 from fslbench_data.scores import ScoredSet
 
 MOST_PREFIXES = 32
-"""Numbers of tasks, the largest ones, for which class-aware intervals are computed: each takes
-eigenvectors of its own, and strangers choose how many tasks they answer."""
+"""Numbers of tasks for which class-aware intervals are computed: each takes eigenvectors of its
+own, and strangers choose how many tasks they answer."""
 
 _BLOCK = 1 << 21
 """Counts that are worked on at once."""
@@ -53,7 +53,7 @@ def ranked(
         found[name] = np.nan
     found["tasks"] = [len(entry.result.counts) for entry in entries]
     ordinary = np.array([entry.result.stopped is None for entry in entries])
-    lengths = np.unique(found["tasks"])[-MOST_PREFIXES:]
+    lengths = _lengths(entries)
     blocks = list(_blocks(entries, found["tasks"]))
     for rows in blocks:
         _own(found, rows, _counts(entries, rows), kind, level, design, lengths)
@@ -80,6 +80,22 @@ def ranked(
         numbers=found[order],
         coincident=coincident(entries),
     )
+
+
+def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
+    """The first :data:`MOST_PREFIXES` numbers of tasks: the largest, those that came first, others.
+
+    Parameters
+    ----------
+    entries
+        The first to come first.
+    """
+    came: dict[int, int] = {}
+    for entry in entries:
+        came.setdefault(len(entry.result.counts), entry.came)
+    most = max(came, default=0)
+    order = sorted(came, key=lambda tasks: (tasks != most, came[tasks], -tasks))
+    return np.array(order[:MOST_PREFIXES], np.int64)
 
 
 def _blocks(entries: Sequence[Entry], tasks: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -1,6 +1,7 @@
 """One task set's table: against the statistics it is made of, and its order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,3 +230,17 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(
     assert all(found[f"p{m}"].could_be_best_new_classes for m in range(20, 28))
     assert not any(found[f"p{m}"].could_be_best for m in range(20, 30))
     assert all(row.accuracy.halfwidth for row in found.values())
+
+
+def test_of_many_prefixes_those_that_came_first_have_class_aware_intervals(
+    counts: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PREFIXES", 3)
+    entries = [
+        replace(_entry("a", counts[8]), came=1),
+        replace(_entry("p20", counts[0][:20]), came=0),
+    ]
+    entries += [replace(_entry(f"p{m}", counts[0][:m]), came=2) for m in range(25, 35)]
+    found = {row.method: row for row in _standing(entries).rows()}
+    known = {name for name, row in found.items() if row.new_classes and row.new_classes.halfwidth}
+    assert known == {"a", "p20", "p34"}
