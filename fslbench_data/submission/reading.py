@@ -104,7 +104,8 @@ def _warn_of_lost_metadata(table: pa.Table, where: str) -> None:
         warnings.warn(
             f"{printable(where)} has fingerprints in a column and no fslbench metadata, which "
             "pandas drops: if its methods said that they are transductive, or stopped by a rule, "
-            "that is lost\n  to mend: give the column `transductive`, or write it with Submission.write",
+            "that is lost\n  to mend: give the column `transductive`, or write it with "
+            "Submission.write",
             FSLBenchWarning,
             stacklevel=2,
         )
