@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ class KillingEngine:
 
 @dataclass(frozen=True)
 class Squares:
-    """Squares whole numbers, slowly or not; of 13 it raises an error."""
+    """Squares whole numbers, a millisecond each; of 13 it raises an error."""
 
     threads: int = 1
     gpus: int = 0
@@ -79,6 +80,7 @@ class Squares:
             for block in blocks:
                 if block == 13:
                     raise UnknownNameError("number", "13", ["12", "14"])
+                time.sleep(0.001)
                 yield block**2
 
         return work

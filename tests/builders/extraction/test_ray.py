@@ -1,6 +1,7 @@
 """Jobs on a Ray cluster of two nodes on this machine: the same bytes, whoever is killed."""
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from killed_jobs import Killed, KillingEngine, Squares
+from ray_processes import CALL, HEAD, ROUNDS, command, environment, run
 from tiny_features import TINY
 
 from benchmark_spec.errors import EngineError, UnknownNameError
@@ -51,6 +53,43 @@ def test_results_come_in_order_and_errors_as_they_are(engine: Any) -> None:
     assert list(engine.run(Squares(), blocks)) == [(block, block**2) for block in blocks]
     with pytest.raises(UnknownNameError, match=r"unknown number '13'(.|\n)*one of 12, 14"):
         list(engine.run(Squares(), [1, 13, 2]))
+
+
+def test_two_hundred_jobs_that_fail_leave_the_process_alive(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of a task that is cancelled while its reply is under way, Ray makes the driver's end."""
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    folder = tmp_path_factory.mktemp("r")  # sockets have short names only
+    out = run(root, folder, ROUNDS, str(folder), "200")
+    assert out.returncode == 0, out.stderr[-2000:]
+    assert out.stdout.split() == [str(number) for number in range(200)]
+
+
+def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> None:
+    from builders.ray_engine import _do, _stop
+
+    ray = engine._connected()
+    job = Killed(Squares(), None, tmp_path)
+    task, shared = ray.remote(_do), ray.put(job)
+    _stop("over")
+    assert ray.get(task.remote([shared], job.name, "over", 5)) is None
+    assert not list(tmp_path.iterdir())
+    assert ray.get(task.remote([shared], job.name, "another", 5)) == 25
+    assert [path.name for path in tmp_path.iterdir()] == ["done 5"]
+
+
+def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
+    """Two processors: two blocks at work and two that wait."""
+    found = engine.run(Killed(Squares(), None, tmp_path), list(range(40)))
+    assert next(found) == (0, 0)
+    found.close()
+    with pytest.raises(UnknownNameError):
+        list(engine.run(Killed(Squares(), None, tmp_path), [13, *range(100, 140)]))
+    assert list(engine.run(Squares(), [3])) == [(3, 9)]
+    done = {int(path.name.split()[1]) for path in tmp_path.glob("done *")}
+    assert 0 in done
+    assert done <= {0, 1, 2, 3, 13, 100, 101, 102}
 
 
 def test_more_than_any_machine_has_is_refused(engine: Any) -> None:
@@ -136,3 +175,58 @@ def test_there_is_no_cluster_where_there_is_none(address: str) -> None:
     ray.shutdown()
     with pytest.raises(EngineError, match=r"cannot be reached: .*refused(.|\n)*ray start --head"):
         list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
+
+
+def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray.exceptions", reason="needs the extra `ray`")
+    import ray
+
+    if not hasattr(ray.exceptions, "AuthenticationError"):
+        pytest.skip("this version of Ray has no tokens")
+    token = {"RAY_AUTH_MODE": "token"}
+    own = token | {"RAY_AUTH_TOKEN": "a" * 64}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    env = environment(root, tmp_path, own)
+    head = subprocess.Popen(command(HEAD), text=True, env=env, **pipes)
+    try:
+        assert head.stdout is not None
+        address = head.stdout.readline().strip()
+
+        def call(settings: dict[str, str]) -> str:
+            out = run(root, tmp_path, CALL, address, settings=settings)
+            assert out.returncode == 0, out.stderr[-2000:]
+            return out.stdout
+
+        assert call(own) == "[(3, 9)]\n"
+        for settings in (token, token | {"RAY_AUTH_TOKEN": "b" * 64}, {}):
+            said = call(settings)
+            assert said.startswith("the Ray cluster does not let this process in: "), said
+            assert f"where: {address}" in said
+            assert "RAY_AUTH_TOKEN" in said
+    finally:
+        head.communicate("")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Exception(
+            "The current node timed out during startup. This could happen because some of the "
+            "raylet failed to startup or the GCS has become overloaded."
+        ),
+        TimeoutError("Timed out after 30 seconds while waiting for node to startup. Did not find"),
+    ],
+    ids=["of a node", "of its store"],
+)
+def test_a_start_that_takes_too_long(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ray says it."""
+    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+    from builders.ray_engine import RayEngine
+
+    def late(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", late)
+    with pytest.raises(EngineError, match=r"did not start in time(.|\n)*session_latest/logs"):
+        list(RayEngine().run(Squares(), [1]))

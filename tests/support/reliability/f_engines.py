@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+from tempfile import TemporaryDirectory
+
+import pytest
+from ray_processes import CALL, ROUNDS, run
+
 from benchmark_spec.errors import QueryError
 from fslbench_data.sandbox.querying import QueryProcess
 from fslbench_data.sql import tables
@@ -58,3 +64,22 @@ def _(world: World) -> str:
 @attempt("SQL whose error has a terminal's commands in it")
 def _(world: World) -> str:
     return _asked(world, "SELECT error('\x1b[31mred')")
+
+
+@attempt("50 jobs on Ray whose third block raises, in one process", slow=True)
+def _(world: World) -> str:
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    with TemporaryDirectory() as folder:  # sockets have short names only
+        out = run(world.root, world.folder, ROUNDS, folder, "50")
+    alive = "the process lives, and runs the next job"
+    return f"{len(out.stdout.split())} errors; {'Ray ended it' if out.returncode else alive}"
+
+
+@attempt("Ray with RAY_AUTH_MODE=token and no token", slow=True)
+def _(world: World) -> str:
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        settings = {"RAY_AUTH_MODE": "token"}
+        out = run(world.root, world.folder, CALL, address, settings=settings)
+    return out.stdout.partition("\n")[0]
