@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import nan
 from typing import Any
@@ -84,6 +84,19 @@ class Comparison:
     verdict_closed: Verdict | None = None
     new_classes: NewClasses | None = None
     reason: str = ""
+
+
+def unconcluded(found: Comparison, reason: str) -> Comparison:
+    """The comparison with its intervals, from which nothing is concluded for some reason."""
+    none, aware = Verdict.NOT_ESTIMABLE, found.new_classes
+    return replace(
+        found,
+        verdict=none,
+        verdict_direct=none,
+        verdict_closed=None if found.verdict_closed is None else none,
+        new_classes=None if aware is None else replace(aware, verdict=none, verdict_direct=none),
+        reason=reason,
+    )
 
 
 @dataclass(frozen=True)

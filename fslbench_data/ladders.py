@@ -94,6 +94,9 @@ class LadderReport:
         Each method of the submission with every other.
     rankings
         Of three methods or more that answered all tasks of the first and the last step.
+    prefixes
+        Methods that answered only the first tasks of a step, as many as the submitter chose: they
+        have intervals, from which nothing is concluded, and are in no ranking.
     last
         wAcc of each task of the last step (T,), of methods that answered all of it.
     left_out
@@ -108,6 +111,7 @@ class LadderReport:
     pairs: tuple[PairBias, ...]
     rankings: tuple[Ranking, ...]
     left_out: tuple[str, ...]
+    prefixes: tuple[str, ...] = ()
     last: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -175,6 +179,15 @@ def ladder_report(
         tuple(_pair(a, b, all_counts, queries, kind, level) for a, b in pairs),
         tuple(_rankings(all_counts, infos, level)),
         tuple(left_out),
+        tuple(
+            dict.fromkeys(
+                group.method
+                for part in parts
+                for info in infos
+                for group in part.on(info.dataset, str(info.name))
+                if group.method in all_counts and part.is_prefix(group)
+            )
+        ),
         {
             method: worst_class(of[last], queries)
             for method, of in all_counts.items()

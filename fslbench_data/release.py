@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -236,8 +236,9 @@ class Release:
         path = self.files.path(entry)
         open_table(path, entry, lambda table: canonical(table, entry.path))
         with readable(path, entry):
-            found = read_parquet(path, counts_only=counts_only)
-        return release_values.check_results(found, entry)
+            found = release_values.check_results(read_parquet(path, counts_only=counts_only), entry)
+        bound = {key: replace(each, of_release=True) for key, each in found.bindings.items()}
+        return replace(found, bindings=bound)
 
 
 def embedded_folder() -> Path:

@@ -65,16 +65,17 @@ class Report:
 def verdict_counts(sets: Sequence[SetReport]) -> dict[str, VerdictCounts]:
     """Verdicts by kind of comparison: paired, new classes, direct, closed.
 
-    Of more than :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
+    Comparisons on a prefix that its submitter chose do not count.  Of more than
+    :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
     codes: dict[str, list[NDArray[np.int8]]] = {
-        "paired": [each.pairs.verdict[each.asked] for each in sets],
+        "paired": [each.pairs.verdict[each.counted] for each in sets],
         "new classes": [],
-        "direct": [each.pairs.direct[each.asked] for each in sets],
+        "direct": [each.pairs.direct[each.counted] for each in sets],
         "closed": [],
     }
-    comparisons = Comparisons(sets)
-    if len(comparisons) <= MOST_COUNTED:
+    if sum(int(each.asked.sum()) for each in sets) <= MOST_COUNTED:
+        comparisons = [c for each in sets for c in each.counted_comparisons]
         number = {verdict: i for i, verdict in enumerate(VERDICTS)}
         for kind, verdicts in (
             ("paired", [c.verdict for c in comparisons]),

@@ -64,6 +64,10 @@ class Signature:
         return "|".join(parts)
 
 
+PREFIX = "prefix chosen by the submitter"
+"""Why nothing is concluded from the first tasks of a set, as many as a submitter chose."""
+
+
 @dataclass(frozen=True)
 class Stopped:
     """A run that was stopped when it was conclusive, and what holds in spite of that.
@@ -104,6 +108,9 @@ class Score:
         hold then, and are left out.
     transductive
         Whether the method says that it uses a task's queries together.
+    prefix
+        Whether only the first tasks are answered, as many as the submitter chose: intervals are
+        shown then, and nothing is concluded from them.
     """
 
     dataset: str
@@ -116,3 +123,12 @@ class Score:
     faultless: Saturation | None = None
     stopped: Stopped | None = None
     transductive: bool = False
+    prefix: bool = False
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether the number of tasks was fixed before the results were known.
+
+        Only then do verdicts follow from intervals, and count in summaries and families.
+        """
+        return self.stopped is None and not self.prefix

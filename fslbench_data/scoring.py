@@ -162,7 +162,9 @@ def _set_report(
         counts=counts,
         design=design,
         closed={
-            score.method: score.accuracy
+            score.method: replace(score.accuracy, halfwidth=None)
+            if score.prefix
+            else score.accuracy
             for score in _scores(
                 counts_on([group for part in parts for group in part.on(*twin)]),
                 parts,
@@ -196,7 +198,9 @@ def _scores(
             stopped = _stopped(part, group.method, task_set, counts, position, level)
             if stopped is not None:
                 accuracy = replace(accuracy, halfwidth=None)
-            faultless = accuracy.constant and accuracy.mean == 100.0 and stopped is None
+            prefix = part.is_prefix(group)
+            ordinary = stopped is None and not prefix
+            faultless = ordinary and accuracy.constant and accuracy.mean == 100.0
             yield Score(
                 *task_set,
                 group.method,
@@ -207,6 +211,7 @@ def _scores(
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
                 transductive=about is not None and about.transductive,
+                prefix=prefix,
             )
 
 

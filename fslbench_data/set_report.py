@@ -11,20 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_effects import ClassDesign
-from analysis_sql.comparison import Comparison, NewClasses, Verdict, compare
+from analysis_sql.comparison import (
+    VERDICTS,
+    Comparison,
+    NewClasses,
+    Verdict,
+    compare,
+    unconcluded,
+)
 from analysis_sql.contest import Contest, contest
 from analysis_sql.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.intervals import Interval
 from analysis_sql.new_classes import ForNewClasses, own_intervals
 from analysis_sql.pairs import Counts, PairArrays, pair_arrays, pair_at
 from benchmark_spec.protocol import IntervalKind, TaskSetName
-from fslbench_data.scores import Score, ScoredSet
+from fslbench_data.scores import PREFIX, Score, ScoredSet
 
 _FEWEST = 3
 """Methods from which on ties are spoken of."""
 
 OF_OTHERS = "run to stop when conclusive about another method"
 """Why nothing is concluded about a run that had a rule to stop and others than its rival."""
+
+NOT_ESTIMABLE = VERDICTS.index(Verdict.NOT_ESTIMABLE)
 
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted, and those for new classes are kept."""
@@ -79,7 +88,38 @@ class SetReport:
     @cached_property
     def pairs(self) -> PairArrays:
         """Intervals and verdicts of the pairs that were asked for, as arrays (F, M)."""
-        return pair_arrays(self.counts, self.asked, self.kind, self.level)
+        found = pair_arrays(self.counts, self.asked, self.kind, self.level)
+        reserved = self.asked & (self.of_stopped | self.of_prefix)
+        found.verdict[reserved] = found.direct[reserved] = NOT_ESTIMABLE
+        found.halfwidth[self.asked & self.of_stopped] = np.nan
+        for row, column in np.argwhere(self.asked & self.of_stopped).tolist():
+            found.verdict[row, column] = VERDICTS.index(self._by_rule(row, column)[0])
+        return found
+
+    @cached_property
+    def of_stopped(self) -> NDArray[np.bool_]:
+        """Pairs (F, M) one of which had a rule to stop: no ordinary interval of them holds."""
+        return self._either([score.stopped is not None for score in self.scores])
+
+    @cached_property
+    def of_prefix(self) -> NDArray[np.bool_]:
+        """Pairs (F, M) one of which is a prefix that its submitter chose: without a verdict."""
+        return self._either([score.prefix for score in self.scores])
+
+    def _either(self, marked: Sequence[bool]) -> NDArray[np.bool_]:
+        of = np.array(marked, np.bool_)
+        return np.asarray(of[: len(self.asked), None] | of)
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Pairs (F, M) that were asked for and count where comparisons are counted."""
+        return self.asked & ~self.of_prefix
+
+    def reason(self, row: int, column: int) -> str:
+        """Why nothing is concluded about two methods where their tasks as such would allow it."""
+        if self.of_stopped[row, column]:
+            return self._by_rule(row, column)[1]
+        return PREFIX if self.of_prefix[row, column] else ""
 
     @cached_property
     def new_classes(self) -> tuple[Interval | None, ...]:
@@ -98,7 +138,7 @@ class SetReport:
         whole = [
             i
             for i, score in enumerate(self.scores)
-            if score.stopped is None and score.accuracy.tasks == self.scored.n_tasks
+            if score.ordinary and score.accuracy.tasks == self.scored.n_tasks
         ]
         if len(whole) < _FEWEST:
             return None
@@ -111,7 +151,7 @@ class SetReport:
     ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]] | None:
         """Class-aware half-widths, verdicts and direct verdicts of the pairs asked for, (F, M).
 
-        NaN and -1 elsewhere; None where tasks reuse images.
+        NaN and -1 elsewhere, and of runs that had a rule to stop; None where tasks reuse images.
         """
         if self.design is None:
             return None
@@ -122,6 +162,9 @@ class SetReport:
             if columns.size:
                 found = self._for_new_classes_of.arrays(row, columns)
                 width[row, columns], verdict[row, columns], direct[row, columns] = found
+        verdict[self.asked & self.of_prefix] = direct[self.asked & self.of_prefix] = NOT_ESTIMABLE
+        width[self.of_stopped] = np.nan
+        verdict[self.of_stopped] = direct[self.of_stopped] = -1
         return width, verdict, direct
 
     def evidence_of(self, row: int) -> list[Evidence]:
@@ -135,13 +178,11 @@ class SetReport:
             beside = evidence(apart.correct, apart.unit, self.kind, self.level, self.design)
             found |= dict(zip(here.tolist(), beside, strict=True))
         return [
-            NO_EVIDENCE if self._stopped(row, column) else found[column]
-            for column in columns.tolist()
+            NO_EVIDENCE if reserved else found[column]
+            for column, reserved in zip(
+                columns.tolist(), (self.of_stopped | self.of_prefix)[row, columns], strict=True
+            )
         ]
-
-    def _stopped(self, row: int, column: int) -> bool:
-        """Whether one of the two had a rule to stop."""
-        return any(self.scores[i].stopped is not None for i in (row, column))
 
     def only(self, names: Sequence[str]) -> SetReport:
         """Those of some methods that are here, in that order, each compared with every other."""
@@ -156,6 +197,13 @@ class SetReport:
     def comparisons(self) -> Comparisons:
         """The comparisons that were asked for."""
         return Comparisons((self,))
+
+    @property
+    def counted_comparisons(self) -> Iterator[Comparison]:
+        """Those of :attr:`counted`."""
+        for row, counted in enumerate(self.counted):
+            here = counted[np.flatnonzero(self.asked[row])]
+            yield from (c for c, does in zip(self.comparisons_of(row), here, strict=True) if does)
 
     def comparisons_of(self, row: int) -> list[Comparison]:
         """The comparisons of the submission's method number `row`."""
@@ -193,10 +241,10 @@ class SetReport:
 
     def _comparison(self, row: int, column: int, new_classes: NewClasses | None) -> Comparison:
         names = (self.scores[row].method, self.scores[column].method)
-        if self._stopped(row, column):
+        if self.of_stopped[row, column]:
             return self._of_sequence(row, column)
         closed = [self.closed[name] for name in names if name in self.closed]
-        return compare(
+        found = compare(
             self.scored.dataset,
             self.scored.task_set,
             names,
@@ -206,13 +254,26 @@ class SetReport:
             closed=(closed[0], closed[1]) if len(closed) == 2 else None,
             new_classes=new_classes,
         )
+        return unconcluded(found, PREFIX) if self.of_prefix[row, column] else found
+
+    def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:
+        """The verdict on a run that had a rule to stop, or why there is none.
+
+        It is the confidence sequence's where the two were compared while it ran, at the report's
+        level, and not estimable elsewhere.
+        """
+        reason = OF_OTHERS
+        verdicts = {1: Verdict.BETTER, -1: Verdict.WORSE, 0: Verdict.INCONCLUSIVE}
+        for one, other, turn in ((row, column, 1), (column, row, -1)):
+            stopped = self.scores[one].stopped
+            if stopped is not None and stopped.versus == self.scores[other].method:
+                if stopped.sequence is not None:
+                    return verdicts[turn * stopped.sequence.sign], ""
+                reason = f"run to stop at level {stopped.level:.8g}, not {self.level:.8g}"
+        return Verdict.NOT_ESTIMABLE, reason
 
     def _of_sequence(self, row: int, column: int) -> Comparison:
-        """A comparison with a run that had a rule to stop: no ordinary interval holds.
-
-        The verdict is the confidence sequence's where the two were compared while it ran, and not
-        estimable elsewhere.
-        """
+        """A comparison with a run that had a rule to stop: no ordinary interval holds."""
         names = (self.scores[row].method, self.scores[column].method)
         found = compare(
             self.scored.dataset,
@@ -222,23 +283,15 @@ class SetReport:
             kind=self.kind,
             level=self.level,
         )
-        sign, reason = None, OF_OTHERS
-        for one, other, turn in ((row, names[1], 1), (column, names[0], -1)):
-            stopped = self.scores[one].stopped
-            if stopped is not None and stopped.versus == other:
-                if stopped.sequence is not None:
-                    sign = turn * stopped.sequence.sign
-                else:
-                    reason = f"run to stop at level {stopped.level:.8g}, not {self.level:.8g}"
-        verdicts = {1: Verdict.BETTER, -1: Verdict.WORSE, 0: Verdict.INCONCLUSIVE}
+        verdict, reason = self._by_rule(row, column)
         return replace(
             found,
             mean=replace(found.mean, halfwidth=None),
             versus_mean=replace(found.versus_mean, halfwidth=None),
             difference=replace(found.difference, halfwidth=None),
-            verdict=Verdict.NOT_ESTIMABLE if sign is None else verdicts[sign],
+            verdict=verdict,
             verdict_direct=Verdict.NOT_ESTIMABLE,
-            reason=reason if sign is None else "",
+            reason=reason,
         )
 
 

@@ -13,13 +13,14 @@ import numpy as np
 
 from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.intervals import ESTIMANDS, Interval
-from benchmark_spec.errors import SubmissionError, UnknownNameError
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
 from fslbench_data.figures.charts import BETWEEN, TIES
 from fslbench_data.figures.style import VERDICT_NAMES
 from fslbench_data.ladders import LadderReport
 from fslbench_data.render.wording import difference_text, plus_minus
 from fslbench_data.report import verdict_counts
+from fslbench_data.scores import PREFIX
 from fslbench_data.set_report import MOST_COUNTED, SetReport
 
 Row = dict[str, Any]
@@ -77,6 +78,9 @@ def forest(sets: Sequence[SetReport]) -> Figure:
     title = "Methods compared" if not one_method else f"{method} compared with others"
     title = f"{method} compared with {versus}" if len(pairs) == 1 else title
     caption = set_caption(sets, [c.difference.tasks for _, c in shown])
+    for reason in dict.fromkeys(c.reason for _, c in shown if c.reason):
+        of = [row["label"] for row, (_, c) in zip(rows, shown, strict=True) if c.reason == reason]
+        caption += _without_verdict(of, reason)
     return Figure("forest", _on(title, sets), caption, _placed(rows))
 
 
@@ -88,7 +92,7 @@ def difference_row(c: Comparison) -> Row:
         **_ends(c.difference, ""),
         **_ends(aware, "_new"),
         "verdict": VERDICT_NAMES[c.verdict.value],
-        "shown": difference_text(c),
+        "shown": f"{difference_text(c)}; {c.reason}" if c.reason else difference_text(c),
     }
 
 
@@ -109,10 +113,11 @@ def accuracies(each: SetReport) -> Figure:
                 **_ends(score.accuracy, ""),
                 **_ends(aware, "_new"),
                 "tied": known.get(score.method, alone),
-                "shown": plus_minus(score.accuracy),
+                "shown": plus_minus(score.accuracy) + (f"; {PREFIX}" if score.prefix else ""),
             }
         )
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
+    caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
     return Figure("accuracies", _on("Accuracies", [each]), caption, _placed(rows))
 
 
@@ -142,6 +147,7 @@ def scatter(each: SetReport, first: str, second: str) -> Figure:
     c = each.only((first, second)).comparisons[0]
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
     said = set_caption([each], [tasks], lines=False)
+    said += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
     caption = f"Pearson's r = {correlation(x, y)}. {direction}. {said}"
     return Figure("scatter", _on(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
 
@@ -261,7 +267,7 @@ CLAIMS = {
 
 def conclusive(sets: Sequence[SetReport]) -> Figure:
     """How many comparisons each kind of interval calls conclusive, over task sets together."""
-    shown = [each for each in sets if each.kind == "open" and each.asked.any()]
+    shown = [each for each in sets if each.kind == "open" and each.counted.any()]
     if not shown:
         raise SubmissionError("nothing is compared on tasks that reuse no image")
     counts = verdict_counts(shown)
@@ -275,7 +281,11 @@ def conclusive(sets: Sequence[SetReport]) -> Figure:
         if kind in counts
     ]
     about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
-    tasks = [int(t) for each in shown for t in np.unique(each.pairs.tasks)]
+    tasks = [
+        int(t)
+        for each in shown
+        for t in np.unique(np.broadcast_to(each.pairs.tasks, each.asked.shape)[each.counted])
+    ]
     caption = (
         f"{set_caption(shown, tasks, lines=False)} Closed: of tasks that reuse images; {about}."
     )
@@ -300,6 +310,11 @@ def set_caption(sets: Sequence[SetReport], tasks: Iterable[int], *, lines: bool 
     if any(each.design is not None for each in sets):
         about += f"; {how} ({ESTIMANDS['class-aware']})"
     return f"{100 * sets[0].level:.8g} % intervals, {about}. {_tasks(tasks)}."
+
+
+def _without_verdict(labels: Sequence[str], reason: str) -> str:
+    """Whom nothing is concluded about, and why, as a sentence after a caption."""
+    return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
 
 
 def _tasks(tasks: Iterable[int]) -> str:

@@ -24,8 +24,9 @@ from fslbench_data.page.encoding import Encoded, counts, floats
 from fslbench_data.release import Release
 from fslbench_data.render.csv_format import COLUMNS
 from fslbench_data.report import Report
+from fslbench_data.scores import PREFIX
 from fslbench_data.scoring import report_on
-from fslbench_data.set_report import SetReport
+from fslbench_data.set_report import NOT_ESTIMABLE, SetReport
 
 MOST_CHOSEN = 50
 """Methods whose pairs and tasks a page holds."""
@@ -89,6 +90,7 @@ def page_content(
         "levels": levels,
         "estimands": dict(ESTIMANDS),
         "verdicts": VERDICT_NAMES,
+        "prefix": PREFIX,
         "columns": list(COLUMNS),
         "methods": list(names),
         "reference": [name in of_release for name in names],
@@ -149,6 +151,7 @@ def _set(
         "chosen": [position[method] for method in members],
         "unit": some[level].counts.units.tolist(),
         "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
+        "prefix": [score.prefix for score in each.scores],
         "pairs": _pairs(some),
     }
 
@@ -169,6 +172,7 @@ def _pairs(some: Mapping[float, SetReport]) -> Values:
         "tasks": tasks.tolist() if (tasks != any_level.counts.tasks[0]).any() else None,
         "diff": floats(any_level.pairs.difference[upper]),
         **{name: {str(key): each[name] for key, each in found.items()} for name in _PAIR},
+        "reason": {str(key): _reasons(report, upper) for key, report in some.items()},
         "shorter": {
             str(k): {
                 str(key): _own(report.comparison(int(upper[0][k]), int(upper[1][k])))
@@ -190,15 +194,18 @@ def _pairs_at(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Va
     none = np.full(half.shape, nan), np.full(half.shape, -1, np.int8), np.full(half.shape, -1)
     half_aware, new, new_direct = none if aware is None else (each[upper] for each in aware)
     closed = _closed_verdicts(report)[upper]
-    stopped = np.array([score.stopped is not None for score in report.scores])
-    for k in np.flatnonzero(stopped[upper[0]] | stopped[upper[1]]).tolist():
-        c = report.comparison(int(upper[0][k]), int(upper[1][k]))
-        half[k] = half_aware[k] = nan
-        verdict[k], direct[k] = (VERDICTS.index(v) for v in (c.verdict, c.verdict_direct))
-        new[k] = new_direct[k] = closed[k] = -1
+    closed[(closed >= 0) & report.of_prefix[upper]] = NOT_ESTIMABLE
+    closed[report.of_stopped[upper]] = -1
     codes = (verdict, direct, closed, new, new_direct)
     texts = ("".join(_SIGNS[code] for code in each.tolist()) for each in codes)
     return dict(zip(_PAIR, (floats(half), floats(half_aware), *texts), strict=True))
+
+
+def _reasons(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> dict[str, str]:
+    """Why nothing is concluded, by number of the pair; of those where there is a reason."""
+    reserved = np.flatnonzero((report.of_stopped | report.of_prefix)[upper]).tolist()
+    found = {k: report.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
+    return {str(k): reason for k, reason in found.items() if reason}
 
 
 _SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}

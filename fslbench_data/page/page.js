@@ -55,8 +55,13 @@ function comparison(set, level, i, j) { // of chosen method i minus j
       aware: side(pairs.aware[level]),
       awareDirect: side(pairs.aware_direct[level]),
     },
+    reason: pairs.reason[level][k] || "",
     index: k,
   };
+}
+function pairReason(set, i, j) { // after verdicts; nothing of summed ones
+  const { reason } = comparison(set, state.level, i, j);
+  return reason && !state.summed ? `; ${reason}` : "";
 }
 function* pairsOf(set) {
   const n = set.chosen.length;
@@ -206,7 +211,7 @@ function drawForest() {
     tasks.push(c.tasks);
     drawn ||= c.aware !== null;
     return { label: c.versus, mean: c.diff, ...intervalEnds(c.diff, c.half, c.aware),
-      verdict: content.verdicts[c.verdicts[primary()]] || "not estimable", shown: differenceText(c) };
+      verdict: content.verdicts[c.verdicts[primary()]] || "not estimable", shown: differenceText(c) + (c.reason ? `; ${c.reason}` : "") };
   });
   say(set, i);
   if (!rows.length) return draw("forest", rows, "There is no other method: nothing to compare, no interval, T = 0.", "Forest plot");
@@ -221,7 +226,8 @@ function say(set, i) {
   const about = set.kind === "closed" ? "new tasks of these images" : "new images";
   const size = c.verdicts.verdict === "=" || c.half === null ? "" : `${plusMinus(c.diff, c.half, signed)} points; `;
   let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} task${c.tasks === 1 ? "" : "s"}, ${state.a} is ${word(c.verdicts.verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
-  if (c.half === null && c.verdicts.verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
+  if (c.reason) text += `: ${c.reason}`;
+  else if (c.half === null && c.verdicts.verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
   else if (!" ?".includes(c.verdicts.aware)) text += c.verdicts.aware === c.verdicts.verdict ? (c.verdicts.verdict === "=" ? "" : c.verdicts.verdict === "0" ? ", nor for new classes" : ", for new classes too") : `; for new classes: ${word(c.verdicts.aware)} it`;
   $("verdict").textContent = set.kind === "closed" ? `${text}. None of this is about new images.` : `${text}.`;
 }
@@ -265,7 +271,7 @@ function drawAccuracies() {
     drawn ||= aware !== null;
     return { label: methodName(set, row), mean, ...intervalEnds(mean, half, aware),
       tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "tied with the highest" : "told apart from it",
-      shown: plusMinus(mean, ofAware ? aware : half, (v) => v.toFixed(2)) };
+      shown: plusMinus(mean, ofAware ? aware : half, (v) => v.toFixed(2)) + (set.prefix[row] ? `; ${content.prefix}` : "") };
   }).sort((p, q) => q.mean - p.mean);
   let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), drawn);
   if (set.best >= 0) {
@@ -326,9 +332,10 @@ function drawMatrix() {
     const said = KINDS.map(([name], k) => state.summed
       ? `${name}: better on ${tally[k]["+"]}, worse on ${tally[k]["-"]}`
       : `${name}: ${content.verdicts[tally[k].text] || "not there"}`).join("; ");
+    const reason = pairReason(set, names.indexOf(row), names.indexOf(column));
     const lead = state.summed ? (main["+"] > main["-"] ? "+" : main["-"] > main["+"] ? "-" : "") : main.text;
     const mark = row === state.a && column === state.b ? " chosen" : "";
-    return `<td class="${CLASSES[lead] || ""}${mark}"><span role="img" aria-label="${said}" title="${escape(row)} against ${escape(column)}. ${said}">${shown}</span></td>`;
+    return `<td class="${CLASSES[lead] || ""}${mark}"><span role="img" aria-label="${said}" title="${escape(row)} against ${escape(column)}. ${said}${reason}">${shown}</span></td>`;
   };
   const head = names.map((name) => `<th scope="col"><span>${escape(name)}</span></th>`).join("");
   const body = names.map((row) => `<tr><th scope="row">${escape(row)}</th>${names.map((column) => (row === column ? "<td></td>" : cell(row, column))).join("")}</tr>`).join("");
@@ -338,8 +345,8 @@ function drawMatrix() {
 
 // ---- the numbers
 
-const TEXTS = new Set(["dataset", "task_set", "method", "versus", "verdict", "verdict_direct", "verdict_closed", "interval", "tie", "reference"]);
-const ACCURACIES = ["dataset", "task_set", "method", "reference", "T", "mean", "mean_halfwidth", "interval", "level", "tie"];
+const TEXTS = new Set(["dataset", "task_set", "method", "versus", "verdict", "verdict_direct", "verdict_closed", "interval", "tie", "reference", "reason"]);
+const ACCURACIES = ["dataset", "task_set", "method", "reference", "T", "mean", "mean_halfwidth", "interval", "level", "tie", "reason"];
 function scoped() {
   return state.scope === "all" ? content.sets : state.scope === "dataset" ? setsOf(state.dataset) : [current()];
 }
@@ -352,7 +359,7 @@ function comparisonRows(set) {
     const [mean, half, aware] = set.pairs.shorter[c.index]?.[level] || [own.mean, own.half, own.aware];
     const row = { dataset: set.dataset, task_set: set.task_set, method: c.method, versus: c.versus, T: c.tasks, mean, mean_halfwidth: half,
       diff: c.diff, diff_halfwidth: c.half, verdict: c.verdicts.verdict, verdict_direct: c.verdicts.direct,
-      verdict_closed: c.verdicts.closed.trim(), interval: set.kind, level: +level };
+      verdict_closed: c.verdicts.closed.trim(), interval: set.kind, level: +level, reason: c.reason };
     rows.push(row);
     if (set.aware) rows.push({ ...row, mean_halfwidth: aware, diff_halfwidth: c.aware, verdict: c.verdicts.aware,
       verdict_direct: c.verdicts.awareDirect, verdict_closed: "", interval: "class-aware" });
@@ -366,7 +373,7 @@ function accuracyRows(set) {
   set.members.forEach((_, row) => {
     const own = accuracyOf(set, row);
     const base = { dataset: set.dataset, task_set: set.task_set, method: methodName(set, row),
-      reference: content.reference[set.members[row]] ? "yes" : "no", T: set.tasks[row], mean: own.mean, level: +state.level };
+      reference: content.reference[set.members[row]] ? "yes" : "no", T: set.tasks[row], mean: own.mean, level: +state.level, reason: set.prefix[row] ? content.prefix : "" };
     rows.push({ ...base, mean_halfwidth: own.half, interval: set.kind, tie: tie(tied, row) });
     if (set.aware) rows.push({ ...base, mean_halfwidth: own.aware, interval: "class-aware", tie: set.tied_aware ? tie(aware, row) : "" });
   });

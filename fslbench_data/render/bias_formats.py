@@ -13,10 +13,11 @@ from analysis_sql.intervals import Interval
 from analysis_sql.spurious_bias import Contrast, Gap, StepScore
 from fslbench_data.bias import BiasReport
 from fslbench_data.ladders import MethodBias, PairBias
+from fslbench_data.scores import PREFIX
 
 COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
-    "halfwidth", "T", "interval", "level",
+    "halfwidth", "T", "interval", "level", "reason",
 )  # fmt: skip
 MEASURES = ("accuracy", "worst_class", "excess")
 LOST = ("accuracy_lost", "worst_class_lost", "excess_gained")
@@ -27,7 +28,8 @@ def bias_csv(report: BiasReport) -> str:
 
     Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess.  Of a
     gap, from `step` to `to`: accuracy_lost, worst_class_lost, excess_gained.  Where there is a
-    `versus`, the figure is that of `method` minus that of `versus`, paired by task.
+    `versus`, the figure is that of `method` minus that of `versus`, paired by task.  `reason` says
+    why nothing is concluded from it.
     """
     out = io.StringIO()
     out.write(f"# {report.signature}\n")
@@ -66,13 +68,15 @@ def bias_json(report: BiasReport) -> str:
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
     for ladder in report.ladders:
         about = {"dataset": ladder.dataset, "ladder": ladder.name}
-        last = {"level": report.signature.level}
+        last: dict[str, Any] = {"level": report.signature.level}
         for each in ladder.methods:
             own = {"method": each.method, "versus": "", "is_reference": each.is_reference}
+            last["reason"] = PREFIX if each.method in ladder.prefixes else ""
             for row in (*_steps(each), *_gaps(each)):
                 yield about | own | row | last
         for pair in ladder.pairs:
             both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
+            last["reason"] = PREFIX if {pair.method, pair.versus} & {*ladder.prefixes} else ""
             for row in _pair(pair):
                 yield about | both | row | last
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analysis_sql.spurious_bias import Contrast, Gap
+from benchmark_spec.errors import listing
 from fslbench_data.bias import BiasReport
 from fslbench_data.ladders import LadderReport, PairBias, Ranking
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import plus_minus
+from fslbench_data.scores import PREFIX
 
 SCORES = ("T", "accuracy", "wAcc", "independent", "equal", "excess")
 GAPS = ("accuracy lost", "wAcc lost", "excess gained")
@@ -49,6 +51,9 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Grid]:
         if ladder.left_out
         else ()
     )
+    if ladder.prefixes:
+        shown = f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}."
+        left_out = (*left_out, shown)
     yield Grid(
         title=f"{title}: {100 * level:.8g} % {ladder.kind} intervals ({about})",
         columns=("method", "step", *SCORES),

@@ -10,7 +10,7 @@ import numpy as np
 from analysis_sql.comparison import Comparison, NewClasses
 from analysis_sql.intervals import Interval
 from fslbench_data.report import Report
-from fslbench_data.scores import Score
+from fslbench_data.scores import PREFIX, Score
 
 COLUMNS = (
     "dataset",
@@ -27,6 +27,7 @@ COLUMNS = (
     "verdict_closed",
     "interval",
     "level",
+    "reason",
 )
 
 
@@ -37,7 +38,8 @@ def render_csv(report: Report) -> str:
     class-aware interval where there is one; the column `interval` tells them apart.
 
     A method that there is nothing to compare with gets a line of its own with an empty
-    `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty.
+    `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
+    says why nothing is concluded where the tasks as such would allow it.
     """
     out = io.StringIO()
     out.write(f"# {report.signature}\n")
@@ -78,6 +80,7 @@ def _comparison(c: Comparison) -> dict[str, object]:
         "verdict_closed": "" if c.verdict_closed is None else c.verdict_closed.value,
         "interval": c.difference.kind,
         "level": repr(c.difference.level),
+        "reason": c.reason,
     }
 
 
@@ -103,4 +106,5 @@ def _lone(s: Score, interval: Interval) -> dict[str, object]:
         "mean_halfwidth": _number(interval.halfwidth),
         "interval": interval.kind,
         "level": repr(interval.level),
+        "reason": PREFIX if s.prefix else "",
     }

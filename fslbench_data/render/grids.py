@@ -18,6 +18,7 @@ from fslbench_data.render.wording import (
     labels,
     new_class_verdict,
     plus_minus,
+    prefix_text,
     stopped_text,
 )
 from fslbench_data.report import Report
@@ -139,4 +140,5 @@ def _marks(each: SetReport) -> tuple[str, ...]:
         *((TRANSDUCTIVE_NOTE,) if marked else ()),
         *stopped,
         *((STOPPED_NOTE,) if stopped else ()),
+        *prefix_text(each.scores, each.scored.n_tasks),
     )

@@ -13,6 +13,7 @@ from analysis_sql.best import claim
 from analysis_sql.intervals import ESTIMANDS, Interval
 from fslbench_data.results.leaderboard import Board, Leaderboard
 from fslbench_data.results.standing import Row, Standing
+from fslbench_data.scores import PREFIX
 
 COLUMNS = (
     "release",
@@ -33,6 +34,7 @@ COLUMNS = (
     "runs",
     "transductive",
     "stopped_versus",
+    "reason",
 )
 
 
@@ -110,6 +112,7 @@ def _lines(board: Board, each: Standing, row: Row) -> Iterator[dict[str, object]
         "runs": row.runs,
         "transductive": "yes" if row.transductive else "no",
         "stopped_versus": row.stopped,
+        "reason": PREFIX if row.prefix else "",
     }
     yield about | _numbers(row.accuracy, row.difference, row.could_be_best)
     if row.new_classes is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from analysis_sql.best import claim
 from analysis_sql.intervals import ESTIMANDS
+from benchmark_spec.errors import listing
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import (
     STOPPED,
@@ -16,6 +17,7 @@ from fslbench_data.render.wording import (
 )
 from fslbench_data.results.leaderboard import Leaderboard
 from fslbench_data.results.standing import REFERENCE, Entry, Row, Standing
+from fslbench_data.scores import PREFIX
 
 DIGITS = 8
 """Digits of a submission's name that tables show; the machines' formats have all."""
@@ -28,6 +30,10 @@ NO_CLAIM = "Tasks of a closed set reuse images: among which methods a best one i
 PARTIAL_NOTE = (
     "Methods without a rank did not answer all tasks; they are compared with the leader over those "
     "that they did."
+)
+PREFIX_NOTE = (
+    f"{PREFIX}, neither excluded nor the leader: who looks before choosing how many tasks to "
+    "answer finds a number that flatters."
 )
 STOPPED_NOTE = (
     f"{STOPPED} run under a rule to stop when conclusive: its ordinary intervals do not hold and "
@@ -178,6 +184,11 @@ def behind(row: Row) -> str:
     return plus_minus(found, signed=True) + bracket(row.difference_new_classes)
 
 
+def _names(methods: Sequence[str]) -> str:
+    """Methods, each once, the first of them."""
+    return listing(list(dict.fromkeys(methods)), 10)
+
+
 def _claim(could: bool | None) -> str:
     return "-" if could is None else "yes" if could else "no"
 
@@ -189,10 +200,12 @@ def marks(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.run_spread is not None
     )
+    prefixes = [row.method for row in rows if row.prefix]
     return [
         *([f"{runs}."] if runs else []),
         *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
         *([COPIES_NOTE] if any(row.also for row in rows) else []),
+        *([f"{_names(prefixes)}: {PREFIX_NOTE}"] if prefixes else []),
         *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in rows) else []),
         *([STOPPED_NOTE] if any(row.stopped for row in rows) else []),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from analysis_sql.comparison import Comparison
+from benchmark_spec.errors import listing
 from fslbench_data.render.grid import Grid, markdown
 from fslbench_data.render.leaderboard_grids import behind, from_where, label, legend_of, marks
 from fslbench_data.render.neutral import escaped, neutral_grid
@@ -167,7 +169,20 @@ def _comparisons_grid(report: Report) -> Grid:
             )
             for c in found
         ),
+        notes=tuple(
+            f"Nothing is concluded (?) about {listing(names, 10)}: {reason}."
+            for reason, names in _unconcluded(found).items()
+        ),
     )
+
+
+def _unconcluded(found: Iterable[Comparison]) -> dict[str, list[str]]:
+    """Methods by why nothing is concluded about them."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for c in found:
+        if c.reason:
+            by_reason.setdefault(c.reason, {})[c.method] = None
+    return {reason: list(names) for reason, names in by_reason.items()}
 
 
 def _standing_grid(rows: list[tuple[Standing, Row]]) -> Grid:

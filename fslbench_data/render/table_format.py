@@ -20,6 +20,7 @@ from fslbench_data.render.wording import (
     new_class_verdict,
     plus_minus,
     power_text,
+    prefix_text,
     stopped_text,
     summary,
     ties_text,
@@ -93,6 +94,7 @@ def _block(each: SetReport, limit: int, lines: Sequence[Text], *, narrow: bool) 
     if runs := runs_text(each.scores[:limit]):
         parts.append(Text(runs))
     parts.extend(Text(line) for line in stopped_text(each.scores[:limit]))
+    parts.extend(Text(line) for line in prefix_text(each.scores, each.scored.n_tasks))
     rows = [row for row in range(len(each.asked)) if each.asked[row].any()]
     zeros = zeros_text(each.scores[:limit], ())
     for row in rows[:3]:

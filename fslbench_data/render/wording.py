@@ -11,7 +11,7 @@ from analysis_sql.intervals import Interval
 from analysis_sql.saturation import Saturation
 from analysis_sql.ties import VerdictCounts
 from benchmark_spec.errors import listing
-from fslbench_data.scores import Score
+from fslbench_data.scores import PREFIX, Score
 
 TRANSDUCTIVE = "†"
 TRANSDUCTIVE_NOTE = (
@@ -59,6 +59,17 @@ def stopped_text(scores: Iterable[Score]) -> list[str]:
             f"{s.stopped.estimand})."
         )
     return said
+
+
+def prefix_text(scores: Iterable[Score], n_tasks: int) -> list[str]:
+    """Which methods answer only the first tasks of a set, as many as the submitter chose."""
+    said = [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]
+    if not said:
+        return []
+    return [
+        f"{listing(said, 4)} of {n_tasks} tasks, {PREFIX}: who looks first finds a number that "
+        "flatters, so its intervals are shown and nothing is concluded (?)."
+    ]
 
 
 _CLAIM = {

@@ -41,6 +41,8 @@ class Result:
         As in :class:`fslbench_data.scores.Score`.
     stopped
         The method that a run was compared with while it ran, if it stopped by a rule.
+    prefix
+        Whether only the first tasks are answered, as many as the submitter chose.
     """
 
     method: str
@@ -50,6 +52,12 @@ class Result:
     run_spread: float | None
     stopped: str | None
     transductive: bool
+    prefix: bool = False
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether the number of tasks was fixed before the results were known."""
+        return self.stopped is None and not self.prefix
 
     @property
     def unit(self) -> int:
@@ -222,6 +230,7 @@ def _result(found: Validated, group: Group) -> Result:
         run_spread=group.run_spread,
         stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
         transductive=about is not None and about.transductive,
+        prefix=found.is_prefix(group),
     )
 
 

@@ -52,7 +52,7 @@ def ranked(
     for name in ("width_new", "behind", "behind_width", "behind_width_new", "p", "p_new"):
         found[name] = np.nan
     found["tasks"] = [len(entry.result.counts) for entry in entries]
-    ordinary = np.array([entry.result.stopped is None for entry in entries])
+    ordinary = np.array([entry.result.ordinary for entry in entries])
     lengths = _lengths(entries)
     blocks = list(_blocks(entries, found["tasks"]))
     for rows in blocks:

@@ -68,7 +68,8 @@ class Row:
     ----------
     rank
         1 for the highest mean, the same for equal means; None where not all tasks that the leader
-        answered are answered, or the run stopped by a rule: such methods stand below the others.
+        answered are answered, or how many are was not fixed beforehand (a run that stopped by a
+        rule, a prefix that its submitter chose): such methods stand below the others.
     method, submission, also
         What it is called here, and the SHA-256 of the file, or ``reference``; of other files that
         say the same, where nothing tells which came first.
@@ -78,10 +79,10 @@ class Row:
         Less the leader, paired, over the tasks that both answered; None for the leader itself.
     could_be_best, could_be_best_new_classes
         Whether it is in the set of :mod:`analysis_sql.best`; None where nothing is claimed: in
-        closed sets, and of runs that stopped by a rule.
+        closed sets, of runs that stopped by a rule, and of a prefix that its submitter chose.
     stopped
         The method that the run was compared with while it ran, if it stopped by a rule.
-    runs, run_spread, transductive
+    runs, run_spread, transductive, prefix
         As in :class:`fslbench_data.scores.Score`.
     """
 
@@ -99,6 +100,7 @@ class Row:
     runs: int
     run_spread: float | None
     transductive: bool
+    prefix: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,8 @@ class Standing:
     leader
         What the leader is called; None if no method has an ordinary interval.
     compared
-        M, the methods among which it leads: all but runs that stopped by a rule.
+        M, the methods among which it leads: all but runs that stopped by a rule, and those of a
+        prefix that its submitter chose.
     aware
         Whether there are class-aware intervals: the set reuses no image.
     entries, numbers
@@ -147,7 +150,7 @@ class Standing:
     def _counted(self, name: str) -> int | None:
         if self.kind == "closed" or self.leader is None:
             return None
-        ordinary = np.array([entry.result.stopped is None for entry in self.entries])
+        ordinary = np.array([entry.result.ordinary for entry in self.entries])
         return int((self.numbers[name] & ordinary).sum())
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
@@ -163,7 +166,7 @@ class Standing:
         entry, found = self.entries[i], {name: self.numbers[name][i].item() for name in _NAMES}
         result = entry.result
         is_leader = self.leader is None or entry.label == self.leader
-        claimed = self.kind != "closed" and result.stopped is None and self.leader is not None
+        claimed = self.kind != "closed" and result.ordinary and self.leader is not None
 
         def made(kind: IntervalKind, tasks: str, mean: str, width: str) -> Interval:
             known = result.stopped is None and not isnan(found[width])
@@ -194,4 +197,5 @@ class Standing:
             runs=result.runs,
             run_spread=result.run_spread,
             transductive=result.transductive,
+            prefix=result.prefix,
         )

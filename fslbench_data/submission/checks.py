@@ -71,6 +71,18 @@ class Validated:
             found.setdefault(group.info.text, []).append(group)
         return found
 
+    def is_prefix(self, group: Group) -> bool:
+        """Whether a group answers the first tasks of its set, as many as the submitter chose.
+
+        Who looks before choosing how many will find a number that flatters; no rule to stop while
+        it runs, and no maker of a release, has seen what comes of it.
+        """
+        key = (group.method, group.info.dataset, str(group.info.name))
+        binding = self.submission.bindings.get(key)
+        if binding is not None and (binding.of_release or binding.stopping is not None):
+            return False
+        return group.tasks < group.info.n_tasks
+
     def on(self, dataset: str, task_set: str) -> list[Group]:
         """What was answered of a task set, a group a method."""
         return self._by_set.get(f"{dataset}/{task_set}", [])

@@ -73,12 +73,16 @@ class Binding:
     tasks
         Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
     stopping
-        The rule that chose m while it ran; None where m was fixed beforehand.
+        The rule that chose m while it ran; None where there was no such rule.
+    of_release
+        Whether m is the choice of the release's maker, made before anyone compares with it.  No
+        file says so: it is a release that says it of its own results.
     """
 
     fingerprint: str
     tasks: int | None = None
     stopping: Stopping | None = None
+    of_release: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

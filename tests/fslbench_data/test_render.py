@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -179,7 +180,9 @@ def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
 
 
 def test_one_task_is_a_question(toy: Release) -> None:
-    report = score(merge([_counts(toy, "a", [4]), _counts(toy, "b", [3])]), toy)
+    merged = merge([_counts(toy, "a", [4]), _counts(toy, "b", [3])])
+    beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
+    report = score(replace(merged, bindings=beforehand), toy)
     text = _table(report)
     assert "100.00, no interval" in text
     assert "nothing concluded, from too few tasks, about b" in text
