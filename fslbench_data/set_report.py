@@ -115,6 +115,12 @@ class SetReport:
         """Pairs (F, M) that were asked for and count where comparisons are counted."""
         return self.asked & ~self.of_prefix
 
+    @cached_property
+    def counted_tasks(self) -> list[int]:
+        """Numbers of tasks of :attr:`counted` comparisons, each once, rising."""
+        tasks = np.broadcast_to(self.pairs.tasks, self.asked.shape)[self.counted]
+        return [int(number) for number in np.unique(tasks)]
+
     def reason(self, row: int, column: int) -> str:
         """Why nothing is concluded about two methods where their tasks as such would allow it."""
         if self.of_stopped[row, column]:

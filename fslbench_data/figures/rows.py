@@ -281,11 +281,7 @@ def conclusive(sets: Sequence[SetReport]) -> Figure:
         if kind in counts
     ]
     about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
-    tasks = [
-        int(t)
-        for each in shown
-        for t in np.unique(np.broadcast_to(each.pairs.tasks, each.asked.shape)[each.counted])
-    ]
+    tasks = [t for each in shown for t in each.counted_tasks]
     caption = (
         f"{set_caption(shown, tasks, lines=False)} Closed: of tasks that reuse images; {about}."
     )

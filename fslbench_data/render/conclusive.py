@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from analysis_sql.comparison import Verdict
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.wording import STOPPED_NOTE
@@ -47,8 +45,7 @@ def conclusive_grid(report: Report) -> Grid:
 
 def _tasks(each: SetReport) -> str:
     """T of the comparisons, or the least and the most."""
-    tasks = np.broadcast_to(each.pairs.tasks, each.asked.shape)[each.counted]
-    low, high = int(tasks.min()), int(tasks.max())
+    low, high = each.counted_tasks[0], each.counted_tasks[-1]
     return str(low) if low == high else f"{low}-{high}"
 
 
