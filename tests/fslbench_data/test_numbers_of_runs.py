@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import isqrt, lcm, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from independent_validator import Facts, refusal
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -415,7 +417,9 @@ def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> 
     _check_report(report, exact, best, [*exact])
 
 
-def test_runs_beyond_what_can_be_compared_exactly(release: Release, info: TaskSetInfo) -> None:
+def test_runs_beyond_what_can_be_compared_exactly(
+    release: Release, info: TaskSetInfo, tmp_path: Path
+) -> None:
     most = _most_runs(info)
     assert 100 < most < 10_000
     few = _submission(info, {"m": np.full((most, info.n_tasks), 3)})
@@ -425,6 +429,11 @@ def test_runs_beyond_what_can_be_compared_exactly(release: Release, info: TaskSe
         with pytest.raises(TooLargeError, match=f"has {most + 1} runs") as error:
             use(many, release) if use is fb.score else connect(release, many)
         assert error.value.expected.startswith(f"at most {most} of {info.n_tasks} tasks")
+    labels = release.task_set(DATASET, TASK_SET).query_label.tolist()
+    facts = {(DATASET, TASK_SET): Facts(3, 2, info.n_tasks, info.fingerprint, labels)}
+    for submission, reason in ((few, None), (many, "too many runs")):
+        submission.write(tmp_path / "m.parquet")
+        assert refusal(tmp_path / "m.parquet", facts, frozenset()) == reason
 
 
 def test_sql_takes_no_method_of_two_files_for_runs(release: Release, info: TaskSetInfo) -> None:

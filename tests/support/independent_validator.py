@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -311,6 +311,10 @@ def _check_groups(
     for row in rows:
         groups[row["method"], row["dataset"], row["task_set"], row.get("run")].append(row)
     _require(set(declared) <= {key[:3] for key in groups}, "declared, but without rows")
+    for key, runs in Counter(key[:3] for key in groups).items():
+        known = facts[key[1:]]
+        answered = declared.get(key, (None, None))[1] or known.tasks
+        _require(answered * known.way * known.query * runs**2 <= 3_037_000_499, "too many runs")
     for (method, dataset, task_set, _), group in groups.items():
         known = facts[dataset, task_set]
         fingerprint, tasks = declared.get((method, dataset, task_set), (None, None))
