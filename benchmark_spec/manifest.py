@@ -103,7 +103,8 @@ class Config:
 class Manifest:
     """A release's name, version, data sets and tables.
 
-    `made_with` is the package that wrote it, such as ``fslbench 0.1.0``; older ones do not say.
+    `made_with` is the package that wrote it, such as ``fslbench 0.1.0``, and `specification` a
+    SHA-256 (hex) of what it was asked to make; older ones do not say.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Manifest:
     tables: tuple[Table, ...]
     spec_version: str = SPEC_VERSION
     made_with: str = ""
+    specification: str = ""
 
     @property
     def digest(self) -> str:
@@ -146,6 +148,7 @@ class Manifest:
             "version": self.version,
             "spec_version": self.spec_version,
             **({"made_with": self.made_with} if self.made_with else {}),
+            **({"specification": self.specification} if self.specification else {}),
             "digest": self.digest,
             "description": self.description,
             "datasets": [asdict(d) for d in self.datasets],
@@ -192,6 +195,7 @@ class Manifest:
             tables=tuple(_read(Table, item, where) for item in _get(raw, "tables", list, where)),
             spec_version=spec,
             made_with=_get({"made_with": "", **raw}, "made_with", str, where),
+            specification=_get({"specification": "", **raw}, "specification", str, where),
         )
         try:
             check_manifest(manifest)

@@ -8,7 +8,6 @@ a folder is only ever continued by the build that began it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,13 +18,12 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import OutputError
-from benchmark_spec.manifest import Dataset, Table
+from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Table
 from builders.folder_lock import locked
-from fslbench_data.files import sha256_of, write_whole
+from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
 
 JOURNAL_FILE = ".building.json"
 LOCK_FILE = ".building.lock"
-_LEFTOVER = re.compile(r"\.(.+\.parquet|README\.md|release\.json|\.building\.json)\.\w{8}")
 
 
 class BuildJournal:
@@ -62,19 +60,18 @@ class BuildJournal:
         except OSError as error:
             raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
         if not self._path.exists() and any(
-            path.name != LOCK_FILE and not _LEFTOVER.fullmatch(path.name)
-            for path in folder.iterdir()
+            path.name != LOCK_FILE and temporary_of(path.name) is None for path in folder.iterdir()
         ):
             raise OutputError(
                 f"{folder} is not an empty folder",
-                expected="a new or empty one, or an unfinished build of the same release: "
+                expected="a new or empty one, or a build of the same specification: "
                 "a release is never edited in place",
                 fix="name another folder, or remove this one yourself",
             )
         self._lock = self._locked()
         if self._path.exists():
             self._continue()
-        self._sweep()
+        clear_temporary(folder, deep=True)
         self.add((), ())
 
     def whole(self, path: str) -> Table | None:
@@ -144,11 +141,16 @@ class BuildJournal:
                 fix="name another folder, or remove this one yourself",
             )
 
-    def _sweep(self) -> None:
-        """Remove temporary files of a run that was killed while it wrote them."""
-        for path in self._folder.rglob(".*"):
-            if path.is_file() and _LEFTOVER.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a release whose build has ended."""
+    return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed runs left in the folder of a finished release."""
+    clear_temporary(folder, deep=True)
+    (folder / LOCK_FILE).unlink(missing_ok=True)
 
 
 def _check_types(build: Any, tables: Iterable[Table]) -> None:

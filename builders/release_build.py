@@ -17,7 +17,7 @@ from builders.release_attributes import add_attributes, check_attributes, uses_c
 from builders.release_features import FeatureBuild, uses_networks, with_canaries
 from builders.release_results import ResultsBuild
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
-from builders.release_writer import ReleaseWriter
+from builders.release_writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set, groups_of
 from builders.sources import SOURCES, ImageSet, check_options, raw_folder, read_source
 from builders.sources.image_set import Progress, silent
@@ -44,7 +44,8 @@ def build_release(
     Parameters
     ----------
     folder
-        New, empty, or left by an unfinished build of the same specification.
+        New, empty, or left by a build of the same specification; if that was finished, nothing is
+        left to do.
     raw
         Holds the raw folder of each data set.
     allow_missing
@@ -81,6 +82,9 @@ def build_release(
     if uses_networks(spec) or uses_captioners(spec):
         given = (table.digest for loose in features for table in loose.tables)
         recipe += " ".join(["", settings.device, settings.dtype, *sorted(given)])
+    done = finished_release(folder, spec.name, spec.version, recipe)
+    if done is not None:
+        return done
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
     found = FeatureBuild(writer, settings, progress, features)

@@ -83,18 +83,22 @@ def write_whole(path: Path | str, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
-def clear_temporary(folder: Path, name: str | None = None) -> None:
+def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False) -> None:
     """Remove temporary files of :func:`whole_file` whose writers were killed.
 
     Parameters
     ----------
     name
         Only those of this file.
+    deep
+        In the folders of the folder, too.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             of = temporary_of(entry.name)
-            if of is not None and name in (None, of) and entry.is_file(follow_symlinks=False):
+            if deep and entry.is_dir(follow_symlinks=False):
+                clear_temporary(Path(entry.path), name, deep=True)
+            elif of is not None and name in (None, of) and entry.is_file(follow_symlinks=False):
                 _remove_abandoned(entry.path)
 
 

@@ -50,10 +50,10 @@ def features(
 
     SOURCE is a data set such as `cub` or `openclipart`. The folder gets Parquet files and
     features.json, which says how they were made. Interrupted, the same command goes on where it
-    was, and gives the same features.
+    was, and gives the same features; finished ones are left as they are.
     """
     from builders.features import check_backbone, is_network
-    from builders.features.loose import write_loose
+    from builders.features.loose import FILE, write_loose
     from builders.sources import read_source
     from builders.sources.damage import keeping_damaged
     from fslbench_data.evaluation.progress import progress_bar
@@ -72,12 +72,13 @@ def features(
     ):
         raw = raw.resolve() if raw is not None else None
         images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **given)
+    before = (folder / FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
         found = write_loose(images, backbone, folder, settings, advance)
     _say(found.provenance(images.name))
     for table in found.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
-    click.echo(f"wrote {folder}", err=True)
+    click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)
 
 
 def _say(provenance: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
     "folder",
     type=click.Path(path_type=Path),
     required=True,
-    help="A new folder, or one that an interrupted build left.",
+    help="A new folder, or one that a build of the same left.",
 )
 @click.option(
     "--raw",
@@ -63,9 +63,10 @@ def release(
 
     SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`
     or `meta_dataset`.  Interrupted, it goes on where it was when called again, and gives the same
-    release.  The last options say how features of networks are extracted, where SPEC.toml asks for
-    any.
+    release; a finished one is left as it is.  The last options say how features of networks are
+    extracted, where SPEC.toml asks for any.
     """
+    from builders.build_journal import is_finished
     from builders.features.loose import read_loose
     from builders.release_build import build_release
     from builders.release_features import uses_networks
@@ -78,6 +79,7 @@ def release(
     if uses_networks(wanted) or engine_name != "local" or address is not None:
         engine = engine_from(engine_name, address)
         settings = settings_from(weights, device, dtype, engine, **numbers)
+    before = is_finished(folder)
     with steps(f"making {wanted.name} {wanted.version}") as progress:
         manifest = build_release(
             wanted,
@@ -92,7 +94,8 @@ def release(
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
     tasks = [table for table in manifest.tables if table.kind == "tasks"]
     click.echo(
-        f"wrote {folder}: {len(manifest.datasets)} data sets, {len(tasks)} task sets, "
+        f"{f'{folder} is finished' if before else f'wrote {folder}'}: "
+        f"{len(manifest.datasets)} data sets, {len(tasks)} task sets, "
         f"{sum(table.rows for table in tasks):,} tasks",
         err=True,
     )

@@ -168,11 +168,7 @@ def extracted(
 def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
 ) -> Extracted:
-    network = Network(backbone, settings.weights, settings.device, settings.dtype)
-    threads = settings.threads or default_threads(settings.device)
-    recorded = (work.recorded or {}).get("batch")
-    survey = Survey(network, threads, settings.batch or recorded, settings.block)
-    ((_, found),) = settings.engine.run(survey, [0])
+    network, found = _surveyed(backbone, settings, (work.recorded or {}).get("batch"))
     of = {"dataset": images.name, "images": content_digest(images.images)}
     anew = False
     while True:
@@ -181,7 +177,7 @@ def _run(
         if not settings.skip_corrupt:
             done -= set(work.problems())
         job = Extraction(
-            network, images, found, settings.workers_for(threads), settings.skip_corrupt
+            network, images, found, settings.workers_for(found["threads"]), settings.skip_corrupt
         )
         try:
             _compute(job, done, work, settings.engine, progress)
@@ -195,6 +191,34 @@ def _run(
     if left_out:
         provenance["left_out"] = left_out
     return Extracted(len(images.images), int(found["dimensions"]), provenance, work)
+
+
+def described(
+    images: ImageSet, backbone: str, settings: Settings, batch: int | None
+) -> dict[str, Any]:
+    """How the features of a data set would be made now, as their provenance says it.
+
+    Parameters
+    ----------
+    batch
+        Pictures at a time, where the settings do not say.
+    """
+    try:
+        found = _surveyed(backbone, settings, batch)[1]
+    finally:
+        forget_network()
+    return {**found, "dataset": images.name, "images": content_digest(images.images)}
+
+
+def _surveyed(
+    backbone: str, settings: Settings, batch: int | None
+) -> tuple[Network, dict[str, Any]]:
+    """A network, and what its features depend on where the work will be done."""
+    network = Network(backbone, settings.weights, settings.device, settings.dtype)
+    threads = settings.threads or default_threads(settings.device)
+    survey = Survey(network, threads, settings.batch or batch, settings.block)
+    ((_, found),) = settings.engine.run(survey, [0])
+    return network, found
 
 
 def _compute(

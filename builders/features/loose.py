@@ -7,6 +7,7 @@ lie in a release, and ``features.json``, which lists them as a manifest does.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -26,13 +27,13 @@ from benchmark_spec.manifest import Table, table_path
 from benchmark_spec.version import __version__
 from builders.feature_shards import Pieces, cut
 from builders.features import WORK, Settings, features_of, is_network
-from builders.features.extraction import nobody
+from builders.features.extraction import described, nobody
 from builders.parquet import LARGE_FEATURES, write_features, write_table
 from builders.sources import canaries
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.features import Features, read_features
-from fslbench_data.files import sha256_of, write_whole
+from fslbench_data.files import clear_temporary, sha256_of, write_whole
 
 FILE = "features.json"
 
@@ -64,13 +65,13 @@ class LooseFeatures:
         CorruptReleaseError
             If a file is not the one that ``features.json`` lists.
         """
-        return read_features(self._of(dataset), self._compared)
+        return read_features(self.of(dataset), self.compared)
 
     def provenance(self, dataset: str) -> dict[str, Any]:
         """How they were made."""
-        return dict(self._of(dataset)[0].provenance)
+        return dict(self.of(dataset)[0].provenance)
 
-    def _compared(self, table: Table) -> Path:
+    def compared(self, table: Table) -> Path:
         """The file of a table, if it is the one that is listed."""
         path = self.folder / table.path
         if not path.is_file() or sha256_of(path) != table.sha256:
@@ -82,7 +83,8 @@ class LooseFeatures:
             )
         return path
 
-    def _of(self, dataset: str) -> list[Table]:
+    def of(self, dataset: str) -> list[Table]:
+        """The shards of a data set's features."""
         if dataset not in self.datasets:
             raise UnknownNameError("data set", dataset, self.datasets, where=str(self.folder))
         return [table for table in self.tables if table.dataset == dataset]
@@ -102,7 +104,8 @@ def write_loose(
     backbone
         As :func:`builders.features.features_of` takes it.
     folder
-        New, empty, or left by an unfinished run of the same, which is gone on with.
+        New, empty, or left by a run of the same: an unfinished one is gone on with, a finished one
+        is left as it is.
 
     Raises
     ------
@@ -111,7 +114,13 @@ def write_loose(
     SourceError, BackboneError, UnknownNameError, EngineError
         See :func:`builders.features.features_of`.
     """
+    done = _finished(folder, images, backbone, settings or Settings())
+    if done is not None:
+        clear_temporary(folder, deep=True)
+        shutil.rmtree(folder / WORK, ignore_errors=True)
+        return done
     _check_folder(folder)
+    clear_temporary(folder, deep=True)
     of = [images]
     if is_network(backbone) and images.name != canaries.NAME:
         of = [canaries.read(), images]  # the few first: what is wrong shows at once
@@ -127,6 +136,7 @@ def write_loose(
             "tables": [asdict(table) for table in tables],
         }
         write_whole(folder / FILE, json.dumps(content, indent=1) + "\n")
+    shutil.rmtree(folder / WORK, ignore_errors=True)
     return LooseFeatures(folder, tuple(tables))
 
 
@@ -186,6 +196,39 @@ def _write(
         )
 
 
+def _finished(
+    folder: Path, images: ImageSet, backbone: str, settings: Settings
+) -> LooseFeatures | None:
+    """What a run of the same images, backbone and settings has finished there, if any.
+
+    Raises
+    ------
+    CorruptReleaseError
+        If one of its files is not what was written.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    found = read_loose(folder)
+    if found.datasets[0] != images.name:
+        return None
+    provenance, tables = found.provenance(images.name), found.of(images.name)
+    if is_network(backbone):
+        left_out = provenance.pop("left_out", None)
+        wanted = described(images, backbone, settings, provenance.get("batch"))
+        if left_out and not settings.skip_corrupt:
+            return None
+    else:
+        with features_of(backbone, images, folder) as (pieces, wanted):
+            digests = [content_digest(t) for t in cut(pieces, len(images.images), backbone)]
+        if digests != [table.digest for table in tables]:
+            return None
+    if provenance != json.loads(json.dumps(wanted)):
+        return None
+    for table in found.tables:
+        found.compared(table)
+    return found
+
+
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that is neither new, empty nor left by an unfinished run."""
     try:
@@ -195,7 +238,8 @@ def _check_folder(folder: Path) -> None:
     if any(folder.iterdir()) and not (folder / WORK).is_dir():
         raise OutputError(
             f"{folder} is not an empty folder",
-            expected="a new or empty one, or an unfinished extraction of the same: a feature set "
+            expected="a new or empty one, or an extraction of the same: a feature set "
             "is never edited in place",
             fix="name another folder, or remove this one yourself",
         )
+    (folder / WORK).mkdir(exist_ok=True)

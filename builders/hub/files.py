@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
 from builders.hub.benchmark_file import BENCHMARK_FILE, benchmark_file
+from fslbench_data.files import temporary_of
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
@@ -91,7 +92,11 @@ def small_file(content: bytes) -> ReleaseFile:
 
 def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
     """What else lies in a release's folder, such as images: it is not published."""
-    there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
+    there = (
+        p.relative_to(folder).as_posix()
+        for p in folder.rglob("*")
+        if not p.is_dir() and temporary_of(p.name) is None
+    )
     return tuple(sorted(path for path in there if path not in files))
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmark_spec.errors import ResultsError, listing
+from fslbench_data.files import temporary_of
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
 from fslbench_data.release import Release, load_release
 from fslbench_data.results.history import arrivals
@@ -120,7 +121,7 @@ class FolderFiles:
 
     def names(self) -> Sequence[str]:
         """Paths of the files; a folder among the submissions ends in a slash."""
-        found = [entry.name for entry in os.scandir(self.folder)]
+        found = [entry.name for entry in _entries(self.folder)]
         if SUBMISSIONS not in found:
             return found
         folder = self.folder / SUBMISSIONS
@@ -133,7 +134,7 @@ class FolderFiles:
             )
         below = [
             f"{SUBMISSIONS}/{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"
-            for entry in os.scandir(folder)
+            for entry in _entries(folder)
         ]
         return [name for name in found if name != SUBMISSIONS] + below
 
@@ -154,6 +155,11 @@ class FolderFiles:
         """When files came, by the history of git; see :class:`ResultsFiles`."""
         found = arrivals(self.folder, SUBMISSIONS)
         return {name: found[name] for name in names if name in found}
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder but the temporary files of writers."""
+    return [entry for entry in os.scandir(folder) if temporary_of(entry.name) is None]
 
 
 def check_regular(path: Path, name: str, where: str = "") -> None:

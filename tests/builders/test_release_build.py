@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from benchmark_spec.errors import FSLBenchError, OutputError
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError
 from benchmark_spec.manifest import MANIFEST_FILE
-from builders.build_journal import JOURNAL_FILE
+from builders.build_journal import JOURNAL_FILE, LOCK_FILE
+from builders.cli import main
 from builders.release_build import build_release
 from builders.release_spec import ReleaseSpec, read_spec
 from fslbench_data.release import load_release
@@ -92,7 +94,8 @@ def test_a_file_damaged_between_two_runs_is_made_again(
         build_release(spec, folder, progress=stop_at_cub)
     (folder / "tasks/open-5w1s1q/vgg_flower.parquet").write_bytes(b"PAR1")
     (folder / "classes/vgg_flower.parquet").unlink()
-    (folder / "tasks/open-5w1s1q/.cub.parquet.abcd1234").write_bytes(b"left by a killed run")
+    left = folder / "tasks/open-5w1s1q/.cub.parquet.abcd1234.writing"
+    left.write_bytes(b"left by a killed run")
     build_release(spec, folder)
     assert _content(folder) == _content(built)
 
@@ -170,6 +173,65 @@ def test_an_unfinished_build_is_continued_by_none_but_its_own(
     with pytest.raises(OutputError, match="not an empty folder"):
         build_release(spec_of(tmp_path), other)
     assert [path.name for path in other.iterdir()] == ["thesis.tex"]
+
+
+def test_a_finished_build_run_again_says_so(
+    tmp_path: Path, spec_of: SpecOf, spec_text: str
+) -> None:
+    """Also where a kill came after the manifest: what it left is removed."""
+    folder, spec = tmp_path / "release", tmp_path / "spec.toml"
+    spec.write_text(spec_text.format(version="1.0.0", seed=0, closed=40))
+    command = ["release", str(spec), "-o", str(folder)]
+    first = CliRunner().invoke(main, command)
+    assert (first.exit_code, "wrote" in first.stderr) == (0, True)
+    before = _content(folder)
+    (folder / LOCK_FILE).touch()
+    (folder / "classes/.cub.parquet.abcd1234.writing").write_bytes(b"half")
+    again = CliRunner().invoke(main, command)
+    assert again.exit_code == 0, again.output
+    assert again.stdout == first.stdout
+    assert f"{folder} is finished" in again.stderr
+    assert _content(folder) == before
+    for other in ({"seed": 1}, {"closed": 50}, {"version": "1.0.1"}):
+        with pytest.raises(OutputError, match="is not an empty folder"):
+            build_release(spec_of(tmp_path, **other), folder)
+    with pytest.raises(OutputError, match="is not an empty folder"):
+        build_release(spec_of(tmp_path), folder, allow_missing=True)
+    assert _content(folder) == before
+    (folder / "classes/cub.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorruptReleaseError):
+        build_release(spec_of(tmp_path), folder)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3, 10, -4, -3, -2, -1])
+def test_stopped_at_a_write_the_next_run_leaves_nothing_behind(
+    built: Path, tmp_path: Path, spec_of: SpecOf, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """The temporary file of the first and the last writes stays behind, as a kill leaves it."""
+    written: list[Path] = []
+    real, left = Path.replace, "x0000000.writing"
+
+    def counted(path: Path, target: Path) -> Path:
+        written.append(target)
+        return real(path, target)
+
+    def killed(path: Path, target: Path) -> Path:
+        written.append(target)
+        if len(written) == nth:
+            shutil.copy(path, target.with_name(f".{target.name}.{left}"))
+            raise Stop
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", counted)
+    build_release(spec_of(tmp_path), tmp_path / "counted")
+    nth, written[:] = nth if nth > 0 else len(written) + 1 + nth, []
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(Stop):
+        build_release(spec_of(tmp_path), tmp_path / "release")
+    monkeypatch.setattr(Path, "replace", real)
+    assert list((tmp_path / "release").rglob(f".*{left}"))
+    build_release(spec_of(tmp_path), tmp_path / "release")
+    assert _content(tmp_path / "release") == _content(built)
 
 
 def test_one_build_at_a_time(tmp_path: Path, spec_of: SpecOf) -> None:

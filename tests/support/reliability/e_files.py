@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +16,7 @@ from builders.diff import check_version
 from builders.release_build import build_release
 from builders.release_spec import ReleaseSpec, read_spec
 from builders.verify import verify
-from fslbench_data.files import write_whole
+from fslbench_data.files import temporary_of, write_whole
 from fslbench_data.release import Release, load_release
 from reliability import Section, World
 
@@ -48,6 +51,15 @@ attributes = { pixels = "pixels" }
 options = { title = "t", homepage = "https://example.org", licence = "CC0", citation = "@misc{x}" }
 """
 IMAGE = "tiny/class_0/0000.png"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from builders.cli import main
+Path.replace = lambda path, target: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
 
 
 class Killed(Exception):
@@ -172,3 +184,28 @@ def _(world: World) -> str:
 def _(world: World) -> str:
     check_version(_flowers(world, "1.0.0", seed=0), _flowers(world, "1.0.1", seed=1))
     return "it is published"
+
+
+@attempt("a finished release is made again")
+def _(world: World) -> str:
+    _flowers(world, "1.0.0", seed=0)
+    return world.fslbench_build(
+        "release", world.folder / "1.0.0.toml", "-o", world.folder / "1.0.0"
+    )
+
+
+@attempt("the same with another seed in its specification")
+def _(world: World) -> str:
+    return str(_flowers(world, _flowers(world, "1.0.0", seed=0).manifest.version, seed=1))
+
+
+@attempt("`features` is killed while its last file is written, and called again twice")
+def _(world: World) -> str:
+    command = ["features", "digits", "--backbone", "pixels", "-o"]
+    folder, peace = world.folder / "killed", world.folder / "peace"
+    run = subprocess.run([sys.executable, "-c", KILLED, *command, str(folder)], check=False)
+    left = [path for path in folder.rglob("*") if temporary_of(path.name)]
+    again = [world.fslbench_build(*command, out) for out in (folder, folder, peace)]
+    same = "the files of a run in peace" if _content(folder) == _content(peace) else "other files"
+    killed = run.returncode == -signal.SIGKILL and left
+    return f"{same if killed else 'not killed'}; the second time: {again[1]}"
