@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import OutputError
-from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Table
+from benchmark_spec.manifest import Dataset, Table
 from builders.folder_lock import locked
 from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
 
@@ -140,17 +140,6 @@ class BuildJournal:
                 expected="the same specification and package version as when it was begun",
                 fix="name another folder, or remove this one yourself",
             )
-
-
-def is_finished(folder: Path) -> bool:
-    """Whether a folder holds a release whose build has ended."""
-    return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
-
-
-def tidy(folder: Path) -> None:
-    """Remove what killed runs left in the folder of a finished release."""
-    clear_temporary(folder, deep=True)
-    (folder / LOCK_FILE).unlink(missing_ok=True)
 
 
 def _check_types(build: Any, tables: Iterable[Table]) -> None:

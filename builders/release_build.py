@@ -13,11 +13,12 @@ from builders.baselines.heads import HEADS
 from builders.features import Settings, check_backbone
 from builders.features.compress import base_of
 from builders.features.loose import LooseFeatures
+from builders.finished import finished_release
 from builders.release_attributes import add_attributes, check_attributes, uses_captioners
 from builders.release_features import FeatureBuild, uses_networks, with_canaries
 from builders.release_results import ResultsBuild
 from builders.release_spec import CATALOGUE, DatasetSpec, ReleaseSpec
-from builders.release_writer import ReleaseWriter, finished_release
+from builders.release_writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
 from builders.sources import SOURCES, ImageSet, check_options, raw_folder, read_source
 from builders.sources.image_set import Progress, silent

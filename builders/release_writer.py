@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,40 +30,16 @@ from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from builders.attributes.table import check_attributes_table
-from builders.build_journal import BuildJournal, is_finished, tidy
+from builders.build_journal import BuildJournal
 from builders.card import dataset_card
 from builders.feature_shards import Pieces, cut
+from builders.finished import MADE_WITH, specification_of
 from builders.parquet import LARGE_FEATURES, write_features, write_results, write_table
 from builders.sampling.tasks import first_image_ids
 from fslbench_data.files import sha256_of, write_whole
-from fslbench_data.release import Folder, Release, load_release, read_manifest
+from fslbench_data.release import Folder, Release
 from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
-
-MADE_WITH = f"fslbench {__version__}"
-
-
-def specification_of(recipe: str) -> str:
-    """SHA-256 (hex) of a recipe, as the manifest has it; empty for none."""
-    return hashlib.sha256(recipe.encode("utf-8")).hexdigest() if recipe else ""
-
-
-def finished_release(folder: Path, name: str, version: str, recipe: str) -> Manifest | None:
-    """The manifest of a release that a build of the same has finished there; None if there is none.
-
-    Raises
-    ------
-    CorruptReleaseError
-        If one of its files is not what was written.
-    """
-    if not is_finished(folder):
-        return None
-    manifest = read_manifest(folder)[1]
-    wanted = (name, version, specification_of(recipe), MADE_WITH)
-    if (manifest.name, manifest.version, manifest.specification, manifest.made_with) != wanted:
-        return None
-    tidy(folder)
-    return load_release(folder).manifest
 
 
 class ReleaseWriter:

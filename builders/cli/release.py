@@ -66,8 +66,8 @@ def release(
     release; a finished one is left as it is.  The last options say how features of networks are
     extracted, where SPEC.toml asks for any.
     """
-    from builders.build_journal import is_finished
     from builders.features.loose import read_loose
+    from builders.finished import is_finished
     from builders.release_build import build_release
     from builders.release_features import uses_networks
     from builders.release_spec import find_spec, read_spec

@@ -272,7 +272,6 @@ def test_every_command_writes_through_links_and_into_fifos(
 _WRITING = {
     "fslbench_data/files.py": "it is the function",
     "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
-    "fslbench_data/feature_copies.py": "into a temporary file",
     "builders/folder_lock.py": "a lock, never written",
     "builders/sources/packages.py": "its own unpacked folders",
 }
@@ -295,8 +294,10 @@ def _writes(node: ast.AST) -> bool:
     of = node.func
     name = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
     owner = of.value.id if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name) else ""
+    if owner == "temporary" and name in ("open", "write_text", "write_bytes"):
+        return False
     if name in ("write_text", "write_bytes"):
-        return owner != "temporary"
+        return True
     if name in ("rename", "replace"):  # of a path: one argument
         return owner == "os" or (len(node.args) == 1 and not node.keywords)
     modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
