@@ -14,8 +14,8 @@ pip install "fslbench[builders]".
 from __future__ import annotations
 
 import argparse
+import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class NearestMean:
         self._network.reset_classifier(0)  # features, not logits
         wanted = timm.data.resolve_model_data_config(self._network)
         self._show = timm.data.create_transform(**wanted)
-        self._feature = lru_cache(maxsize=None)(self._compute)  # images recur in closed sets
+        self._known: dict[str, torch.Tensor] = {}
 
     def __call__(
         self, support: Sequence[Sequence[Path]], query: Sequence[Path], rng: np.random.Generator
@@ -52,10 +52,14 @@ class NearestMean:
         return torch.stack([self._feature(path) for path in paths])
 
     @torch.inference_mode()
-    def _compute(self, path: Path) -> torch.Tensor:
-        with Image.open(path) as image:
-            picture = self._show(image.convert("RGB"))
-        return torch.nn.functional.normalize(self._network(picture[None]), dim=1)[0]
+    def _feature(self, path: Path) -> torch.Tensor:
+        key = hashlib.sha256(path.read_bytes()).hexdigest()  # images recur under other names
+        if key not in self._known:
+            with Image.open(path) as image:
+                picture = self._show(image.convert("RGB"))
+            feature = torch.nn.functional.normalize(self._network(picture[None]), dim=1)[0]
+            self._known[key] = feature
+        return self._known[key]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

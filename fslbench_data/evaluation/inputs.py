@@ -1,11 +1,17 @@
-"""What a method is given: the features, or the paths, of a task's images."""
+"""What a method is given: the features of a task's images, or copies of them as files."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,12 +27,12 @@ _PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
 
 
 class Inputs(Protocol):
-    """Turns tasks into the arguments `support` and `query` of a method."""
+    """Turns tasks into the arguments `support` and `query` of a method, while it answers."""
 
-    def one(self, task: Task) -> tuple[Any, Any]:
+    def one(self, task: Task) -> AbstractContextManager[tuple[Any, Any]]:
         """Support (K, S, ...) and query (K·Q, ...) of one task."""
 
-    def batch(self, tasks: Sequence[Task]) -> tuple[Any, Any]:
+    def batch(self, tasks: Sequence[Task]) -> AbstractContextManager[tuple[Any, Any]]:
         """Support (B, K, S, ...) and query (B, K·Q, ...) of B tasks."""
 
 
@@ -36,15 +42,17 @@ class FeatureInputs:
 
     features: NDArray[Any]
 
-    def one(self, task: Task) -> tuple[Any, Any]:
+    @contextmanager
+    def one(self, task: Task) -> Iterator[tuple[Any, Any]]:
         """Support (K, S, D) and query (K·Q, D) of one task."""
-        return self._of(task.support), self._of(task.query)
+        yield self._of(task.support), self._of(task.query)
 
-    def batch(self, tasks: Sequence[Task]) -> tuple[Any, Any]:
+    @contextmanager
+    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:
         """Support (B, K, S, D) and query (B, K·Q, D)."""
         support = np.stack([task.support for task in tasks])
         query = np.stack([task.query for task in tasks])
-        return self._of(support), self._of(query)
+        yield self._of(support), self._of(query)
 
     def _of(self, ids: NDArray[Any]) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self.features[ids].astype(np.float32)
@@ -53,19 +61,53 @@ class FeatureInputs:
 
 @dataclass(frozen=True, eq=False)
 class ImageInputs:
-    """Paths of images: support K lists of S, query a list of K·Q; lists of these in batches."""
+    """Paths of images: support K lists of S, query a list of K·Q; lists of these in batches.
+
+    The files lie in classes, one after another, so that their names, their folders, the times at
+    which they were written and their inodes tell the class.  So a method is given copies, in a
+    folder of the call's own, which is removed after it: their names follow from the seed, the task
+    and the place in it, their times are all the same, and queries are written in the frozen order.
+    Links would keep times and inodes, and let a method write into the images.
+    """
 
     paths: list[Path]
+    seed: int
 
-    def one(self, task: Task) -> tuple[Any, Any]:
+    @contextmanager
+    def one(self, task: Task) -> Iterator[tuple[Any, Any]]:
         """Support and query of one task, as lists of paths."""
-        support = [[self.paths[i] for i in row] for row in task.support.tolist()]
-        return support, [self.paths[i] for i in task.query.tolist()]
+        with self.batch([task]) as (support, query):
+            yield support[0], query[0]
 
-    def batch(self, tasks: Sequence[Task]) -> tuple[Any, Any]:
+    @contextmanager
+    def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:
         """Lists of the supports and queries of B tasks."""
-        both = [self.one(task) for task in tasks]
-        return [support for support, _ in both], [query for _, query in both]
+        with TemporaryDirectory(prefix="fslbench-", ignore_cleanup_errors=True) as folder:
+            both = [self._copied(task, Path(folder)) for task in tasks]
+            yield [support for support, _ in both], [query for _, query in both]
+
+    def _copied(self, task: Task, folder: Path) -> tuple[list[list[Path]], list[Path]]:
+        ids = [*task.support.ravel().tolist(), *task.query.tolist()]
+        copies = []
+        for place, image_id in enumerate(ids):
+            path = self.paths[image_id]
+            copy = folder / (_name(self.seed, task, place) + path.suffix.lower())
+            try:
+                shutil.copyfile(path, copy)
+                os.utime(copy, (0, 0))
+            except OSError as error:
+                raise SourceError(f"{path} cannot be copied: {error.strerror}") from None
+            copies.append(copy)
+        way, shot = task.support.shape
+        support = [copies[k * shot : (k + 1) * shot] for k in range(way)]
+        return support, copies[way * shot :]
+
+
+def _name(seed: int, task: Task, place: int) -> str:
+    """The name of a copy, which no image has a part in."""
+    info = task.info
+    text = json.dumps(["fslbench-image-1", seed, info.dataset, str(info.name), task.task_id, place])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def feature_inputs(release: Release, dataset: str, backbone: str) -> FeatureInputs:
@@ -73,8 +115,8 @@ def feature_inputs(release: Release, dataset: str, backbone: str) -> FeatureInpu
     return FeatureInputs(release.features(dataset, backbone))
 
 
-def image_inputs(release: Release, dataset: str, folder: Path) -> ImageInputs:
-    """Inputs from images on disk.
+def image_inputs(release: Release, dataset: str, folder: Path, seed: int) -> ImageInputs:
+    """Inputs from images on disk, copied under names that the seed decides.
 
     Where `folder` holds numbered pictures (:mod:`fslbench_data.pictures`), these; else the files
     of the source's own layout.
@@ -119,7 +161,7 @@ def image_inputs(release: Release, dataset: str, folder: Path) -> ImageInputs:
             expected=expected,
             fix=export,
         )
-    return ImageInputs(paths)
+    return ImageInputs(paths, seed)
 
 
 def _is_picture_file(name: str | None) -> bool:

@@ -62,8 +62,9 @@ def evaluate(
     ----------
     method : callable
         ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query
-        float32 (K·Q, D), or lists of image paths; predictions integers (K·Q,) in 0..K-1, the
-        position of the class in the task.  `rng` is a generator of the task's own.  Query
+        float32 (K·Q, D), or lists of paths of images: copies under names that say nothing, removed
+        after the call.  Predictions are integers (K·Q,) in 0..K-1, the position of the class in
+        the task.  `rng` is a generator of the task's own.  Query
         labels are never passed; queries stand in their frozen order.
     release
         None is the one inside the package.
@@ -74,7 +75,7 @@ def evaluate(
     features, images
         Name of a backbone of the release, or the folder of the images; one of the two.
     seed
-        Of `rng`: it depends on the seed and the task, and on nothing else.
+        Of `rng`, and of the names of images: these depend on the seed and the task alone.
     batch
         Call the method with B tasks at once: support (B, K, S, D), query (B, K·Q, D),
         predictions (B, K·Q).  The last batch of a set may be smaller.
@@ -153,7 +154,7 @@ def evaluate(
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
         for info, count in zip(infos, counts, strict=True):
-            inputs = _inputs(release, info.dataset, features, images)
+            inputs = _inputs(release, info.dataset, features, images, seed)
             tasks = release.task_set(info.dataset, str(info.name))
             watch = None if rival is None else rival.watch(tasks)
             settings = _Settings(seed, batch)
@@ -200,11 +201,12 @@ def _run_set(
                 return start + len(group)
             continue
         rng = task_generator(settings.seed, tasks.info, start)
-        support, query = inputs.one(group[0]) if settings.batch is None else inputs.batch(group)
-        try:
-            answer = method(support, query, rng)
-        except Exception as error:
-            raise _failed(error, group) from error
+        given = inputs.one(group[0]) if settings.batch is None else inputs.batch(group)
+        with given as (support, query):
+            try:
+                answer = method(support, query, rng)
+            except Exception as error:
+                raise _failed(error, group) from error
         rows = np.asarray(answer)[None] if settings.batch is None else np.asarray(answer)
         for task, row in zip(group, _checked(rows, group), strict=True):
             kept.add(name, task.task_id, row.tolist())
@@ -291,9 +293,9 @@ def _chosen(
 
 
 def _inputs(
-    release: Release, dataset: str, features: str | None, images: str | Path | None
+    release: Release, dataset: str, features: str | None, images: str | Path | None, seed: int
 ) -> Inputs:
     if features is not None:
         return feature_inputs(release, dataset, features)
     assert images is not None  # noqa: S101
-    return image_inputs(release, dataset, Path(images))
+    return image_inputs(release, dataset, Path(images), seed)

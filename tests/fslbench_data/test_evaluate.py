@@ -3,10 +3,12 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -331,6 +333,142 @@ def test_images_come_as_paths(pictures: tuple[Release, Path]) -> None:
     for batch, method in ((None, read), (3, several)):
         found = fb.evaluate(method, release, name="read", images=folder, batch=batch)
         assert set(found.table.column("n_correct").to_pylist()) == {2}
+
+
+@pytest.fixture(scope="module")
+def empty_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+    """A release of 10 classes with 60 images each, and numbered files with nothing in them."""
+    from benchmark_spec import schemas
+    from benchmark_spec.protocol import TaskSetName
+    from builders.release_writer import ReleaseWriter
+    from builders.sampling import draw_task_set
+
+    base = tmp_path_factory.mktemp("empty")
+    columns: dict[str, list[Any]] = {
+        "image_id": list(range(600)),
+        "class_id": [i // 60 for i in range(600)],
+        "class_name": [f"class {i // 60}" for i in range(600)],
+        **{name: [None] * 600 for name in ("path", "sha256", "group", "creator", "licence")},
+    }
+    images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
+    writer = ReleaseWriter(base / "release", "empty", "1.0.0", "x")
+    writer.add_dataset(
+        "files", title="t", homepage="h", licence="l", citation="c", images=images,
+        class_names=[f"class {c}" for c in range(10)], class_sizes=[60] * 10,
+    )  # fmt: skip
+    name = TaskSetName.parse("open-5w1s5q")
+    writer.add_tasks("files", name, *draw_task_set("files", name, [60] * 10))
+    writer.finish()
+    (base / "pictures").mkdir()
+    for i in range(600):
+        path = base / "pictures" / picture_name(i)
+        path.touch()
+        os.utime(path, (i, i))  # written one after another
+    return fb.load_release(base / "release"), base / "pictures"
+
+
+def _number(path: Path) -> int:
+    return int(path.stem, 16)
+
+
+def _listed(path: Path) -> int:
+    return [each.name for each in os.scandir(path.parent)].index(path.name)
+
+
+SIGNS: dict[str, Callable[[Path], int]] = {
+    "number": _number,
+    "name": lambda path: int.from_bytes(path.name.encode()[:16].ljust(16), "big"),
+    "place in the folder's listing": _listed,
+    "inode": lambda path: path.stat().st_ino,
+    "time": lambda path: path.stat().st_mtime_ns,
+    "time of change": lambda path: path.stat().st_ctime_ns,
+    "size": lambda path: path.stat().st_size,
+    "links": lambda path: path.stat().st_nlink,
+    "folder": lambda path: hash(path.resolve().parent),
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("batch", [None, 4])
+def test_files_say_nothing_of_their_class(
+    sign: str, batch: int | None, empty_files: tuple[Release, Path]
+) -> None:
+    """A classifier that looks at all of a file but its content is at chance, 20 %."""
+    release, folder = empty_files
+
+    def nearest(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        marks = [SIGNS[sign](row[0]) for row in support]
+        return [min(range(5), key=lambda k: abs(marks[k] - SIGNS[sign](q))) for q in query]
+
+    def each(support: Any, query: Any, rng: object) -> list[list[int]]:
+        return [nearest(*task, rng) for task in zip(support, query, strict=True)]
+
+    method = nearest if batch is None else each
+    found = fb.evaluate(method, release, name="x", images=folder, batch=batch)
+    right = found.table.column("n_correct").to_numpy()
+    chance = 5 * np.sqrt(0.2 * 0.8 / (25 * len(right)))  # five standard deviations
+    assert abs(right.mean() / 25 - 0.2) < chance
+
+
+def test_names_of_images_follow_from_seed_and_task(pictures: tuple[Release, Path]) -> None:
+    release, folder = pictures
+    names: list[list[str]] = []
+
+    def note(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        paths = [path for row in support for path in row] + list(query)
+        assert len({path.parent for path in paths}) == 1
+        assert folder not in paths[0].parents
+        assert {path.name for path in paths} == {p.name for p in paths[0].parent.iterdir()}
+        assert all(path.suffix == ".txt" and path.is_file() for path in paths)
+        folders.add(paths[0].parent)
+        names[-1] += [path.name for path in paths]
+        for path in paths:
+            path.write_text("spoilt")  # a copy's content, not the image's
+        return [0] * len(query)
+
+    folders: set[Path] = set()
+    for seed in (0, 0, 1):
+        names.append([])
+        fb.evaluate(note, release, name="x", images=folder, seed=seed)
+    assert names[0] == names[1]
+    assert not set(names[0]) & set(names[2])
+    assert len(set(names[0])) == len(names[0])
+    assert folders
+    assert not any(each.exists() for each in folders)
+    assert {path.read_text() for path in folder.rglob("*.txt")} == set("01234")
+
+
+def test_copies_are_removed_when_a_method_fails(pictures: tuple[Release, Path]) -> None:
+    release, folder = pictures
+    folders: list[Path] = []
+
+    def fail(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        folders.append(query[0].parent)
+        raise RuntimeError("x")
+
+    with pytest.raises(MethodFailedError):
+        fb.evaluate(fail, release, images=folder)
+    assert not folders[0].exists()
+
+
+def test_images_of_folders_that_may_only_be_read(
+    pictures: tuple[Release, Path], tmp_path: Path
+) -> None:
+    release, folder = pictures
+    locked = tmp_path / "locked"
+    shutil.copytree(folder, locked)
+    for path in (*locked.rglob("*"), locked):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def write(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        query[0].write_text("a copy may be written")
+        return [0] * len(query)
+
+    try:
+        assert fb.evaluate(write, release, name="x", images=locked).table.num_rows
+    finally:
+        for path in (locked, *locked.rglob("*")):
+            path.chmod(0o755)
 
 
 def test_images_that_are_not_there(
