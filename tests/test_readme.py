@@ -32,7 +32,7 @@ def test_the_two_commands_stand_where_ci_looks_for_them(readme: str) -> None:
     commands = [line for line in readme.splitlines() if line.startswith("python3 -m venv ")]
     assert len(commands) == 2
     assert commands[0].endswith("score examples/my_results.parquet")
-    assert commands[1].endswith("pytest")
+    assert commands[1].endswith("pytest -n auto")
 
 
 def test_the_python_example_runs(readme: str, tmp_path: Path) -> None:
