@@ -313,8 +313,8 @@ def _check_groups(
     _require(set(declared) <= {key[:3] for key in groups}, "declared, but without rows")
     for key, runs in Counter(key[:3] for key in groups).items():
         known = facts[key[1:]]
-        answered = declared.get(key, (None, None))[1] or known.tasks
-        _require(answered * known.way * known.query * runs**2 <= 3_037_000_499, "too many runs")
+        number = declared.get(key, (None, None))[1] or known.tasks
+        _require(number * known.way * known.query * runs**2 <= 3_037_000_499, "too many runs")
     for (method, dataset, task_set, _), group in groups.items():
         known = facts[dataset, task_set]
         fingerprint, tasks = declared.get((method, dataset, task_set), (None, None))
