@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from results_repository import Repository
 from scipy.stats import t as student_t
 
 import fslbench_data as fb
@@ -20,6 +21,7 @@ from fslbench_data.cli import main
 from fslbench_data.figures import rows
 from fslbench_data.hub.eval_results import _has_interval
 from fslbench_data.release import Release
+from fslbench_data.results.leaderboard import leaderboard
 from fslbench_data.scores import PREFIX
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
@@ -192,3 +194,37 @@ def test_the_best_prefix_of_equal_methods(embedded: Release) -> None:
     assert on_all <= 10  # 2.5 % of them
     assert on_best >= 20  # what a verdict on a prefix would have claimed
     assert verdicts == 0
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
+def test_ladders_say_it_too(embedded: Release, tmp_path: Path, form: str) -> None:
+    recorder = Recorder("part")
+    for step in ("random", "biased"):
+        tasks = embedded.task_set("openclipart", f"{step}_titles-5w5s5q")
+        recorder.add_task_set(tasks, tasks.query_label[:30])
+    path = tmp_path / "part.parquet"
+    recorder.submission().write(path)
+    assert WORDS in _run("score", path, "--bias", "--format", form)
+
+
+def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> None:
+    """Though its mean over its tasks is the highest, and it is ahead on each of them."""
+    repository = Repository(tmp_path / "results")
+    repository.add(_recorded(embedded, "part", {"open-5w1s1q": np.full(40, 5)}))
+    repository.add(_recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6}))
+    chosen = {"datasets": "digits", "task_sets": "open-5w1s1q"}
+    (board,) = leaderboard(repository.files, [embedded], **chosen).boards
+    (each,) = board.sets
+    assert each.compared == len(each) - 1
+    assert each.leader != "part"
+    *others, last = each.rows()
+    assert (last.method, last.rank, last.prefix) == ("part", None, True)
+    assert (last.could_be_best, last.could_be_best_new_classes) == (None, None)
+    assert last.difference is not None
+    assert last.difference.halfwidth is not None
+    assert all(row.rank and not row.prefix for row in others)
+    for form in ("table", "markdown", "json", "csv"):
+        said = _run(
+            "leaderboard", "--results", repository.folder, "--dataset", "digits", "--format", form
+        )
+        assert WORDS in said or (form == "json" and '"prefix": true' in said), form
