@@ -66,6 +66,15 @@ def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
     return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
+def unseen_bound(classes: int, level: float = 0.95) -> float:
+    """Upper bound, in percent, on the share of all classes that are of a kind none of these is.
+
+    If the classes are a sample of those one speaks of: a kind of such a share shows in none of C
+    of them with probability 1 - level.
+    """
+    return zero_bound(classes, level)
+
+
 def zero_bound(trials: int, level: float = 0.95) -> float:
     """Upper bound, in percent, on a probability after none in so many independent trials."""
     return -100.0 * expm1(log1p(-check_level(level)) / trials)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis_sql.intervals import Interval
+from analysis_sql.near_perfect import NearPerfect
 from analysis_sql.saturation import Saturation
 from analysis_sql.stopping import SequenceInterval
 from fslbench_data.tasks import TaskSetInfo
@@ -103,6 +104,9 @@ class Score:
         deviation between their accuracies, percentage points; None below two.
     faultless
         Where all tasks are answered without an error: on how many others it may make one.
+    near_perfect
+        Where an open interval's mean is above 98 %: exact bounds, since that interval covers too
+        little there.
     stopped
         Where the run had a rule to stop when it was conclusive: its ordinary intervals do not
         hold then, and are left out.
@@ -124,6 +128,7 @@ class Score:
     stopped: Stopped | None = None
     transductive: bool = False
     prefix: bool = False
+    near_perfect: NearPerfect | None = None
 
     @property
     def ordinary(self) -> bool:

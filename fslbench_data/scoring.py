@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from analysis_sql.class_effects import ClassDesign
 from analysis_sql.evidence import zeros
 from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
+from analysis_sql.near_perfect import near_perfect
 from analysis_sql.pairs import Counts
 from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import IntervalKind, TaskSetName
@@ -189,6 +190,7 @@ def _scores(
 ) -> Iterator[Score]:
     """Accuracies on a task set of everything that the parts answer of it, in order."""
     groups = [group for part in parts for group in part.on(*task_set)]
+    n_query = TaskSetName.parse(task_set[1]).protocol.n_query
     position = {group.method: i for i, group in enumerate(groups)}
     found = iter(intervals(counts.moments(), kind, level))
     for part in parts:
@@ -212,6 +214,7 @@ def _scores(
                 run_spread=group.run_spread,
                 transductive=about is not None and about.transductive,
                 prefix=prefix,
+                near_perfect=near_perfect(accuracy, n_query),
             )
 
 

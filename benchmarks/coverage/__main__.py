@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.coverage import boards, fashion, gaussian, hangul, kinds, published, real
+from benchmarks.coverage import boards, fashion, gaussian, hangul, kinds, perfect, published, real
 from benchmarks.coverage.measure import Summary, head, row, together
 
 WIDEST = {7: 2.6, 15: 1.65, 30: 1.3}
@@ -278,6 +278,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "published": published_part,
     "hangul": hangul_part,
     "fashion": fashion_part,
+    "perfect": perfect.part,
     "rare": partial(kinds_part, kinds.rare_kinds),
     "superclasses": partial(kinds_part, kinds.superclass_kinds),
     "leaderboard": leaderboard_part,

@@ -23,6 +23,7 @@ from fslbench_data.gathering import no_results
 from fslbench_data.page.encoding import Encoded, counts, floats
 from fslbench_data.release import Release
 from fslbench_data.render.csv_format import COLUMNS
+from fslbench_data.render.wording import unseen_text
 from fslbench_data.report import Report
 from fslbench_data.scores import PREFIX
 from fslbench_data.scoring import report_on
@@ -138,6 +139,11 @@ def _set(
         "query": name.protocol.query,
         "kind": each.kind,
         "aware": each.design is not None,
+        "unseen": {
+            str(key): unseen_text(report.design.classes, report.level)
+            for key, report in at.items()
+            if report.design is not None
+        },
         "closed_set": each.closed_set if each.has_closed else "",
         "members": [names.index(method) for method in each.methods],
         "tasks": [int(score.accuracy.tasks) for score in each.scores],

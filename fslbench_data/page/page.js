@@ -229,7 +229,7 @@ function say(set, i) {
   if (c.reason) text += `: ${c.reason}`;
   else if (c.half === null && c.verdicts.verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
   else if (!" ?".includes(c.verdicts.aware)) text += c.verdicts.aware === c.verdicts.verdict ? (c.verdicts.verdict === "=" ? "" : c.verdicts.verdict === "0" ? ", nor for new classes" : ", for new classes too") : `; for new classes: ${word(c.verdicts.aware)} it`;
-  $("verdict").textContent = set.kind === "closed" ? `${text}. None of this is about new images.` : `${text}.`;
+  $("verdict").textContent = set.kind === "closed" ? `${text}. None of this is about new images.` : `${text}. ${set.unseen[state.level] || ""}`.trim();
 }
 function drawScatter() {
   const set = current();

@@ -16,10 +16,12 @@ from fslbench_data.render.wording import (
     bracket,
     difference_text,
     labels,
+    near_perfect_text,
     new_class_verdict,
     plus_minus,
     prefix_text,
     stopped_text,
+    unseen_text,
 )
 from fslbench_data.report import Report
 from fslbench_data.scores import Score
@@ -135,7 +137,10 @@ def _marks(each: SetReport) -> tuple[str, ...]:
     runs = runs_text(each.scores)
     marked = any(score.transductive for score in each.scores)
     stopped = stopped_text(each.scores)
+    aware = each.design if each.asked.any() else None
     return (
+        *near_perfect_text(each.scores),
+        *((unseen_text(aware.classes, each.level),) if aware is not None else ()),
         *((f"{runs}.",) if runs else ()),
         *((TRANSDUCTIVE_NOTE,) if marked else ()),
         *stopped,

@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict
 
 from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS
-from fslbench_data.render.wording import sentence
+from analysis_sql.saturation import unseen_bound
+from fslbench_data.render.wording import sentence, unseen_text
 from fslbench_data.report import Report
 from fslbench_data.set_report import SetReport
 
@@ -53,6 +54,18 @@ def render_json(report: Report) -> str:
             {"dataset": each.scored.dataset, "task_set": each.scored.task_set, **_ties(each)}
             for each in report.sets
             if each.contest is not None
+        ],
+        "new_classes": [
+            {
+                "dataset": each.scored.dataset,
+                "task_set": each.scored.task_set,
+                "level": each.level,
+                "classes": each.design.classes,
+                "unseen_bound": unseen_bound(each.design.classes, each.level),
+                "sentence": unseen_text(each.design.classes, each.level),
+            }
+            for each in report.sets
+            if each.design is not None
         ],
         "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
     }

@@ -17,6 +17,7 @@ from fslbench_data.render.wording import (
     counts_text,
     difference_text,
     labels,
+    near_perfect_text,
     new_class_verdict,
     plus_minus,
     power_text,
@@ -24,6 +25,7 @@ from fslbench_data.render.wording import (
     stopped_text,
     summary,
     ties_text,
+    unseen_text,
     zeros_text,
 )
 from fslbench_data.report import Report
@@ -106,9 +108,11 @@ def _block(each: SetReport, limit: int, lines: Sequence[Text], *, narrow: bool) 
         zeros += zeros_text((), list(zip(comparisons, beside, strict=True)))
     if len(rows) > 3:
         parts.append(Text(f"… and a sentence each on {len(rows) - 3} more", style="yellow"))
-    parts.extend(Text(line) for line in zeros[:3])
+    parts.extend(Text(line) for line in [*near_perfect_text(each.scores[:limit]), *zeros][:3])
     if rows and each.kind == "open" and each.contest is not None:
         parts.append(Text(ties_text(each.contest)))
+    if rows and each.design is not None:
+        parts.append(Text(unseen_text(each.design.classes, each.level)))
     return Group(*parts)
 
 

@@ -8,7 +8,8 @@ from analysis_sql.comparison import Comparison, Verdict
 from analysis_sql.contest import Contest
 from analysis_sql.evidence import Evidence
 from analysis_sql.intervals import Interval
-from analysis_sql.saturation import Saturation
+from analysis_sql.near_perfect import ABOVE
+from analysis_sql.saturation import Saturation, unseen_bound
 from analysis_sql.ties import VerdictCounts
 from benchmark_spec.errors import listing
 from fslbench_data.scores import PREFIX, Score
@@ -233,6 +234,26 @@ def power_text(comparisons: Sequence[Comparison], beside: Sequence[Evidence]) ->
                 "normal law."
             )
     return " ".join(said)
+
+
+def unseen_text(classes: int, level: float) -> str:
+    """What verdicts for new classes cannot know of: kinds of classes that the set has none of."""
+    bound = unseen_bound(classes, level)
+    return (
+        f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "
+        f"({100 * level:.8g} %)."
+    )
+
+
+def near_perfect_text(scores: Sequence[Score]) -> list[str]:
+    """Exact bounds of accuracies above 98 %."""
+    return [
+        f"{s.method}, above {ABOVE:g} %, where ± covers too little: {s.near_perfect.low:.2f} to "
+        f"{s.near_perfect.high:.2f} (exact bounds of {s.near_perfect.effective:.0f} effective "
+        f"queries, {100 * s.near_perfect.level:.8g} %)."
+        for s in scores
+        if s.near_perfect is not None
+    ]
 
 
 def zeros_text(scores: Sequence[Score], pairs: Sequence[tuple[Comparison, Evidence]]) -> list[str]:

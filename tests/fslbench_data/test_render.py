@@ -13,6 +13,7 @@ from rich.console import Console
 from analysis_sql.comparison import Verdict
 from fslbench_data.release import Release
 from fslbench_data.render.csv_format import COLUMNS, render_csv
+from fslbench_data.render.grids import report_grids
 from fslbench_data.render.json_format import render_json
 from fslbench_data.render.screen import page
 from fslbench_data.render.table_format import print_table
@@ -177,6 +178,39 @@ def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
         "not shown for new classes: better than b."
     )
     assert "+5.71 on every task" in _table(report)
+
+
+def test_an_accuracy_above_98_percent_has_exact_bounds_beside_it(embedded: Release) -> None:
+    tasks = embedded.task_set("aircraft", "published-5w5s5q")
+    near, below = np.full(28, 25), np.full(28, 25)
+    near[:3], below[:20] = 24, 24
+    parts = []
+    for name, counts in (("near", near), ("below", below)):
+        recorder = Recorder(name)
+        recorder.add_counts(tasks, counts)
+        parts.append(recorder.submission())
+    report = score(merge(parts), embedded)
+    bounds = {each.method: each.near_perfect for each in report.scores}
+    assert bounds["below"] is None
+    assert bounds["near"] is not None
+    line = f"near, above 98 %, where ± covers too little: {bounds['near'].low:.2f} to "
+    assert line in " ".join(_table(report).split())
+    assert any(line in note for grid in report_grids(report) for note in grid.notes)
+    (content,) = (s for s in json.loads(render_json(report))["scores"] if s["method"] == "near")
+    assert content["near_perfect"]["high"] == bounds["near"].high
+    assert content["accuracy"]["mean"] + content["accuracy"]["halfwidth"] > bounds["near"].high
+
+
+def test_what_no_verdict_for_new_classes_can_know_is_said_beside_it(report: Report) -> None:
+    """1 - 0.05^(1/10) = 25.9 % of ten classes; nothing of sets that reuse images."""
+    said = "New classes: up to 26 % of all may be of a kind that none of these 10 is (95 %)."
+    aware = [each for each in report.sets if each.design is not None]
+    assert 0 < len(aware) < len(report.sets)
+    assert " ".join(_table(report, height=400).split()).count(said) == len(aware)
+    assert sum(said in grid.notes for grid in report_grids(report)) == len(aware)
+    found = json.loads(render_json(report))["new_classes"]
+    assert [each["sentence"] for each in found] == [said] * len(aware)
+    assert found[0]["unseen_bound"] == pytest.approx(100 * (1 - 0.05**0.1))
 
 
 def test_one_task_is_a_question(toy: Release) -> None:
