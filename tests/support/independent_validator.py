@@ -35,6 +35,17 @@ class Facts:
     tasks: int
     fingerprint: str
     labels: list[list[int]]
+    misleading: float = 0.0
+    """The capital of docs/statistics.md by which a set drifts; 0 where no rule is refused."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What metadata says of a method's answers to a task set; nothing, if it is silent."""
+
+    fingerprint: str | None = None
+    tasks: int | None = None
+    level: float | None = None
 
 
 class RefusedError(Exception):
@@ -197,7 +208,7 @@ def _marks(about: Any) -> dict[str, bool]:
     return {name: entry.get("transductive", False) for name, entry in methods.items()}
 
 
-def _declared(about: Any) -> dict[tuple[str, str, str], tuple[str, int | None]]:
+def _declared(about: Any) -> dict[tuple[str, str, str], Declared]:
     """Fingerprint and number of tasks by method, data set and task set."""
     if about is None:
         return {}
@@ -205,7 +216,7 @@ def _declared(about: Any) -> dict[tuple[str, str, str], tuple[str, int | None]]:
     version = about.get("spec_version", "1")
     _require(isinstance(version, str) and version.split(".")[0] == "1", "another specification")
     _require(_is_line(about.get("package_version", "")), "package_version")
-    found: dict[tuple[str, str, str], tuple[str, int | None]] = {}
+    found: dict[tuple[str, str, str], Declared] = {}
     for method, entry in about["methods"].items():
         _check_name(method)
         _require(isinstance(entry, dict), "a method that is no object")
@@ -220,17 +231,17 @@ def _declared(about: Any) -> dict[tuple[str, str, str], tuple[str, int | None]]:
     return found
 
 
-def _binding(bound: Any) -> tuple[str, int | None]:
+def _binding(bound: Any) -> Declared:
     _require(isinstance(bound, dict) and isinstance(bound.get("fingerprint"), str), "unbound")
     tasks = bound.get("tasks")
     _require(tasks is None or (type(tasks) is int and tasks >= 1), "tasks")
-    stopping = bound.get("stopping")
+    stopping, level = bound.get("stopping"), None
     if stopping is not None:
         _require(isinstance(stopping, dict) and set(stopping) == {"versus", "level"}, "stopping")
         _check_name(stopping["versus"])
         level = stopping["level"]
         _require(isinstance(level, float) and 0.01 <= level <= 0.999999, "level")
-    return bound["fingerprint"], tasks
+    return Declared(bound["fingerprint"], tasks, level)
 
 
 def _is_line(text: Any) -> bool:
@@ -304,7 +315,7 @@ def _check_marks(rows: list[Row], marks: dict[str, bool]) -> None:
 def _check_groups(
     rows: list[Row],
     facts: Mapping[tuple[str, str], Facts],
-    declared: Mapping[tuple[str, str, str], tuple[str, int | None]],
+    declared: Mapping[tuple[str, str, str], Declared],
     unbound: bool,
 ) -> None:
     groups: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -313,12 +324,16 @@ def _check_groups(
     _require(set(declared) <= {key[:3] for key in groups}, "declared, but without rows")
     for key, runs in Counter(key[:3] for key in groups).items():
         known = facts[key[1:]]
-        number = declared.get(key, (None, None))[1] or known.tasks
+        number = declared.get(key, Declared()).tasks or known.tasks
         _require(number * known.way * known.query * runs**2 <= 3_037_000_499, "too many runs")
     for (method, dataset, task_set, _), group in groups.items():
         known = facts[dataset, task_set]
-        fingerprint, tasks = declared.get((method, dataset, task_set), (None, None))
+        claim = declared.get((method, dataset, task_set), Declared())
+        fingerprint, tasks = claim.fingerprint, claim.tasks
         _require(tasks is None or tasks <= known.tasks, "more tasks than there are")
+        if claim.level is not None:
+            tolerable = 0.25 * 2 / (1 - max(claim.level, 0.9))
+            _require(known.misleading < tolerable, "a rule to stop where classes drift")
         answered = sorted(row["task_id"] for row in group)
         _require(answered == list(range(tasks or known.tasks)), "not every task once")
         column = [row.get("fingerprint") for row in group]
