@@ -19,6 +19,7 @@ __all__ = [
     "CorruptReleaseError",
     "CountError",
     "DoubledTaskError",
+    "DriftError",
     "EngineError",
     "FSLBenchError",
     "FSLBenchWarning",
