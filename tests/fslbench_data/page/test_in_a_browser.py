@@ -81,6 +81,7 @@ def test_the_verdict_is_the_command_s(open_page: Open) -> None:
     assert f"{a} is {words[open_row['verdict']]} {b}" in text
     shown = f"{float(open_row['diff']):+.2f} ± {float(open_row['diff_halfwidth']):.2f}"
     assert shown in text
+    assert "New classes: up to " in text  # what no verdict for new classes can know
     cell = tab.page.locator("#matrix td.chosen span").get_attribute("aria-label")
     names = {"+": "better", "-": "worse", "0": "not told apart"}
     assert cell == "; ".join(
