@@ -7,6 +7,7 @@ line prints it without a traceback and exits with code 2; a library user catches
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any, Self
@@ -62,8 +63,15 @@ LONGEST = 100
 """Characters of a given name that a message repeats."""
 
 
+LONGEST_PART = 2000
+"""Characters of each part of a message, whatever it quotes."""
+
+_LONG_WORD = re.compile(r"[^\s/\\]{300,}")
+"""The names of files in a path are shorter."""
+
+
 class FSLBenchError(Exception):
-    """A problem that the user can mend.
+    """A problem that the user can mend; what its parts quote at length is cut short.
 
     Parameters
     ----------
@@ -80,7 +88,8 @@ class FSLBenchError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
-        what, where, expected, fix = map(printable, (what, where, expected, fix))
+        given = map(printable, (what, where, expected, fix))
+        what, where, expected, fix = map(_fitting, given)
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
         parts = [("where", where), ("expected", expected), ("to mend", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
@@ -296,6 +305,20 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def _cut(word: re.Match[str]) -> str:
+    """A word of hundreds of characters, cut short."""
+    return f"{word[0][:LONGEST]}…"
+
+
+def _fitting(text: str) -> str:
+    """A part of a message, if it is long without its middle and with its long words cut short."""
+    text = _LONG_WORD.sub(_cut, text)
+    if len(text) <= LONGEST_PART:
+        return text
+    head, tail = text[: LONGEST_PART // 2], text[-LONGEST_PART // 4 :]
+    return f"{head} … {len(text) - len(head) - len(tail)} characters … {tail}"
 
 
 def listing(items: Sequence[object], most: int = 8) -> str:

@@ -189,10 +189,10 @@ class Manifest:
             version=_get(raw, "version", str, where),
             description=_get(raw, "description", str, where),
             datasets=tuple(
-                _read(Dataset, item, where, redistribution="tables")
+                entry_of(Dataset, item, where, redistribution="tables")
                 for item in _get(raw, "datasets", list, where)
             ),
-            tables=tuple(_read(Table, item, where) for item in _get(raw, "tables", list, where)),
+            tables=tuple(entry_of(Table, item, where) for item in _get(raw, "tables", list, where)),
             spec_version=spec,
             made_with=_get({"made_with": "", **raw}, "made_with", str, where),
             specification=_get({"specification": "", **raw}, "specification", str, where),
@@ -235,11 +235,12 @@ def config_and_split(table: Table) -> tuple[str, str]:
 
 def check_manifest(manifest: Manifest) -> None:
     """Refuse names, versions and paths that a release cannot have."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", manifest.name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{,199}", manifest.name):
         raise FSLBenchError(f"{shown(manifest.name)} cannot be a release's name")
     if not _VERSION.fullmatch(manifest.version):
         raise FSLBenchError(f"{shown(manifest.version)} is not a version such as 1.0.0")
     check_text(manifest.description, "the description", lines=True)
+    check_text(manifest.made_with, "what it was made with")
     known = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     for dataset in manifest.datasets:
         check_redistribution(dataset.redistribution, dataset.name)
@@ -329,8 +330,14 @@ def _check_depth(value: Any, where: str, levels: int = 16) -> None:
 _FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}
 
 
-def _read(cls: type, raw: Any, where: str, **absent: str) -> Any:
-    """A dataclass from JSON; `absent` has what fields are that may be missing."""
+def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
+    """A :class:`Dataset` or :class:`Table` from JSON; `absent` are fields that may be missing.
+
+    Raises
+    ------
+    CorruptReleaseError
+        If a field is missing or of another type.
+    """
     if not isinstance(raw, dict):
         raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)
     names = {f.name: _FIELD_TYPES.get(str(f.type), str) for f in fields(cls)}

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
@@ -47,6 +46,7 @@ from benchmark_spec.protocol import (
 )
 from builders.attributes.recipe import Recipe
 from builders.sampling import SAMPLER_VERSION
+from fslbench_data.parsing import parsed_toml
 
 CATALOGUE = "catalogue"
 """The source of a data set known by its classes and counts."""
@@ -181,10 +181,10 @@ def read_spec(path: Path) -> ReleaseSpec:
     """
     where = str(path)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        raw = parsed_toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SpecError(f"cannot read {path}: {error.strerror}", where=where) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SpecError(f"{path} is not TOML: {error}", where=where) from None
     for key in raw:
         if key not in (*_HEAD, *_DEFAULTS, "dataset"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from benchmark_spec.extras import require
 from builders.features.checkpoints import hub_file
 from builders.features.preprocessing import Preprocessing
 from fslbench_data.hub.download import fetch
+from fslbench_data.parsing import parsed_json
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def first_of(home: Path, files: tuple[str, ...]) -> Path:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(path.read_bytes())
     except (OSError, ValueError) as error:
         content = error
     if not isinstance(content, dict):

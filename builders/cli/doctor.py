@@ -72,15 +72,14 @@ def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str,
     if path.is_dir():
         loose = read_loose(path)
         return loose.features(NAME), [loose.provenance(NAME)], backbone or loose.backbone
-    import numpy as np
-
     from benchmark_spec.errors import ReleaseError
+    from fslbench_data.parsing import load_numbers
 
     if backbone is None:
         raise click.UsageError("a .npy file does not say whose features it holds: give --backbone")
     try:
-        values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        values = load_numbers(path)
+    except (OSError, ValueError) as error:
         raise ReleaseError(f"{path} is no .npy file of numbers: {error}") from None
     return values, [], backbone
 

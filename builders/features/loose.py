@@ -23,7 +23,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from benchmark_spec.feature_sets import check_shards, number_of_shards, shard_of
-from benchmark_spec.manifest import Table, table_path
+from benchmark_spec.manifest import Table, entry_of, table_path
 from benchmark_spec.version import __version__
 from builders.feature_shards import Pieces, cut
 from builders.features import WORK, Settings, features_of, is_network
@@ -34,6 +34,7 @@ from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.features import Features, read_features
 from fslbench_data.files import clear_temporary, sha256_of, write_whole
+from fslbench_data.parsing import parsed_json
 
 FILE = "features.json"
 
@@ -150,8 +151,8 @@ def read_loose(folder: Path) -> LooseFeatures:
     """
     path = folder / FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        tables = tuple(Table(**table) for table in content["tables"])
+        content = parsed_json(path.read_bytes())
+        tables = tuple(entry_of(Table, table, str(path)) for table in content["tables"])
         _check_tables(tables)
     except (OSError, ValueError, KeyError, TypeError, FSLBenchError) as error:
         raise ReleaseError(

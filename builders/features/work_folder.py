@@ -24,6 +24,7 @@ from benchmark_spec.errors import OutputError, SourceError
 from builders.folder_lock import locked
 from builders.sources.image_set import ImageSet
 from fslbench_data.files import whole_file, write_whole
+from fslbench_data.parsing import parsed_json
 
 JOURNAL_FILE = "extraction.json"
 LOCK_FILE = ".lock"
@@ -125,11 +126,8 @@ class WorkFolder:
 
     def problems(self) -> dict[int, dict[str, str]]:
         """What was wrong with images that are zeros, by id, of each block that has any."""
-        return {
-            block: json.loads(self._problems(block).read_text(encoding="utf-8"))
-            for block in sorted(self._blocks)
-            if self._problems(block).exists()
-        }
+        paths = {block: self._problems(block) for block in sorted(self._blocks)}
+        return {block: _problems_of(path) for block, path in paths.items() if path.exists()}
 
     def check_unchanged(self, images: ImageSet) -> None:
         """Throw all blocks away if the raw folder changed while they were made.
@@ -181,7 +179,7 @@ class WorkFolder:
         if not self._journal.exists():
             return None
         try:
-            content = json.loads(self._journal.read_text(encoding="utf-8"))
+            content = parsed_json(self._journal.read_bytes())
         except (OSError, ValueError) as error:
             content = error
         if not isinstance(content, dict):
@@ -191,6 +189,28 @@ class WorkFolder:
                 fix="remove the folder and extract again",
             )
         return content
+
+
+def _problems_of(path: Path) -> dict[str, str]:
+    """What a file of problems holds: texts by image id.
+
+    Raises
+    ------
+    OutputError
+        If it holds anything else.
+    """
+    try:
+        found = parsed_json(path.read_bytes())
+        if all(key.isdecimal() and isinstance(text, str) for key, text in found.items()):
+            return dict(found)
+        problem = "it holds other things than texts by image id"
+    except (OSError, ValueError, AttributeError) as error:
+        problem = str(error)
+    raise OutputError(
+        f"{path.name} of the unfinished extraction cannot be read: {problem}",
+        where=str(path),
+        fix="remove the folder and extract again",
+    )
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from fslbench_data.files import sha256_of
+from fslbench_data.parsing import parsed_json
 
 IMAGE_SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -155,7 +155,7 @@ def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            content = json.load(file)
+            content = parsed_json(file.read())
     except ValueError as error:
         raise SourceError(
             f"{path.name} is no JSON file: {error}", where=str(path), fix="get the file again"

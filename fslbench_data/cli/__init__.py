@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from errno import EPIPE
+from threading import current_thread, main_thread
 from typing import Any, TextIO
 
 import click
 
-from benchmark_spec.errors import FSLBenchError, FSLBenchWarning, printable
+from benchmark_spec.errors import FSLBenchError, FSLBenchWarning
 from benchmark_spec.version import __version__
+from fslbench_data.entry import STOPPED, quit_at_once
 
 
 class ErrorGroup(click.Group):
@@ -22,19 +27,46 @@ class ErrorGroup(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # where a terminal has no ±
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("always", FSLBenchWarning)
-                warnings.showwarning = _show_warning
-                return super().invoke(ctx)
-        except FSLBenchError as error:
-            click.echo(f"Error: {error}", err=True)
-            ctx.exit(2)
-        except OSError as error:
-            if error.errno == EPIPE:
-                raise  # the reader has gone: click ends quietly
-            click.echo(f"Error: {printable(str(error))}", err=True)
-            ctx.exit(2)
+        with _ctrl_c() as pressed:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("always", FSLBenchWarning)
+                    warnings.showwarning = _show_warning
+                    return super().invoke(ctx)
+            except (Exception, KeyboardInterrupt) as error:
+                # in the middle of an import Ctrl-C may come out as that import's own failure
+                if pressed or isinstance(error, KeyboardInterrupt):
+                    click.echo("Stopped.", err=True)
+                    ctx.exit(STOPPED)
+                if not isinstance(error, FSLBenchError | OSError):
+                    raise
+                if getattr(error, "errno", None) == EPIPE:
+                    raise  # the reader has gone: click ends quietly
+                if not isinstance(error, FSLBenchError):
+                    error = FSLBenchError(str(error))  # which cuts a long path short
+                click.echo(f"Error: {error}", err=True)
+                ctx.exit(2)
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[list[int]]:
+    """Make Ctrl-C an exception, and note that it was pressed, where that ends the process now."""
+    pressed: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    ours = before in (quit_at_once, signal.default_int_handler)
+    if not ours or current_thread() is not main_thread():
+        yield pressed
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 _show_other = warnings.showwarning

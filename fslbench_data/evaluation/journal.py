@@ -16,6 +16,8 @@ from types import TracebackType
 from typing import Any
 
 from benchmark_spec.errors import OutputError
+from benchmark_spec.protocol import MAX_WAY, Protocol
+from fslbench_data.parsing import parsed_json
 
 Answers = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""
@@ -32,6 +34,8 @@ class Journal:
         Of the journal, or None to keep nothing.
     run
         What must be equal for a journal to be resumed.
+    protocols
+        By task set, what its answers have to fit; those to other sets are kept as they are.
 
     Raises
     ------
@@ -39,8 +43,10 @@ class Journal:
         If the file is of another run, or cannot be written.
     """
 
-    def __init__(self, path: Path | None, run: Mapping[str, Any]) -> None:
-        self.path, self.answers = path, Answers()
+    def __init__(
+        self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
+    ) -> None:
+        self.path, self.answers, self._protocols = path, Answers(), protocols
         self._file = None
         if path is None:
             return
@@ -108,11 +114,21 @@ class Journal:
         kept = len(head) + 1
         for line in lines:
             entry = _parsed(line)
-            if not (isinstance(entry, list) and len(entry) == 3):
+            if not self._is_answer(entry):
                 break  # damaged: what follows is answered again
             self.answers[entry[0], entry[1]] = entry[2]
             kept += len(line) + 1
         return whole[:kept] if whole else b""
+
+    def _is_answer(self, entry: Any) -> bool:
+        """Whether a line holds a task set, a task id and a position of a class for each query."""
+        if not isinstance(entry, list) or [type(value) for value in entry] != [str, int, list]:
+            return False
+        protocol = self._protocols.get(entry[0])
+        way = MAX_WAY if protocol is None else protocol.way
+        return (protocol is None or len(entry[2]) == protocol.n_query) and all(
+            type(position) is int and 0 <= position < way for position in entry[2]
+        )
 
 
 def _line(value: Any) -> bytes:
@@ -121,6 +137,6 @@ def _line(value: Any) -> bytes:
 
 def _parsed(line: bytes) -> Any:
     try:
-        return json.loads(line)
+        return parsed_json(line)
     except ValueError:
         return None

@@ -149,8 +149,9 @@ def evaluate(
         counts = [
             min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
         ]
+    protocols = {str(info): info.protocol for info in infos}
     with (
-        Journal(None if journal is None else Path(journal), run) as kept,
+        Journal(None if journal is None else Path(journal), run, protocols) as kept,
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
         for info, count in zip(infos, counts, strict=True):

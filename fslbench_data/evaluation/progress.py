@@ -20,7 +20,6 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
     if not show:
         yield _silent
         return
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -30,7 +29,9 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    from fslbench_data.render.screen import console
+
+    shown = console(stderr=True)
     columns = (
         SpinnerColumn(),
         BarColumn(),
@@ -39,7 +40,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         TimeRemainingColumn(),
         TextColumn("left", markup=False),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=shown, disable=not shown.is_terminal) as bar:
         task = bar.add_task(unit, total=total, rate="…")
 
         def advance(tasks: int, /, *, resumed: bool = False) -> None:

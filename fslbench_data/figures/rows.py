@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -18,6 +17,7 @@ from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
 from fslbench_data.figures.charts import BETWEEN, TIES
 from fslbench_data.figures.style import VERDICT_NAMES
 from fslbench_data.ladders import LadderReport
+from fslbench_data.parsing import parsed_json
 from fslbench_data.render.wording import difference_text, plus_minus
 from fslbench_data.report import verdict_counts
 from fslbench_data.scores import PREFIX
@@ -171,7 +171,7 @@ def queries(sweeps: Iterable[Path]) -> Figure:
     said: dict[str, None] = {}
     for path in sweeps:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = parsed_json(path.read_bytes())
             name = f"{found['dataset']}, {found['method']}, {found['way']}w{found['shot']}s"
             name = f"{name} ({path.stem})" if any(name == row["sweep"] for row in rows) else name
             about = f"{100 * found['level']:.8g} % open intervals, {found['seeds']} seeds a point"

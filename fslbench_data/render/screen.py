@@ -8,35 +8,49 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from fslbench_data.render.grid import Grid
 
 PAGE = (120, 50)
 """Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
 
+WIDEST, LONGEST = 1000, 10_000
+"""The most that these are taken for: what is laid out takes as much memory as it is wide."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Standard output or error, as wide as it is, within bounds; nothing in a text is markup."""
+    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    found.size = ConsoleDimensions(*_bounded(*found.size))
+    return found
+
+
+def _bounded(width: int, height: int) -> tuple[int, int]:
+    return max(1, min(width, WIDEST)), max(1, min(height, LONGEST))
+
 
 @contextmanager
 def screen() -> Iterator[Console]:
     """Standard output; where it is no terminal, plain lines without trailing blanks."""
-    terminal = Console(highlight=False, markup=False, emoji=False)
+    terminal = console()
     if terminal.is_terminal:
         yield terminal
         return
-    with page() as (console, text):
-        yield console
+    with page() as (on_page, text):
+        yield on_page
     click.echo(text(), nl=False)
 
 
 @contextmanager
 def page() -> Iterator[tuple[Console, Callable[[], str]]]:
     """A console without a terminal, and what gives its text."""
-    width, height = shutil.get_terminal_size(PAGE)
+    width, height = _bounded(*shutil.get_terminal_size(PAGE))
     file = io.StringIO()
-    console = Console(
+    on_page = Console(
         file=file, highlight=False, markup=False, emoji=False, width=width, height=height
     )
-    yield console, lambda: "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+    yield on_page, lambda: "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
 @contextmanager
@@ -44,7 +58,7 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
     """Show on standard error what a long job is at; silent where that is no terminal."""
     from rich.text import Text
 
-    terminal = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    terminal = console(stderr=True)
     with terminal.status(Text(title)) as status:  # which takes a str for markup, whatever console
         yield lambda step: status.update(Text(f"{title}: {step}"))
 

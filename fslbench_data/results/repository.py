@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Protocol
 from benchmark_spec.errors import ResultsError, listing
 from fslbench_data.files import temporary_of
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
+from fslbench_data.parsing import parsed_toml
 from fslbench_data.release import Release, load_release
 from fslbench_data.results.history import arrivals
 from fslbench_data.results.text import one_line
@@ -248,8 +248,8 @@ def parse_board(raw: bytes, where: str) -> Settings:
     if len(raw) > _MOST_BYTES:
         raise wrong(f"the settings are longer than {_MOST_BYTES} bytes")
     try:
-        content = tomllib.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        content = parsed_toml(raw.decode("utf-8"))
+    except ValueError as error:
         raise wrong(f"the settings are not TOML: {one_line(str(error))}") from None
     if unknown := sorted(set(content) - {"title", "releases"}):
         raise wrong(f"unknown settings: {one_line(listing(unknown))}")

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmark_spec.errors import AccuracyError, UnreadableError, listing
+from fslbench_data.parsing import load_numbers
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import printable
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import TaskSetInfo
 
@@ -115,14 +117,14 @@ def read_accuracies(path: Path) -> NDArray[np.float64]:
     """
     try:
         if path.suffix.lower() == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+            return np.asarray(load_numbers(path), dtype=np.float64)
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".csv":
             return np.array([float(cell) for cell in _csv_column(text, path)])
         return np.array([float(word) for word in text.replace(",", " ").split()])
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise UnreadableError(
-            f"{path} cannot be read: {error}",
+            f"{path} cannot be read: {printable(error)}",
             expected="accuracies in a .npy file, in a column of a CSV file, or as a list of "
             "numbers in a text file",
         ) from None

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from forged import forge, opened, parquet
 
+from benchmark_spec.errors import FSLBenchError, UnreadableError
+from benchmark_spec.manifest import Manifest
+from fslbench_data.evaluation.journal import Journal
 from fslbench_data.release import load_release
+from fslbench_data.render.screen import page
+from fslbench_data.submission.accuracies import read_accuracies
 from reliability import Section, World
 
 SECTION = Section(__doc__)
@@ -94,4 +103,62 @@ def _(world: World) -> str:
     path = next(t.path for t in world.embedded.manifest.tables if t.kind == "features")
     data = parquet(table)
     load_release(forge(world.embedded, world.folder / "r", path, data)).features("digits", "pixels")
+    return "read"
+
+
+@attempt("Ctrl-C while `fslbench score` imports numpy")
+def _(world: World) -> str:
+    code = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv[0] = 'fslbench'\n"
+        "from fslbench_data.entry import fslbench; fslbench()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "score", "examples/my_results.parquet"],
+        cwd=world.root,
+        capture_output=True,
+        text=True,
+    )
+    return f"exit code {done.returncode}: {done.stderr.strip()}"
+
+
+@attempt("Accuracies in a .npy file whose header declares 2^40 numbers")
+def _(world: World) -> str:
+    path = world.folder / "x.npy"
+    np.save(path, np.zeros(10))
+    path.write_bytes(path.read_bytes().replace(b"(10,), }" + b" " * 15, b"(1099511627776,), }    "))
+    try:
+        read_accuracies(path)
+    except UnreadableError as error:
+        return f"`UnreadableError`: {error.what.partition(':')[0]}"
+    return "read"
+
+
+@attempt("A journal of an evaluation with `[[], {}, 1.5]` among its lines")
+def _(world: World) -> str:
+    path = world.folder / "journal"
+    path.write_text('{"run": 1}\n["digits/open-5w10s7q", 0, [0]]\n[[], {}, 1.5]\n')
+    with Journal(path, {"run": 1}, {}) as journal:
+        return f"{len(journal.answers)} answer is kept, the rest is answered again"
+
+
+@attempt("`COLUMNS=1000000000 fslbench info`")
+def _(world: World) -> str:
+    with patch.dict(os.environ, {"COLUMNS": "1000000000"}), page() as (console, _):
+        return f"laid out {console.width} characters wide"
+
+
+@attempt("A manifest whose version has 20,000 characters")
+def _(world: World) -> str:
+    raw = json.loads(world.embedded.manifest.to_json())
+    raw["version"] = "1." * 10_000
+    try:
+        Manifest.from_json(json.dumps(raw), "release.json")
+    except FSLBenchError as error:
+        return f"`{type(error).__name__}` in {len(str(error)) // 100} hundred characters"
     return "read"

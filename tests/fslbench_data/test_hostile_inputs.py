@@ -1,0 +1,323 @@
+"""Ctrl-C at any moment, and files and variables that are not what they should be."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import fslbench_data as fb
+from benchmark_spec.errors import FSLBenchError, OutputError, UnreadableError, printable
+from benchmark_spec.manifest import Manifest
+from builders.build_journal import JOURNAL_FILE, BuildJournal
+from builders.cli import main as build_main
+from builders.features.work_folder import WorkFolder
+from builders.release_spec import read_spec
+from fslbench_data.cli import main
+from fslbench_data.evaluation.journal import Journal
+from fslbench_data.release import Release
+from fslbench_data.submission.accuracies import read_accuracies
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------
+
+_INTERRUPTED = """
+import os, signal, sys
+from importlib import import_module
+from importlib.metadata import entry_points
+
+_, at, name, *_ = sys.argv
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+(command,) = entry_points(group="console_scripts", name=name)
+module, _, function = command.value.partition(":")
+sys.meta_path.insert(0, Finder())
+del sys.argv[:2]
+getattr(import_module(module), function)()
+print("never asked for", at)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "command"),
+    [
+        *(
+            (at, "fslbench score examples/my_results.parquet")
+            for at in ("fslbench_data.cli", "click", "fslbench_data.cli.score", "numpy")
+        ),
+        *(
+            (at, "fslbench score examples/my_results.parquet")
+            for at in ("numpy._core.multiarray", "pyarrow.lib", "scipy.special", "rich.console")
+        ),
+        ("builders.cli", "fslbench-build verify fslbench_data/embedded"),
+        ("builders.cli.verify", "fslbench-build verify fslbench_data/embedded"),
+        ("numpy", "fslbench-build verify fslbench_data/embedded"),
+    ],
+)
+def test_ctrl_c_during_imports_ends_with_130_and_no_traceback(
+    at: str, command: str, root: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, at, *command.split()],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr in ("", "Stopped.\n")
+
+
+@pytest.mark.parametrize("command", [main, build_main])
+def test_ctrl_c_in_a_command_ends_with_130(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fslbench_data.release.load_release", interrupted)
+    monkeypatch.setattr("builders.verify.read_manifest", interrupted)
+    result = CliRunner().invoke(command, ["info"] if command is main else ["verify", "."])
+    assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
+
+
+# ---- headers of .npy files -----------------------------------------------------------------------
+
+
+def _npy(shape: tuple[int, ...], descr: str = "<f8", data: bytes = b"\0" * 80) -> bytes:
+    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+HEADERS = {
+    "2^40 numbers": _npy((2**40,)),
+    "2^70 numbers": _npy((2**70,)),
+    "numbers of 0 bytes": _npy((2**40,), "|V0"),
+    "2^62 times 4": _npy((2**62, 4)),
+    "less than none": _npy((-1,)),
+    "one too many": _npy((11,)),
+    "texts": _npy((10,), "<U2"),
+    "objects": _npy((10,), "|O"),
+    "no header": b"\x93NUMPY\x01\x00\xff\xff",
+    "deep": b"\x93NUMPY\x01\x00" + struct.pack("<H", 60_000) + b"[" * 60_000,
+    "zip": b"PK\x03\x04" + b"\0" * 100,
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS.keys())
+def test_headers_that_claim_what_is_not_there(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(data)
+    with pytest.raises(UnreadableError, match="cannot be read"):
+        read_accuracies(path)
+    result = CliRunner().invoke(
+        build_main, ["doctor", "--features", str(path), "--backbone", "net"]
+    )
+    assert result.exit_code == 2, result.exception
+    assert "no .npy file of numbers" in result.stderr
+
+
+def test_arrays_are_read_as_they_are(tmp_path: Path) -> None:
+    from fslbench_data.parsing import load_numbers
+
+    for array in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.eye(3)), np.int8([1, 2])):
+        np.save(tmp_path / "x.npy", array)
+        found = load_numbers(tmp_path / "x.npy")
+        assert (found.dtype, found.tolist()) == (array.dtype, array.tolist())
+
+
+# ---- journals ------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+NEARLY = st.tuples(VALUES | st.just("digits/open-5w10s7q"), VALUES, VALUES | st.lists(VALUES)).map(
+    list
+)
+
+
+def nearest(support: Any, query: Any, rng: Any) -> Any:
+    return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@pytest.fixture(scope="module")
+def finished(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Any]:
+    path = tmp_path_factory.mktemp("journal") / "whole"
+    options = {"features": "pixels", "datasets": ["digits"], "task_sets": "open-5w10s7q"}
+    submission = fb.evaluate(nearest, journal=path, **options)
+    return path.read_bytes(), submission.table
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(line=NEARLY | VALUES)
+def test_lines_of_other_types_are_answered_again(
+    line: Any, finished: tuple[bytes, Any], tmp_path: Path
+) -> None:
+    whole, table = finished
+    head, *lines = whole.splitlines(keepends=True)
+    path = tmp_path / "journal"
+    path.write_bytes(head + b"".join(lines[:3]) + json.dumps(line).encode() + b"\n" + lines[4])
+    options = {"features": "pixels", "datasets": ["digits"], "task_sets": "open-5w10s7q"}
+    assert fb.evaluate(nearest, journal=path, **options).table.equals(table)
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    ["[0]", "[]", "[9]" * 1, "[127]", "[-1]", "[1e400]", "[true]", "[" + "0," * 34 + "4.0]"],
+)
+def test_answers_that_are_none(
+    predictions: str, finished: tuple[bytes, Any], tmp_path: Path
+) -> None:
+    whole, table = finished
+    head, *lines = whole.splitlines(keepends=True)
+    path = tmp_path / "journal"
+    bad = f'["digits/open-5w10s7q",3,{predictions}]\n'.encode()
+    path.write_bytes(head + b"".join(lines[:3]) + bad + b"".join(lines[4:]))
+    options = {"features": "pixels", "datasets": ["digits"], "task_sets": "open-5w10s7q"}
+    assert fb.evaluate(nearest, journal=path, **options).table.equals(table)
+
+
+def test_a_line_nested_deep(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
+    with Journal(path, {"a": 1}, {}) as journal:
+        assert not journal.answers
+
+
+@pytest.mark.parametrize("key", ["build", "datasets", "tables"])
+@pytest.mark.parametrize("value", [None, 1, "x", [[]], [{}], [1], [{"name": 1}], [{"path": "x"}]])
+def test_a_journal_of_a_build_of_other_types(key: str, value: Any, tmp_path: Path) -> None:
+    content = {"build": {"a": 1}, "datasets": [], "tables": []} | {key: value}
+    (tmp_path / JOURNAL_FILE).write_text(json.dumps(content))
+    with pytest.raises(OutputError, match=r"cannot be read|of another release"):
+        BuildJournal(tmp_path, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "1", "{", '{"1": 2}', '{"x": "y"}', "[" * 100_000], ids=lambda t: t[:9]
+)
+def test_problems_of_an_extraction_of_other_types(text: str, tmp_path: Path) -> None:
+    work = WorkFolder(tmp_path)
+    work.begin({"a": 1})
+    work.add(0, np.zeros((2, 3), np.float16), {1: "damaged"})
+    assert work.problems() == {0: {"1": "damaged"}}
+    (tmp_path / "00000000.problems.json").write_text(text)
+    with pytest.raises(OutputError, match="problems"):
+        work.problems()
+    work.close()
+
+
+# ---- long, deep and wide -------------------------------------------------------------------------
+
+LONG = (
+    "x" * 20_000,
+    "9" * 20_000,
+    "x " * 10_000,
+    "1." * 10_000,
+    "x-" + "5" * 20_000 + "w1s1q",
+    "é" * 20_000,
+)
+
+
+@pytest.mark.parametrize("value", LONG, ids=lambda v: v[:3])
+def test_long_values_of_a_manifest_are_not_repeated(embedded: Release, value: str) -> None:
+    raw = json.loads(embedded.manifest.to_json())
+    places = [
+        *((raw, key) for key in raw if key not in ("datasets", "tables")),
+        *((raw["datasets"][0], key) for key in raw["datasets"][0]),
+        *((raw["tables"][-1], key) for key in raw["tables"][-1]),
+    ]
+    for holder, key in places:
+        before, holder[key] = holder[key], value
+        with pytest.raises(FSLBenchError) as caught:
+            Manifest.from_json(json.dumps(raw), "release.json")
+        holder[key] = before
+        assert len(str(caught.value)) < 2500, key
+    Manifest.from_json(json.dumps(raw), "release.json")
+
+
+@given(st.lists(st.text() | st.sampled_from(LONG), min_size=4, max_size=4))
+def test_no_part_of_a_message_is_long(parts: list[str]) -> None:
+    what, where, expected, fix = parts
+    error = FSLBenchError(what, where=where, expected=expected, fix=fix)
+    assert len(str(error)) < 4 * 2100
+    assert all(part in str(error) for part in map(printable, parts) if len(part) < 300)
+
+
+def test_long_values_on_the_command_line_and_in_files(tmp_path: Path) -> None:
+    for value in LONG[:4]:
+        for command in (
+            ["score", "examples/my_results.parquet", "--dataset", value],
+            ["score", "examples/my_results.parquet", "--against", value],
+            ["score", value],
+            ["info", value],
+            ["compare", value, value],
+        ):
+            result = CliRunner().invoke(main, command)
+            assert result.exit_code == 2, (command[0], result.exception)
+            assert len(result.stderr) < 5000, command[:2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'name = "' + "x" * 20_000 + '"\nversion = "1.0.0"\ndescription = ""\n',
+        "name = " + "9" * 20_000,
+        "name = " + "[" * 50_000,
+        "name = " + "{a=" * 50_000,
+        "x" * 20_000 + " = 1",
+        "\0",
+    ],
+    ids=lambda t: t[:12],
+)
+def test_specifications_with_long_and_deep_values(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(text)
+    with pytest.raises(FSLBenchError) as caught:
+        read_spec(path)
+    assert len(str(caught.value)) < 2500
+
+
+@pytest.mark.parametrize("columns", ["1000000000", "99999999999999999999", "x"])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_any_width(columns: str, terminal: bool, root: Path) -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "from fslbench_data.cli import main\n"
+        "main(['score', 'examples/my_results.parquet'])"
+    )
+    more = {"COLUMNS": columns, "LINES": columns}
+    if terminal:
+        more["FORCE_COLOR"] = "1"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=root,
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert not done.returncode, done.stderr[-500:]
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout)
+    assert max(map(len, plain.splitlines())) <= 1000
