@@ -70,7 +70,7 @@ def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> No
     from builders.ray_engine import _do, _stop
 
     ray = engine._connected()
-    job = Killed(Squares(), None, tmp_path)
+    job = Killed(Squares(name="seen"), None, tmp_path)  # a process keeps a job by its name
     task, shared = ray.remote(_do), ray.put(job)
     _stop("over")
     assert ray.get(task.remote([shared], job.name, "over", 5)) is None
@@ -81,11 +81,12 @@ def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> No
 
 def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
     """Two processors: two blocks at work and two that wait."""
-    found = engine.run(Killed(Squares(), None, tmp_path), list(range(40)))
+    job = Killed(Squares(name="few"), None, tmp_path)
+    found = engine.run(job, list(range(40)))
     assert next(found) == (0, 0)
     found.close()
     with pytest.raises(UnknownNameError):
-        list(engine.run(Killed(Squares(), None, tmp_path), [13, *range(100, 140)]))
+        list(engine.run(job, [13, *range(100, 140)]))
     assert list(engine.run(Squares(), [3])) == [(3, 9)]
     done = {int(path.name.split()[1]) for path in tmp_path.glob("done *")}
     assert 0 in done
