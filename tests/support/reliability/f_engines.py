@@ -27,7 +27,7 @@ def _asked(world: World, sql: str, seconds: float = 60, memory: str = "1GB") -> 
 
 @attempt("SQL that stays hours in one function, `--seconds 1`")
 def _(world: World) -> str:
-    sql = "SELECT sum(length(repeat('x', 400000000 + i::INT))) FROM range(100000) AS t(i)"
+    sql = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
     return _asked(world, sql, seconds=1)
 
 
