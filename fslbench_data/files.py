@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +16,9 @@ from threading import Lock
 from typing import BinaryIO
 
 from benchmark_spec.errors import OutputError
+
+if sys.platform != "win32":
+    import fcntl
 
 _UMASK = Lock()
 
@@ -50,9 +53,10 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
         target = _replaced(name)
         if target is not None and clear:
             clear_temporary(target.parent, target.name)
-        with _temporary(target) as (handle, temporary):
+        with _temporary(target) as temporary:
             yield temporary
-            os.fsync(handle)
+            with temporary.open("r+b") as written:
+                os.fsync(written.fileno())
             if target is None:
                 with temporary.open("rb") as written, _in_place(name) as there:
                     shutil.copyfileobj(written, there)
@@ -60,7 +64,7 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
             with _UMASK:  # which can only be read by setting it, for the whole process
                 mask = os.umask(0)
                 os.umask(mask)
-            os.fchmod(handle, 0o666 & ~mask)
+            temporary.chmod(0o666 & ~mask)
             if _replaced(name) != target:
                 raise OutputError(
                     f"{name} became something else while it was written",
@@ -151,25 +155,34 @@ def _in_place(name: Path) -> BinaryIO:
 
 
 @contextmanager
-def _temporary(target: Path | None) -> Iterator[tuple[int, Path]]:
-    """An empty file beside `target`, or where temporary files lie; locked while it is written."""
+def _temporary(target: Path | None) -> Iterator[Path]:
+    """An empty file beside `target`, or where temporary files lie; locked while it is written.
+
+    Windows has no such locks, and renames no file that is open: there killed writers leave theirs.
+    """
     folder = None if target is None else target.parent
     prefix = ".fslbench." if target is None else f".{target.name}."
     while True:
         handle, path = tempfile.mkstemp(prefix=prefix, suffix=_ENDING, dir=folder)
+        if sys.platform == "win32":
+            os.close(handle)
+            yield Path(path)
+            return
         with suppress(OSError):  # a file system without locks: then nobody removes it
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             break
         os.close(handle)  # taken for abandoned before it was locked
     try:
-        yield handle, Path(path)
+        yield Path(path)
     finally:
         os.close(handle)
 
 
 def _remove_abandoned(path: str) -> None:
     """Remove a file unless a living process holds its lock."""
+    if sys.platform == "win32":
+        return
     with suppress(OSError):
         handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:

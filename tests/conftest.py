@@ -29,6 +29,13 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
+@pytest.fixture(autouse=True)
+def _page_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output is as wide and long as where there is no terminal, whatever the tests run in."""
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("LINES", "50")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""

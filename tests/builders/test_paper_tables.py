@@ -57,12 +57,12 @@ def test_the_cells_of_tables_4_and_6(scored: list[dict[str, str]], shared: Path)
     assert max(errors) <= 0.02
 
 
-def test_every_pair_of_the_eight_methods_once(scored: list[dict[str, str]]) -> None:
+def test_every_pair_of_the_twelve_methods_once(scored: list[dict[str, str]]) -> None:
     pairs = [(r["dataset"], r["task_set"], frozenset((r["method"], r["versus"]))) for r in scored]
-    assert len(pairs) == len(set(pairs)) == 18 * 28
+    assert len(pairs) == len(set(pairs)) == 27 * 66
     methods = {r["method"] for r in scored} | {r["versus"] for r in scored}
     assert "dinov2/NCC" in methods
-    assert len(methods) == 8
+    assert len(methods) == 12
 
 
 def test_at_one_shot_ncc_and_matching_net_are_identical(scored: list[dict[str, str]]) -> None:
@@ -74,7 +74,7 @@ def test_at_one_shot_ncc_and_matching_net_are_identical(scored: list[dict[str, s
         and {r["method"].split("/")[1], r["versus"].split("/")[1]} == {"NCC", "matchingnet"}
         and r["method"].split("/")[0] == r["versus"].split("/")[0]
     }
-    assert len(found) == 18
+    assert len(found) == 27
     same = [r for r in found.values() if r["verdict"] == "="]
     assert len(same) >= 9
     assert all(float(r["diff"]) == float(r["diff_halfwidth"]) == 0 for r in same)

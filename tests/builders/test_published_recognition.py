@@ -48,7 +48,7 @@ def test_every_method_is_recognised_where_tasks_are_many(
         for group, each in zip(recognised.groups, recognised.found.each, strict=True)
         if group.info.dataset == dataset
     ]
-    assert found == [Finding.RECOGNISED] * 16
+    assert found == [Finding.RECOGNISED] * 36
 
 
 @pytest.mark.slow
@@ -57,8 +57,9 @@ def test_the_rest_cannot_be_told(recognised: Recognised) -> None:
         each
         for group, each in zip(recognised.groups, recognised.found.each, strict=True)
         if group.info.dataset in ("cub", "dtd", "vgg_flower")
+        and (group.info.dataset, str(group.info.name)) != ("cub", SHOTS[1])
     ]
-    assert len(small) == 48
+    assert len(small) == 96
     assert sum(each.finding is Finding.RECOGNISED for each in small) <= 2
     assert recognised.found.together.finding is Finding.RECOGNISED
 
@@ -76,7 +77,7 @@ def _on_signs(published: Validated, ids: np.ndarray, *, step: int = 1) -> list[R
 def test_traffic_signs_and_the_same_reversed(published: Validated, embedded: Release) -> None:
     ids = embedded.task_set(*SIGNS).class_ids
     right = _on_signs(published, ids)
-    assert [each.p for each in right] == [1e-4] * 9
+    assert [each.p for each in right] == [1e-4] * 13
     reversed_ = _on_signs(published, ids, step=-1)
     assert {each.finding for each in reversed_} == {Finding.CANNOT_TELL}
 

@@ -66,7 +66,7 @@ def test_no_console_reads_markup(root: Path) -> None:
                     pytest.fail(f"{path}:{node.lineno} reads markup")
                 if called == "status" and node.args:
                     assert "Text(" in ast.unparse(node.args[0]), (path, node.lineno)
-    assert consoles > 4
+    assert consoles >= 4  # two of them on the screen, the progress bar's, and its texts
 
 
 @pytest.mark.parametrize("name", ["mine †", "mine‡", "†", "a ‡ b", "a†‡"])
