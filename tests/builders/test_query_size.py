@@ -254,6 +254,7 @@ def _run(*arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 def test_command(five: QuerySweep) -> None:
     text = _run()
     assert f"Q* = {five.choice.best}, 95 % interval " in text

@@ -223,6 +223,7 @@ def slow(support, query, rng):
 """
 
 
+@pytest.mark.slow
 def test_killed_at_ten_random_moments(tmp_path: Path) -> None:
     """SIGKILL, again and again: the same submission as an uninterrupted run."""
     (tmp_path / "slow.py").write_text(SLOW)

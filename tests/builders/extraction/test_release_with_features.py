@@ -165,6 +165,7 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
+@pytest.mark.slow
 def test_results_on_features_that_it_does_not_hold(
     pictures: Path, settings: Settings, tmp_path: Path
 ) -> None:
