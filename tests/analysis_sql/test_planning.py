@@ -215,10 +215,8 @@ def test_the_range_holds_what_the_pilot_estimates_badly(effect: float, luck: flo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "size"), [(10, 178), (14, 100), (30, 60), (43, 200)])
-@pytest.mark.parametrize(
-    ("effect", "luck"), [(0.0, 0.0), (0.0, 0.06), (0.05, 0.06), (0.1, 0.06), (0.15, 0.06)]
-)
+@pytest.mark.parametrize(("number", "size"), [(10, 178), (43, 200)])
+@pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.05, 0.06), (0.15, 0.06)])
 def test_ranges_at_length(number: int, size: int, effect: float, luck: float) -> None:
     """500 pilots: 95 % ranges hold in 92 % and more for new images, 86 % for new classes."""
     opened, aware = in_ranges(of_binomials(effect, luck), [size] * number, 5, 500, number)
