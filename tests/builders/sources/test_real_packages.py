@@ -25,7 +25,7 @@ from builders.release_spec import find_spec, read_spec
 from builders.sources import packages
 from fslbench_data.release import load_release
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 
 COUNTS = {
     # images, classes, groups
