@@ -7,13 +7,15 @@ or not at all, so that a fetch may be repeated, also after it was interrupted.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -65,6 +67,8 @@ class Package:
 def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent) -> list[Path]:
     """Download and unpack packages into a folder; what lies there already is kept.
 
+    Of several processes that fetch into one folder, one works and the others wait.
+
     Returns
     -------
     The folder of each package: ``folder / package.name``.
@@ -76,22 +80,39 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
     SourceError
         If a version is not to be had, a file is not the pinned one or nothing can be written.
     """
-    folders = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for package in packages:
-            if not _is_unpacked(package, folder):
-                archive = _archive(package, folder, progress)
-                progress(f"{package.file}: unpacking")
-                _unpack(package, archive, folder)
-            folders.append(folder / package.name)
+        if not all(_is_unpacked(package, folder) for package in packages):
+            with _alone(folder, progress):
+                for package in packages:
+                    if not _is_unpacked(package, folder):
+                        archive = _archive(package, folder, progress)
+                        progress(f"{package.file}: unpacking")
+                        _unpack(package, archive, folder)
     except OSError as error:
         raise SourceError(
             f"cannot write {error.filename or folder}: {error.strerror or error}",
             where=str(folder),
             fix="name a folder that may be written, on a disk with room",
         ) from error
-    return folders
+    return [folder / package.name for package in packages]
+
+
+@contextmanager
+def _alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """Keep other fetches from the folder, waiting for one that is at work there."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another fetch into {folder}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks on folders
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def unpacked(package: Package, folder: Path, source: str) -> Path:

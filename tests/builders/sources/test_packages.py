@@ -7,9 +7,12 @@ import stat
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 
 import pytest
 from click.testing import CliRunner
@@ -119,6 +122,24 @@ def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> N
     fetch([package], folder)
     assert len(store.calls) == 1
     assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_fetches_at_once(kind: str, store: Store, tmp_path: Path) -> None:
+    """One works, the other waits; between them the package is downloaded once, and whole."""
+    package, folder, at_work, said = store.package(kind), tmp_path / "a", Event(), []
+
+    def slow(step: str) -> None:
+        at_work.set()
+        time.sleep(0.2)
+
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(fetch, [package], folder, slow)
+        assert at_work.wait(60)
+        assert fetch([package], folder, said.append) == first.result()
+    assert said == [f"waiting for another fetch into {folder}"]
+    assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
+    assert len(store.calls) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
