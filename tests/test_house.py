@@ -54,6 +54,16 @@ def test_scoring_does_without_the_slow_imports() -> None:
     assert out.stdout.strip() == "[]"
 
 
+def test_reference_results_are_read_without_pandas() -> None:
+    code = (
+        "import sys, fslbench_data as fb\n"
+        "fb.load_release().references()\n"
+        "print('pandas' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"
+
+
 def test_modules_hold_one_job(root: Path) -> None:
     for floor in FLOORS:
         for path in (root / floor).rglob("*.py"):
