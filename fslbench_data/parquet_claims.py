@@ -32,8 +32,8 @@ _FALSE, _TRUE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _ST
     2, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 )  # fmt: skip
 
-_BYTE_ARRAY = 6
-"""The physical type of texts."""
+_PAGES = {0: 5, 2: 7, 3: 8}
+"""Of each kind of page the field of its header: data, dictionary, data of the second version."""
 
 _DELTA_BYTE_ARRAY = 7
 """The encoding in which a byte can stand for a text of any length."""
@@ -135,6 +135,8 @@ def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnCla
     about = chunk[3]
     name = b".".join(about[3]).decode("utf-8", "replace")
     values, at = _count(about[5]), _count(about[9])
+    if about.get(-11, _I64) != _I64:  # then other readers overlook it
+        raise ClaimError("has a field of another type")
     if 0 < about.get(11, 0) < at:
         at = _count(about[11])
     end = at + _count(about[7])
@@ -147,11 +149,13 @@ def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnCla
         page_bytes, pages = page_bytes + _count(page[2]), pages + 1
         if pages > _FEW_PAGES + size // _PAGE:
             raise ClaimError("has more pages than it has room for")
-        shared |= 7 in page and about[1] == _BYTE_ARRAY
-        data = page.get(5) or page.get(8)  # data pages of the first and the second version
-        if data is not None:
-            found += _count(data[1])
-            differences |= data[2 if 5 in page else 4] == _DELTA_BYTE_ARRAY
+        kind = _PAGES.get(page[1])
+        if kind is None or {5, 6, 7, 8} & page.keys() != {kind}:
+            raise ClaimError("has a page of two kinds, or of none")
+        shared |= kind == 7
+        if kind != 7:
+            found += _count(page[kind][1])
+            differences |= page[kind][2 if kind == 5 else 4] == _DELTA_BYTE_ARRAY
         at += length + _count(page[3])
     if found != values or (values and at != end):
         raise ClaimError(f"has pages of {name[:60]!r} that are others than its footer says")
@@ -197,8 +201,10 @@ class _Thrift:
                 return value
         raise ClaimError("holds a number of too many bytes")
 
-    def _integer(self) -> int:
+    def _integer(self, bits: int) -> int:
         value = self._varint()
+        if value >> bits:  # of which other readers keep the lower bits
+            raise ClaimError("holds a number of too many bits")
         return (value >> 1) ^ -(value & 1)
 
     def _bytes(self, length: int) -> bytes:
@@ -213,7 +219,7 @@ class _Thrift:
         if kind == _BYTE:
             return self._byte()
         if kind in (_I16, _I32, _I64):
-            return self._integer()
+            return self._integer(8 << (kind - 3))
         if kind == _DOUBLE:
             return self._bytes(8)
         if kind == _BINARY:
@@ -224,7 +230,9 @@ class _Thrift:
             element = head & 0x0F
             if element in (_TRUE, _FALSE):
                 return self._bytes(length)
-            return [self._value(element, depth) for _ in range(length)]
+            if depth > _DEPTH:
+                raise ClaimError("is nested deep")
+            return [self._value(element, depth + 1) for _ in range(length)]
         if kind == _STRUCT:
             return self.struct(depth + 1)
         raise ClaimError("holds what no Parquet file holds")
@@ -236,6 +244,9 @@ class _Thrift:
         found: dict[int, Any] = {}
         number = 0
         while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self._integer()
+            number = number + (head >> 4) if head >> 4 else self._integer(16)
+            if number in found or not 0 < number < 1 << 15:
+                raise ClaimError("holds a field twice")
+            found[-number] = head & 0x0F
             found[number] = self._value(head & 0x0F, depth)
         return found

@@ -58,6 +58,11 @@ def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, 
         file = _opened(path)
         schema = file.schema_arrow
         columns = pa.Table.from_batches([], schema)  # empty_table() would import pandas
+        leaves = [file.schema.column(i) for i in range(len(file.schema))]
+        named = [leaf.path for leaf in leaves]
+        if any([column.name for column in group.columns] != named for group in groups):
+            raise ClaimError("has other columns in its row groups than in its schema")
+        texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
         size = path.stat().st_size
     check(columns)
     needed = _memory(path, entry, groups, list(_leaves(schema)))
@@ -66,7 +71,7 @@ def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, 
         expected = f"at most {allowed} for a file of {size}"
         raise _corrupt(path, entry, f"would take {needed} bytes of memory", expected)
     shared = {column.name for group in groups for column in group.columns if column.shared_texts}
-    return file, sorted(shared)
+    return file, sorted(shared & texts)
 
 
 def read_table(path: Path, entry: Table, check: Check) -> pa.Table:
@@ -126,6 +131,8 @@ def _memory(
     """Bytes that a table takes, if its lists are as long as the schema says."""
     memory = pages = 0
     for group in groups:
+        if len(group.columns) != len(leaves):
+            raise _corrupt(path, entry, "has columns in columns")
         for column, (length, width) in zip(group.columns, leaves, strict=True):
             name = column.name[:60]
             if length is not None and column.values != group.rows * length:

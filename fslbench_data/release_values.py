@@ -14,7 +14,7 @@ from benchmark_spec.manifest import Dataset, Manifest, Table
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.submission.model import Submission
 
-OUT_OF_THE_FOLDER = r"^/|^[A-Za-z]:|\\|(^|/)\.\.(/|$)"
+OUT_OF_THE_FOLDER = r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)"
 """What is in a path of an image that does not stay in the folder of images."""
 
 

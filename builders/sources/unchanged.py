@@ -12,12 +12,16 @@ import pyarrow as pa
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, listing
 
+_OF_DESKTOPS = {"Thumbs.db", "desktop.ini"}
+"""Files that programs leave in folders which they show; others begin with a dot."""
+
 
 def raw_state(folder: Path | None) -> str:
     """Sum of the SHA-256 of path, size and time of every file below a folder, links followed.
 
     It is another as soon as a file is written to, added or gone; to compute it takes a look at
-    each file, which is not opened.  Empty where there is no folder.
+    each file, which is not opened.  Hidden files do not count, nor does what desktops leave.
+    Empty where there is no folder.
 
     Raises
     ------
@@ -45,14 +49,16 @@ def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[byt
     seen.add((here.st_dev, here.st_ino))
     with os.scandir(folder) as entries:
         for entry in entries:
+            if entry.name.startswith(".") or entry.name in _OF_DESKTOPS:
+                continue
             path = f"{below}/{entry.name}"
-            if entry.is_dir():
+            try:
+                is_folder, stat = entry.is_dir(), entry.stat()
+            except OSError:  # a link that leads nowhere, or to itself
+                is_folder, stat = False, entry.stat(follow_symlinks=False)
+            if is_folder:
                 yield from _states(entry.path, path, seen)
                 continue
-            try:
-                stat = entry.stat()
-            except OSError:  # a link that leads nowhere
-                stat = entry.stat(follow_symlinks=False)
             yield os.fsencode(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}")
 
 

@@ -94,13 +94,20 @@ def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
     form = form or endings.get("" if path is None else path.suffix.lower(), "table")
     if form == "parquet":
         import pyarrow.parquet as pq
+        from pyarrow import ArrowNotImplementedError
 
         from fslbench_data.files import whole_file
 
         if path is None:
             raise OutputError("Parquet is not for the terminal", fix="name a file with -o")
-        with whole_file(path) as temporary:
-            pq.write_table(table, temporary)
+        try:
+            with whole_file(path) as temporary:
+                pq.write_table(table, temporary)
+        except ArrowNotImplementedError as error:  # arrays that are null, in old versions
+            raise OutputError(
+                f"this version of Arrow cannot write the result as Parquet: {error}",
+                fix="cast arrays to lists, such as a::INTEGER[], or write CSV or JSON",
+            ) from None
         click.echo(f"wrote {path}", err=True)
     elif form in ("csv", "json"):
         _pour((csv_pieces if form == "csv" else json_pieces)(table), path)

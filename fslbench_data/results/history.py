@@ -16,6 +16,8 @@ _SETTINGS = (
     "core.pager=cat",
     "core.alternateRefsCommand=false",
     "protocol.allow=never",
+    # and nothing that it says changes what is told
+    "log.showRoot=true",
 )
 _MARK = "\x01"
 
@@ -45,6 +47,7 @@ def arrivals(folder: Path, below: str) -> dict[str, int]:
         command += ["-c", setting]
     command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
     command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
+    command += [f"-O{os.devnull}"]  # no order of files of its own
     command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", below]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:

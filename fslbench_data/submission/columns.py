@@ -34,7 +34,7 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_null(kind) and column.null_count == 0:  # no rows at all
         kind = pa.string()
-    if not _is_text(kind):
+    if not is_text(kind):
         raise SchemaError(
             f"column {name!r} is of type {column.type}",
             where=where,
@@ -56,7 +56,7 @@ def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     if pa.types.is_null(column.type):
         return column.cast(pa.string()).cast(NAMES)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not _is_text(kind):
+    if not is_text(kind):
         raise SchemaError(
             f"column {name!r} is of type {column.type}", where=where, expected="texts"
         )
@@ -238,7 +238,8 @@ def encoded(array: pa.Array) -> pa.DictionaryArray:
     return found
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a type is one of texts, in any of Arrow's forms."""
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(test(kind) for test in tests)
 

@@ -73,8 +73,16 @@ def printable(error: Exception | str) -> str:
     return "".join(c if c.isprintable() else "?" for c in first)
 
 
-def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
-    """Read a Parquet submission with its metadata; perhaps only the columns it must have."""
+def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Submission:
+    """Read a Parquet submission with its metadata.
+
+    Parameters
+    ----------
+    counts_only
+        Read only the columns that it must have.
+    any_texts
+        Read also texts that cannot be read as dictionaries, which may be far longer than the file.
+    """
     source = str(path)
     file = pq.ParquetFile(path)
     schema, claimed = file.schema_arrow, file.metadata.num_rows
@@ -87,6 +95,8 @@ def read_parquet(path: Path, *, counts_only: bool = False) -> Submission:
         file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
         table = file.read(columns=chosen)
     except OSError:  # texts stored as differences cannot be read so
+        if not any_texts:
+            raise
         table = pq.ParquetFile(path, pre_buffer=False).read(columns=chosen)
     check_rows(table.num_rows, claimed, source)
     table = canonical(table, source)
@@ -124,9 +134,7 @@ def check_rows(found: int, claimed: int, where: str) -> None:
 def texts_of(schema: pa.Schema) -> list[str]:
     """Columns of names that are better read as dictionaries, as most files store them."""
     names = {*_NAMES, "fingerprint", "run"}
-    return [
-        field.name for field in schema if field.name in names and pa.types.is_string(field.type)
-    ]
+    return [field.name for field in schema if field.name in names and columns.is_text(field.type)]
 
 
 def _read_csv(path: Path) -> Submission:

@@ -190,6 +190,10 @@ def test_the_state_of_a_folder(tmp_path: Path) -> None:
         CHANGES[change](raw / FIRST)
         assert raw_state(raw) != state
         state = raw_state(raw)
+    for name in (".DS_Store", "class_0/Thumbs.db", ".loop"):
+        (raw / name).write_bytes(b"not an image")
+    assert raw_state(raw) == state
+    (raw / "itself").symlink_to("itself")
     (raw / "loop").symlink_to(raw)
     (raw / "lost").symlink_to("nowhere")
     assert raw_state(raw) == raw_state(raw)

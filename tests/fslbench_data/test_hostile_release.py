@@ -380,6 +380,28 @@ def test_image_paths_stay_in_the_folder_of_images(embedded: Release, tmp_path: P
             release.images("groceries")
 
 
+def test_other_image_paths_are_only_odd(embedded: Release, tmp_path: Path) -> None:
+    path = "images/groceries.parquet"
+    table = pq.read_table(Path(embedded.files.where) / path, partitioning=None)
+    for number, odd in enumerate(("a:dog/1.png", "a\\b.png", "a/..b.png", "...png")):
+        data = parquet(_column("path", _set(3, odd))(table))
+        release = load_release(forge(embedded, tmp_path / str(number), path, data))
+        assert release.images("groceries")["path"][3].as_py() == odd
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_long_texts_of_any_kind_as_results(kind: pa.DataType, toy: Release, tmp_path: Path) -> None:
+    """A kilobyte of a name of a million letters, in 400 rows: a dictionary, or an error."""
+    rows = few(400, method=["x" * 1_000_000] * 400)
+    at = rows.schema.get_field_index("method")
+    rows = rows.set_column(at, "method", rows["method"].cast(kind))
+    for number, options in enumerate(({}, {"use_dictionary": False})):
+        data = parquet(rows, compression="zstd", write_statistics=False, **options)
+        folder = forge(toy, tmp_path / f"{number}", "results/mine.parquet", data, rows=400)
+        (end,) = opened(folder, memory=1 << 30)
+        assert end[0] in ("CorruptReleaseError", "MethodNameError", "SchemaError")
+
+
 def test_results_are_those_of_their_method(toy: Release, tmp_path: Path) -> None:
     data = parquet(few(31, method=["other"] * 31))
     release = load_release(forge(toy, tmp_path / "r", "results/mine.parquet", data, rows=31))

@@ -126,6 +126,7 @@ def test_it_counts_in_no_summary(path: Path, embedded: Release, form: str) -> No
 
 
 def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     (each,) = fb.score(part, task_sets="open-5w1s1q").sets
     for figure in (
         rows.forest([each]),

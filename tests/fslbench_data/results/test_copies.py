@@ -118,6 +118,23 @@ def test_with_a_history_the_first_one_stays(
 
 
 @needs_git
+def test_what_git_is_set_to_changes_nothing(
+    repository: Repository, newer: Release, pair: tuple[str, str, Path]
+) -> None:
+    """Neither that root commits are not shown, nor an order of files that is not there."""
+    copy, honest, made = pair
+    _put(honest, made, repository)
+    checkout = Checkout(repository.folder)  # whose first commit has the honest file
+    _put(copy, made, repository)
+    checkout.commit("second")
+    checkout.git("config", "log.showRoot", "false")
+    checkout.git("config", "diff.orderFile", "nowhere")
+    found = leaderboard(repository.files, [newer])
+    assert _from(found) == [(honest[12:76],)]
+    assert [refused.name for refused in found.refused] == [copy]
+
+
+@needs_git
 def test_a_branch_comes_with_its_merge(
     repository: Repository, newer: Release, pair: tuple[str, str, Path]
 ) -> None:
