@@ -4,7 +4,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-LIMIT = 8_000_000
+LIMIT = 12_000_000
 PACKAGES = {"benchmark_spec", "analysis_sql", "fslbench_data", "builders"}
 
 path = Path(sys.argv[1])
