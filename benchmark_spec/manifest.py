@@ -37,7 +37,7 @@ Redistribution = Literal["features", "tables"]
 classes, lists of images, task sets and results.  Images are in no release.
 """
 
-_VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}")
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
 
 
 @dataclass(frozen=True)

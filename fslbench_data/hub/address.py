@@ -11,7 +11,7 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _REPO = re.compile(rf"{_NAME}/{_NAME}")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_TAG = re.compile(r"v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
+_TAG = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True)

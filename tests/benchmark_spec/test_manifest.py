@@ -165,3 +165,8 @@ def test_protocols_of_absurd_size() -> None:
     raw["tables"][1]["name"] = "open-" + "9" * 5000 + "w1s1q"
     with pytest.raises(CorruptReleaseError, match="not a protocol"):
         Manifest.from_json(json.dumps(raw), "x")
+
+
+def test_versions_of_many_digits_are_refused() -> None:
+    with pytest.raises(FSLBenchError, match="version"):
+        check_manifest(replace(MANIFEST, version="9" * 5000 + ".0.0"))

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import fslbench_data as fb
 from analysis_sql.engine import query_names, query_question, query_text, run_query
+from analysis_sql.query_limits import memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release import Release
@@ -263,3 +264,13 @@ def test_a_submission_takes_part(root: Path) -> None:
     result = CliRunner().invoke(main, ["sql", query, "--submission", path, "--format", "csv"])
     assert result.stdout == "method\npixels/Ridge\n"
     assert CliRunner().invoke(main, ["sql"]).exit_code == 2
+
+
+def test_amounts_of_memory() -> None:
+    assert [memory_bytes(text) for text in ("1GB", "1g", "0.5 GiB", "512mib", "20000000B")] == [
+        10**9,
+        10**9,
+        2**29,
+        2**29,
+        2 * 10**7,
+    ]
