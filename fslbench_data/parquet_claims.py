@@ -55,8 +55,8 @@ class ColumnClaim:
         How many, nulls and empty lists included.
     page_bytes
         What its pages are once they are decompressed.
-    shared_texts
-        Whether it is of texts, and several may be the same one in a dictionary.
+    has_dictionary
+        Whether several values may be the same one in a dictionary.
     differences
         Whether texts are stored as differences from the text before.
     """
@@ -64,7 +64,7 @@ class ColumnClaim:
     name: str
     values: int
     page_bytes: int
-    shared_texts: bool
+    has_dictionary: bool
     differences: bool
 
 
@@ -143,7 +143,7 @@ def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnCla
     if end > size:
         raise ClaimError(f"has pages of {name[:60]!r} beyond its end")
     found = page_bytes = pages = 0
-    shared = differences = False
+    dictionary = differences = False
     while values and at < end:  # of a chunk without values only the dictionary is written
         page, length = _header(file, at, end)
         page_bytes, pages = page_bytes + _count(page[2]), pages + 1
@@ -152,14 +152,14 @@ def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnCla
         kind = _PAGES.get(page[1])
         if kind is None or {5, 6, 7, 8} & page.keys() != {kind}:
             raise ClaimError("has a page of two kinds, or of none")
-        shared |= kind == 7
+        dictionary |= kind == 7
         if kind != 7:
             found += _count(page[kind][1])
             differences |= page[kind][2 if kind == 5 else 4] == _DELTA_BYTE_ARRAY
         at += length + _count(page[3])
     if found != values or (values and at != end):
         raise ClaimError(f"has pages of {name[:60]!r} that are others than its footer says")
-    claim = ColumnClaim(name, values, page_bytes, shared, differences)
+    claim = ColumnClaim(name, values, page_bytes, dictionary, differences)
     return claim, _count(about[7]), pages
 
 
@@ -238,7 +238,7 @@ class _Thrift:
         raise ClaimError("holds what no Parquet file holds")
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """A struct by the numbers of its fields."""
+        """A struct by the numbers of its fields; their types stand at the negative numbers."""
         if depth > _DEPTH:
             raise ClaimError("is nested deep")
         found: dict[int, Any] = {}

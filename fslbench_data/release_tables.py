@@ -70,7 +70,7 @@ def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, 
     if needed > allowed:
         expected = f"at most {allowed} for a file of {size}"
         raise _corrupt(path, entry, f"would take {needed} bytes of memory", expected)
-    shared = {column.name for group in groups for column in group.columns if column.shared_texts}
+    shared = {column.name for group in groups for column in group.columns if column.has_dictionary}
     return file, sorted(shared & texts)
 
 

@@ -117,10 +117,6 @@ def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None 
     return Counts(correct, tasks, entries[int(rows[0])].result.unit)
 
 
-def _some(counts: Counts, rows: NDArray[Any]) -> Counts:
-    return Counts(counts.correct[rows], counts.tasks[rows], counts.unit)
-
-
 def _own(
     found: NDArray[Any],
     rows: NDArray[np.int64],
@@ -137,7 +133,7 @@ def _own(
     found["constant"][rows] = moments.constant
     if design is not None:
         usable = np.isin(counts.tasks, lengths)
-        found["width_new"][rows[usable]] = method_halfwidths(design, _some(counts, usable), level)
+        found["width_new"][rows[usable]] = method_halfwidths(design, counts.some(usable), level)
 
 
 def _behind(
@@ -163,7 +159,7 @@ def _behind(
         found["p"][rows] = one_sided_p(ahead)
     if design is not None:
         usable = np.isin(ahead.tasks, lengths)
-        part = _some(ahead, usable)
+        part = ahead.some(usable)
         found["behind_width_new"][rows[usable]] = method_halfwidths(design, part, level)
         found["p_new"][rows[usable]] = one_sided_p_new_classes(design, part)
 
