@@ -1,0 +1,227 @@
+"""Golden outputs: what commands print and write, as text that is compared byte by byte.
+
+A transcript holds, for each command, its exit code, standard output, standard error and the files
+that it wrote below ``out``.  ``FSLBENCH_REGENERATE=1`` writes transcripts instead of comparing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import shlex
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from golden_inputs import INPUTS
+
+from benchmark_spec.version import __version__
+
+FOLDER = Path(__file__).resolve().parents[1] / "golden/commands"
+REGENERATE = os.environ.get("FSLBENCH_REGENERATE") == "1"
+LIBRARIES = ("numpy", "scipy", "duckdb", "pyarrow", "click", "rich", "altair", "vl-convert-python")
+
+MOST = 12_000
+"""Characters of a text that is kept whole; of longer ones the first lines and digests are."""
+_HEAD, _LINES, _DIGESTS = 12, 100, 40
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_CLOSE = 1e-9
+
+
+def versions() -> dict[str, str]:
+    """Of everything that the texts may depend on."""
+    return {"python": ".".join(platform.python_version_tuple()[:2])} | {
+        name: version(name) for name in LIBRARIES
+    }
+
+
+def recorded_versions() -> dict[str, str]:
+    """Those with which the committed transcripts were made."""
+    found: dict[str, str] = json.loads((FOLDER / "versions.json").read_text())
+    return found
+
+
+def expanded(command: str) -> list[str]:
+    """``a {b,c}`` is the two commands ``a b`` and ``a c``."""
+    brace = re.search(r"\{([^{}]*)\}", command)
+    if brace is None:
+        return [command]
+    before, after = command[: brace.start()], command[brace.end() :]
+    return [one for part in brace[1].split(",") for one in expanded(before + part + after)]
+
+
+def transcript(commands: list[str], folder: Path, root: Path) -> str:
+    """Run commands in a folder that holds the inputs which they name."""
+    return "".join(_ran(one, folder, root) for text in commands for one in expanded(text))
+
+
+def _ran(command: str, folder: Path, root: Path) -> str:
+    from builders.cli import main as build_main
+    from fslbench_data.cli import main
+
+    program, *arguments = shlex.split(command)
+    for word in arguments:
+        name = re.split("[:/]", word)[0]
+        if name in INPUTS and not (folder / name).exists():
+            INPUTS[name](folder / name)
+    before = _files(folder)
+    group = {"fslbench": main, "fslbench-build": build_main}[program]
+    result = CliRunner().invoke(group, arguments, prog_name=program)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    parts = [f"$ {command}\nexit {result.exit_code}\n"]
+    parts += [_section("stdout", result.stdout, folder, root)]
+    parts += [_section("stderr", result.stderr, folder, root)]
+    for name, stamp in _files(folder).items():
+        if before.get(name) != stamp:
+            parts.append(_section(name, written(folder / name), folder, root))
+    return "".join(parts) + "\n"
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """Digest of every file below ``out``, by name."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).digest()
+        for path in sorted((folder / "out").rglob("*"))
+        if path.is_file()
+    }
+
+
+def written(path: Path) -> str:
+    """What a file holds, as text: of Parquet schema and values, of figures nothing."""
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        about = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
+        about.pop("ARROW:schema", None)
+        schema = [f"{field.name}: {field.type}" for field in table.schema]
+        rows = [json.dumps(row, default=str) for row in table.to_pylist()]
+        return "\n".join([*schema, json.dumps(about), *rows, ""])
+    if path.suffix in (".pdf", ".png", ".svg"):
+        return "(a picture: its rows are compared elsewhere)\n"
+    if path.suffix == ".html":
+        return _of_page(path.read_text(encoding="utf-8"))
+    content = path.read_bytes()
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return f"{len(content)} bytes, sha256 {hashlib.sha256(content).hexdigest()}\n"
+
+
+def _of_page(text: str) -> str:
+    """A page without its scripts, and its data, a value a line."""
+    data = re.findall(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.S)
+    bare = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", text, flags=re.S)
+    parts = [json.dumps(json.loads(part), indent=0, ensure_ascii=False) for part in data]
+    return "\n".join([bare, *parts, ""])
+
+
+def _section(title: str, text: str, folder: Path, root: Path) -> str:
+    if not text:
+        return ""
+    text = normalised(text, folder, root)
+    end = "" if text.endswith("\n") else "\n(no newline at the end)\n"
+    return f"--- {title}\n{shortened(text)}{end}"
+
+
+def normalised(text: str, folder: Path, root: Path) -> str:
+    """The text without what truly varies: folders of this machine, and the package's version."""
+    for path, name in ((folder, "<folder>"), (root, "<root>")):
+        text = text.replace(str(path), name)
+    text = text.replace(f"fslbench:{__version__}|", "fslbench:<version>|")
+    return re.sub(rf'(package_version\\*": \\*"){re.escape(__version__)}', r"\1<version>", text)
+
+
+def shortened(text: str) -> str:
+    """A long text as its first lines, and digests of a hundred lines each, or of a fortieth."""
+    if len(text) <= MOST:
+        return text
+    lines = text.splitlines(keepends=True)
+    head = [line if len(line) <= 300 else f"{line[:300]}…\n" for line in lines[:_HEAD]]
+    step = max(_LINES, -(-len(lines) // _DIGESTS))
+    parts = [
+        f"… lines {i + 1} to {min(i + step, len(lines))}: "
+        f"sha256 {hashlib.sha256(''.join(lines[i : i + step]).encode()).hexdigest()[:20]}\n"
+        for i in range(0, len(lines), step)
+    ]
+    return "".join([*head, *parts])
+
+
+def check(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
+    """Compare with the committed transcript, or write it.
+
+    Parameters
+    ----------
+    needs
+        Libraries whose own words or digests are in the text: with another version of them, or
+        where a digest stands for numbers, it cannot be compared.
+    """
+    path = FOLDER / f"{name}.txt"
+    if REGENERATE:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+        (FOLDER / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
+        return
+    expected = path.read_bytes().decode()
+    if text == expected:
+        return
+    now, then = versions(), recorded_versions()
+    if now == then:
+        pytest.fail(difference(expected, text), pytrace=False)
+    if other := [library for library in needs if now[library] != then[library]]:
+        pytest.skip(f"the text depends on the version of {', '.join(other)}")
+    said = difference(rounded(expected), rounded(text))
+    if said:
+        pytest.fail(said, pytrace=False)
+
+
+def rounded(text: str) -> str:
+    """The text with fractions of nine significant digits, and without digests of long texts."""
+    text = re.sub(r"(?m)^… lines .*$", "…", text)
+
+    def short(match: re.Match[str]) -> str:
+        if not re.search(r"[.eE]", match[0]):
+            return match[0]
+        value = float(match[0])
+        return f"{value:.9g}" if math.isfinite(value) else match[0]
+
+    return _NUMBER.sub(short, text)
+
+
+def difference(expected: str, text: str) -> str:
+    """The first lines that differ; empty if none does."""
+    import difflib
+
+    lines = difflib.unified_diff(
+        expected.splitlines(), text.splitlines(), "committed", "now", lineterm="", n=2
+    )
+    return "\n".join(list(lines)[:80])
+
+
+def plain(value: Any) -> Any:
+    """A value of the Python interface as JSON can hold it, with the names of its types."""
+    from dataclasses import fields, is_dataclass
+    from enum import Enum
+
+    if isinstance(value, Enum):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"": type(value).__name__} | {
+            field.name: plain(getattr(value, field.name)) for field in fields(value)
+        }
+    if isinstance(value, np.ndarray):
+        return {"": str(value.dtype), "shape": list(value.shape), "values": value.tolist()}
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float | bool | None) else type(value).__name__

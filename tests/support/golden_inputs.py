@@ -1,0 +1,453 @@
+"""Files that the golden outputs are made of: seeded, and the same whatever the package becomes."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import fslbench_data as fb
+
+ROOT = Path(__file__).resolve().parents[2]
+OPEN, CLOSED = "open-5w5s5q", "closed-5w5s5q"
+Columns = dict[str, list[Any]]
+Make = Callable[[Path], None]
+
+
+@lru_cache(maxsize=1)
+def release() -> Any:
+    """The embedded release."""
+    return fb.load_release()
+
+
+def answers(
+    method: str,
+    dataset: str,
+    task_set: str,
+    skill: float,
+    *,
+    seed: int = 0,
+    tasks: int | None = None,
+    run: str | None = None,
+    of: Any = None,
+) -> Columns:
+    """A method that answers each query rightly with a probability near `skill`, with predictions.
+
+    Some classes and tasks are harder than others; answers of one seed are alike.
+    """
+    found = (of or release()).task_set(dataset, task_set)
+    label = found.query_label[:tasks].astype(np.int64)
+    count, n_query = label.shape
+    way = int(label.max()) + 1
+    rng = np.random.default_rng([seed, sum(dataset.encode()), sum(task_set.encode())])
+    ease = (
+        0.25 * (rng.random((count, 1)) - 0.5)
+        + 0.15 * (rng.random((count, way)) - 0.5)[np.arange(count)[:, None], label]
+    )
+    own = np.random.default_rng([sum(method.encode()), sum((run or "").encode()), count])
+    luck = 0.7 * rng.random(label.shape) + 0.3 * own.random(label.shape)
+    other = (label + own.integers(1, way, label.shape)) % way
+    predictions = np.where(luck < skill + ease, label, other)
+    right = predictions == label
+    by_class = np.stack([(right & (label == k)).sum(axis=1) for k in range(way)], axis=1)
+    columns: Columns = {
+        "method": [method] * count,
+        "dataset": [dataset] * count,
+        "task_set": [task_set] * count,
+        "task_id": list(range(count)),
+        "n_correct": right.sum(axis=1).tolist(),
+        "n_query": [n_query] * count,
+    }
+    if run is not None:
+        columns["run"] = [run] * count
+    return columns | {"class_correct": by_class.tolist(), "predictions": predictions.tolist()}
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """One below the other; what one has not is null."""
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    return {
+        name: [v for part in parts for v in part.get(name, [None] * len(part["method"]))]
+        for name in names
+    }
+
+
+KINDS = {
+    "task_id": pa.int32(),
+    "n_correct": pa.int16(),
+    "n_query": pa.int16(),
+    "class_correct": pa.list_(pa.int16()),
+    "predictions": pa.list_(pa.int8()),
+}
+
+
+def write(
+    path: Path,
+    columns: Columns,
+    about: dict[str, dict[str, Any]] | None = None,
+    *,
+    declared: dict[str, dict[str, Any]] | None = None,
+    of: Any = None,
+) -> None:
+    """Write Parquet with metadata that binds every group, as `Submission.write` does.
+
+    Parameters
+    ----------
+    about
+        By method, what it says of itself.
+    declared
+        By ``METHOD DATASET/TASK_SET``, what the metadata says of that group besides.
+    """
+    methods: dict[str, Any] = {}
+    groups = dict.fromkeys(
+        zip(columns["method"], columns["dataset"], columns["task_set"], strict=True)
+    )
+    for method, dataset, task_set in groups:
+        entry = methods.setdefault(method, {**(about or {}).get(method, {}), "task_sets": {}})
+        key = f"{dataset}/{task_set}"
+        fingerprint = (of or release()).task_set_info(dataset, task_set).fingerprint
+        more = (declared or {}).get(f"{method} {key}", {})
+        entry["task_sets"][key] = {"fingerprint": fingerprint} | more
+    content = {"spec_version": "1.0", "package_version": "0.1.0", "methods": methods}
+    table = pa.table({name: pa.array(v, KINDS.get(name)) for name, v in columns.items()})
+    table = table.replace_schema_metadata({b"fslbench": json.dumps(content).encode()})
+    pq.write_table(table, path)
+
+
+def write_csv(path: Path, columns: Columns) -> None:
+    """Write CSV, lists as JSON."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row)
+
+
+def write_lines(path: Path, columns: Columns) -> None:
+    """Write JSON Lines; what is null is left out."""
+    with path.open("w") as file:
+        for row in zip(*columns.values(), strict=True):
+            content = dict(zip(columns, row, strict=True))
+            file.write(json.dumps({k: v for k, v in content.items() if v is not None}) + "\n")
+
+
+def with_fingerprints(columns: Columns) -> Columns:
+    """The columns, and the fingerprint of each row's task set."""
+    sets = zip(columns["dataset"], columns["task_set"], strict=True)
+    prints = [release().task_set_info(*key).fingerprint for key in sets]
+    return {**columns, "fingerprint": prints}
+
+
+def bare(columns: Columns) -> Columns:
+    """The columns of counts alone."""
+    return {k: v for k, v in columns.items() if k not in ("class_correct", "predictions")}
+
+
+# ---- submissions ---------------------------------------------------------------------------------
+
+
+def example(path: Path) -> None:
+    shutil.copyfile(ROOT / "examples/my_results.parquet", path)
+
+
+def three_columns() -> Columns:
+    sets = (OPEN, "open-5w10s7q", CLOSED)
+    return joined(
+        [
+            answers(method, "digits", task_set, skill, seed=3)
+            for method, skill in (("clip/A", 0.9), ("clip/B", 0.86), ("net|C", 0.7))
+            for task_set in sets
+        ]
+    )
+
+
+def three(path: Path) -> None:
+    """Three methods with predictions, one transductive, one with a mark in its name."""
+    about = {
+        "clip/A": {"description": "the first", "backbone": "clip", "link": "https://example.org/a"},
+        "clip/B": {"description": "the second", "transductive": True},
+    }
+    write(path, three_columns(), about)
+
+
+def three_csv(path: Path) -> None:
+    write_csv(path, with_fingerprints(three_columns()))
+
+
+def three_lines(path: Path) -> None:
+    write_lines(path, with_fingerprints(three_columns()))
+
+
+def runs(path: Path) -> None:
+    """A method of three runs, one of two and one of one."""
+    parts = [
+        answers(method, "digits", task_set, skill, seed=5, run=run)
+        for method, skill, names in (
+            ("seeded", 0.85, ("seed 0", "seed 1", "seed 2")),
+            ("twice", 0.8, ("a", "b")),
+            ("once", 0.84, ("only",)),
+        )
+        for run in names
+        for task_set in ("open-5w1s1q", OPEN)
+    ]
+    write(path, bare(joined(parts)))
+
+
+def prefix(path: Path) -> None:
+    """The first 40 of 176 open tasks and of 600 closed ones; another method answers all."""
+    parts = [
+        answers("part", "digits", "open-5w1s1q", 0.95, tasks=40),
+        answers("part", "digits", "closed-5w1s1q", 0.95, tasks=40),
+        answers("whole", "digits", "open-5w1s1q", 0.8),
+        answers("whole", "digits", "closed-5w1s1q", 0.8),
+    ]
+    declared = {f"part digits/{s}-5w1s1q": {"tasks": 40} for s in ("open", "closed")}
+    write(path, joined(parts), declared=declared)
+
+
+def stopped(path: Path) -> None:
+    """A method that stopped by a rule on a closed and on a balanced set."""
+    parts = [
+        answers("stopper", "groceries", "closed-5w1s1q", 0.97, tasks=120),
+        answers("stopper", "groceries", "balanced-5w1s1q", 0.97, tasks=60),
+    ]
+    rule = {"versus": "efficientnet_lite0/NCC", "level": 0.95}
+    declared = {
+        "stopper groceries/closed-5w1s1q": {"tasks": 120, "stopping": rule},
+        "stopper groceries/balanced-5w1s1q": {"tasks": 60, "stopping": rule},
+    }
+    write(path, bare(joined(parts)), declared=declared)
+
+
+def unbound(path: Path) -> None:
+    parts = [
+        answers("loose", "digits", OPEN, 0.8),
+        answers("loose", "dtd", "published-5w5s5q", 0.7),
+    ]
+    write_csv(path, bare(joined(parts)))
+
+
+def perfect(path: Path) -> None:
+    """All right, all wrong, two that are equal, and one that is nearly perfect."""
+    parts = [
+        answers(method, "digits", task_set, skill)
+        for method, skill in (("all right", 2.0), ("none right", -2.0), ("near", 1.08))
+        for task_set in (OPEN, "open-5w10s7q", CLOSED)
+    ]
+    equal = answers("near", "digits", OPEN, 1.08)
+    parts.append(equal | {"method": ["equal"] * len(equal["method"])})
+    write(path, joined(parts))
+
+
+def attributed(path: Path) -> None:
+    """Two methods on the task sets made with two tables of attributes, with predictions."""
+    sets = [
+        (info.dataset, str(info.name))
+        for info in release().task_sets
+        if str(info.name).endswith(("_style-5w5s5q", "_titles-5w5s5q"))
+    ]
+    parts = [
+        answers(method, *key, skill, seed=2)
+        for method, skill in (("steady", 0.8), ("fragile", 0.72))
+        for key in sets
+    ]
+    write(path, joined(parts))
+
+
+def twelve(path: Path) -> None:
+    """Twelve methods on all sets of at most 300 tasks: predictions, prefixes, and sets left out."""
+    parts, declared = [], {}
+    for number in range(12):
+        method = f"backbone{number % 4}/head{number // 4}"
+        for index, info in enumerate(release().task_sets):
+            if info.n_tasks > 300 or (number * 7 + index) % 11 == 0:
+                continue
+            tasks = min(info.n_tasks, 60) if number == 11 else None
+            key = (info.dataset, str(info.name))
+            part = answers(method, *key, 0.6 + 0.03 * number, seed=9, tasks=tasks)
+            if tasks is not None and tasks < info.n_tasks:
+                declared[f"{method} {info.dataset}/{info.name}"] = {"tasks": tasks}
+            parts.append(part if number % 3 == 0 and info.n_tasks < 100 else bare(part))
+    about = {"backbone3/head1": {"transductive": True, "description": "looks at all queries"}}
+    write(path, joined(parts), about, declared=declared)
+
+
+def many(path: Path) -> None:
+    """Twenty-five methods on one task set."""
+    write(
+        path,
+        joined([bare(answers(f"m{i:02}", "digits", OPEN, 0.6 + i / 80)) for i in range(25)]),
+    )
+
+
+# ---- other inputs --------------------------------------------------------------------------------
+
+
+def accuracies_txt(path: Path) -> None:
+    counts = answers("x", "cub", "published-5w5s5q", 0.8)["n_correct"]
+    path.write_text("".join(f"{100 * c / 25:g}\n" for c in counts))
+
+
+def accuracies_npy(path: Path) -> None:
+    counts = answers("x", "cub", "published-5w5s5q", 0.8)["n_correct"]
+    np.save(path, np.array(counts) / 25)
+
+
+def accuracies_wrong(path: Path) -> None:
+    path.write_text("80\n81.3\n")
+
+
+def method_py(path: Path) -> None:
+    path.write_text(
+        "def nearest(support, query, rng):\n"
+        "    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)\n"
+        "    return distances.argmin(axis=1)\n\n\n"
+        "def wrong(support, query, rng):\n"
+        "    return [9] * len(query)\n\n\n"
+        "def breaks(support, query, rng):\n"
+        "    raise RuntimeError('no such luck')\n\n\n"
+        "value = 3\n"
+    )
+
+
+SPEC = """
+name = "small"
+version = "{version}"
+description = "A small release."
+protocols = ["5w1s1q", "3w2s2q"]
+seed = {seed}
+tasks = {{ closed = 40 }}
+[[dataset]]
+name = "vgg_flower"
+source = "catalogue"
+suites = ["published", "open", "closed", "balanced"]
+[[dataset]]
+name = "cub"
+source = "catalogue"
+suites = ["open", "balanced"]
+"""
+
+
+def spec(path: Path) -> None:
+    path.write_text(SPEC.format(version="1.0.0", seed=0))
+
+
+def spec_wrong(path: Path) -> None:
+    path.write_text(SPEC.format(version="1.0.0", seed=0).replace("catalogue", "nowhere"))
+
+
+def _built(path: Path, version: str, seed: int) -> None:
+    from click.testing import CliRunner
+
+    from builders.cli import main
+
+    file = path.with_name(f"{path.name}.toml")
+    file.write_text(SPEC.format(version=version, seed=seed))
+    result = CliRunner().invoke(main, ["release", str(file), "-o", str(path)])
+    assert result.exit_code == 0, result.output
+    file.unlink()
+
+
+def small(path: Path) -> None:
+    _built(path, "1.0.0", 0)
+
+
+def small_next(path: Path) -> None:
+    _built(path, "1.0.1", 1)
+
+
+def small_damaged(path: Path) -> None:
+    small(path)
+    file = sorted((path / "tasks").rglob("*.parquet"))[0]
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def biased(path: Path) -> None:
+    from biased_release import write_biased
+
+    write_biased(path)
+
+
+def biased_answers(path: Path) -> None:
+    """Answers to a release that stands beside the file."""
+    folder = path.with_name("biased")
+    if not folder.exists():
+        biased(folder)
+    opened = fb.load_release(folder)
+    parts = [
+        answers(method, info.dataset, str(info.name), skill, of=opened)
+        for method, skill in (("steady", 0.8), ("fragile", 0.7))
+        for info in opened.task_sets
+    ]
+    write(path, joined(parts), of=opened)
+
+
+def results(path: Path) -> None:
+    """A results repository: three submissions, one twice, and six that are refused or ignored."""
+    folder = path / "submissions"
+    folder.mkdir(parents=True)
+    (path / "leaderboard.toml").write_text('title = "Golden"\nreleases = ["embedded"]\n')
+    (path / "README.md").write_text("x\n")
+
+    def add(make: Make, change: Callable[[bytes], bytes] = lambda content: content) -> None:
+        draft = path / "draft.parquet"
+        make(draft)
+        content = change(draft.read_bytes())
+        draft.unlink()
+        (folder / f"{hashlib.sha256(content).hexdigest()}.parquet").write_bytes(content)
+
+    for make in (example, three, prefix, runs, many):
+        add(make)
+    add(example, lambda content: content[:-9])
+    add(lambda draft: write(draft, bare(answers("pixels/NCC", "digits", OPEN, 0.8))))
+    part = bare(answers("short", "digits", OPEN, 0.8))
+    add(lambda draft: write(draft, {k: v[:20] for k, v in part.items()}))
+    over = {**part, "n_correct": [*part["n_correct"][:30], 26]}
+    add(lambda draft: write(draft, over))
+    (folder / f"{'0' * 64}.parquet").write_bytes(
+        (ROOT / "examples/my_results.parquet").read_bytes()
+    )
+    (folder / "notes.txt").write_text("x\n")
+
+
+def board_wrong(path: Path) -> None:
+    (path / "submissions").mkdir(parents=True)
+    (path / "leaderboard.toml").write_text("title = 3\n")
+
+
+INPUTS: dict[str, Make] = {
+    "my_results.parquet": example,
+    "three.parquet": three,
+    "three.csv": three_csv,
+    "three.jsonl": three_lines,
+    "runs.parquet": runs,
+    "prefix.parquet": prefix,
+    "stopped.parquet": stopped,
+    "unbound.csv": unbound,
+    "perfect.parquet": perfect,
+    "attributed.parquet": attributed,
+    "twelve.parquet": twelve,
+    "many.parquet": many,
+    "accuracies.txt": accuracies_txt,
+    "accuracies.npy": accuracies_npy,
+    "accuracies_wrong.txt": accuracies_wrong,
+    "method.py": method_py,
+    "small.toml": spec,
+    "small_wrong.toml": spec_wrong,
+    "small": small,
+    "small_next": small_next,
+    "small_damaged": small_damaged,
+    "biased": biased,
+    "biased_answers.parquet": biased_answers,
+    "results": results,
+    "results_wrong": board_wrong,
+}
