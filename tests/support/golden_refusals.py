@@ -1,0 +1,483 @@
+"""Submissions that break a rule, or several: how each is made, for their golden refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from golden_inputs import (
+    CLOSED,
+    OPEN,
+    Columns,
+    answers,
+    bare,
+    joined,
+    with_fingerprints,
+    write,
+    write_csv,
+    write_lines,
+)
+
+Edit = Callable[[Columns], None]
+ALL = ("parquet", "csv", "jsonl")
+
+
+def good() -> Columns:
+    """One method on 31 tasks of 25 queries, with predictions and fingerprints."""
+    return with_fingerprints(answers("mine", "digits", OPEN, 0.8, seed=1))
+
+
+def four() -> Columns:
+    """Two methods on two task sets, the second of 19 tasks of 35 queries: 100 rows."""
+    parts = [
+        answers(method, "digits", task_set, 0.8, seed=1)
+        for method in ("mine", "other")
+        for task_set in (OPEN, "open-5w10s7q")
+    ]
+    return with_fingerprints(joined(parts))
+
+
+def in_runs() -> Columns:
+    """Three runs of one method, and one of another."""
+    parts = [answers("mine", "digits", OPEN, 0.8, seed=1, run=r) for r in ("a", "b", "c")]
+    parts.append(answers("other", "digits", OPEN, 0.8, seed=1, run="a"))
+    return with_fingerprints(bare(joined(parts)))
+
+
+def put(column: str, values: dict[int, Any]) -> Edit:
+    """Set some rows of a column, which may be a new one."""
+
+    def edit(columns: Columns) -> None:
+        known = columns.get(column, [None] * len(columns["method"]))
+        columns[column] = [values.get(row, value) for row, value in enumerate(known)]
+
+    return edit
+
+
+def whole(column: str, value: Any) -> Edit:
+    def edit(columns: Columns) -> None:
+        columns[column] = [value] * len(columns["method"])
+
+    return edit
+
+
+def cast(column: str, to: Callable[[Any], Any]) -> Edit:
+    def edit(columns: Columns) -> None:
+        columns[column] = [to(value) for value in columns[column]]
+
+    return edit
+
+
+def drop(*names: str) -> Edit:
+    def edit(columns: Columns) -> None:
+        for name in names:
+            del columns[name]
+
+    return edit
+
+
+def keep(choose: Callable[[list[int]], list[int]]) -> Edit:
+    """Take rows, by their positions."""
+
+    def edit(columns: Columns) -> None:
+        at = choose(list(range(len(columns["method"]))))
+        for name in columns:
+            columns[name] = [columns[name][i] for i in at]
+
+    return edit
+
+
+counts = drop("predictions", "class_correct")
+no_classes, no_predictions = drop("class_correct"), drop("predictions")
+
+
+def without(*rows: int) -> Edit:
+    return keep(lambda at: [i for i in at if i not in rows])
+
+
+def doubled(*rows: int) -> Edit:
+    return keep(lambda at: [*at, *rows])
+
+
+BAD_ZEROS = "0" * 64
+# name: base, edits, formats
+ROWS: dict[str, tuple[Callable[[], Columns], list[Edit], tuple[str, ...]]] = {
+    "nothing wrong": (good, [], ALL),
+    "nothing wrong in four groups": (four, [], ALL),
+    "nothing wrong in runs": (in_runs, [], ALL),
+    # completeness
+    "missing task": (good, [without(7)], ALL),
+    "many missing tasks": (good, [keep(lambda at: at[:3])], ALL),
+    "missing in the third group of four": (four, [without(52, 60)], ALL),
+    "missing in two groups": (four, [without(33, 99)], ALL),
+    "a group of one row": (four, [keep(lambda at: at[:81])], ALL),
+    "doubled task": (good, [doubled(4)], ALL),
+    "many doubled tasks": (good, [doubled(*range(12))], ALL),
+    "tripled task": (good, [doubled(4, 4)], ALL),
+    "all doubled": (four, [keep(lambda at: at + at)], ALL),
+    "one task in place of another": (good, [put("task_id", {3: 2})], ALL),
+    "doubled in the last group": (four, [put("task_id", {99: 0})], ALL),
+    "missing and doubled in different groups": (four, [without(2), doubled(60)], ALL),
+    "doubled and missing in different groups": (four, [doubled(2), without(60)], ALL),
+    "out of order and a task missing": (four, [without(40), keep(lambda at: at[::-1])], ALL),
+    "interleaved and a task doubled": (
+        four,
+        [keep(lambda at: sorted(at, key=lambda i: (i * 37) % 100)), doubled(9)],
+        ALL,
+    ),
+    # task ids
+    "unknown task": (good, [put("task_id", {30: 31})], ALL),
+    "several unknown tasks": (good, [put("task_id", {i: 100 - i for i in range(9)})], ALL),
+    "unknown tasks in two groups": (four, [put("task_id", {40: 25, 90: 31, 91: 19})], ALL),
+    "negative task": (good, [put("task_id", {0: -1, 5: -7})], ALL),
+    "absurd task": (good, [put("task_id", {0: 2**40, 3: -(2**40)})], ALL),
+    "null task": (good, [put("task_id", {9: None, 20: None})], ALL),
+    "fractional task": (good, [cast("task_id", float), put("task_id", {2: 1.5})], ALL),
+    "texts for tasks": (good, [cast("task_id", lambda v: f"t{v}")], ALL),
+    # counts
+    "too many right": (good, [counts, put("n_correct", {2: 26})], ALL),
+    "too many right in two groups": (four, [counts, put("n_correct", {99: 36, 33: 40})], ALL),
+    "right in one group and too many in another": (four, [counts, put("n_correct", {5: 30})], ALL),
+    "percentages": (good, [counts, cast("n_correct", lambda v: 4 * v)], ALL),
+    "fewer than none right": (good, [counts, put("n_correct", {5: -1, 6: -2})], ALL),
+    "absurd count": (good, [counts, put("n_correct", {5: 70_000, 6: -70_000})], ALL),
+    "null count": (good, [counts, put("n_correct", {4: None})], ALL),
+    "fractional counts": (
+        good,
+        [counts, cast("n_correct", float), put("n_correct", dict.fromkeys(range(8), 3.5))],
+        ALL,
+    ),
+    "accuracies": (good, [counts, cast("n_correct", lambda v: v / 25)], ALL),
+    "not a number": (
+        good,
+        [counts, cast("n_correct", float), put("n_correct", {1: float("nan")})],
+        ("parquet", "csv"),
+    ),
+    "infinite": (
+        good,
+        [counts, cast("n_correct", float), put("n_correct", {1: float("inf")})],
+        ("parquet", "csv"),
+    ),
+    "counts as floats": (good, [counts, cast("n_correct", float)], ALL),
+    "counts as texts": (good, [counts, cast("n_correct", str)], ("parquet", "jsonl")),
+    "counts as words": (good, [counts, put("n_correct", {0: "many", 8: "few"})], ("csv",)),
+    "counts as booleans": (good, [counts, cast("n_correct", bool)], ALL),
+    # queries
+    "another number of queries": (good, [whole("n_query", 15)], ALL),
+    "one row's number of queries": (good, [put("n_query", {12: 5})], ALL),
+    "queries of the other set": (four, [put("n_query", dict.fromkeys(range(31, 50), 25))], ALL),
+    "queries in two groups": (four, [put("n_query", {98: 1, 3: 2})], ALL),
+    "null queries": (good, [put("n_query", {12: None})], ALL),
+    "huge number of queries": (good, [put("n_query", {12: 40_000})], ALL),
+    # names
+    "null method": (good, [put("method", {3: None})], ALL),
+    "null set": (good, [put("task_set", {3: None, 4: None})], ALL),
+    "names as numbers": (good, [whole("method", 3)], ALL),
+    "empty name": (good, [whole("method", " ")], ALL),
+    "an unprintable name": (four, [put("method", {70: "a\x1b[31m"})], ALL),
+    "a name with spaces around": (good, [whole("method", " mine ")], ALL),
+    "a very long name": (good, [whole("method", "x" * 300)], ALL),
+    "a reference method's name": (
+        four,
+        [cast("method", {"mine": "mine", "other": "pixels/LR"}.get)],
+        ALL,
+    ),
+    "two bad names": (
+        four,
+        [cast("method", {"mine": "pixels/NCC", "other": "b\x07"}.get)],
+        ALL,
+    ),
+    "no such data set": (four, [put("dataset", {40: "digit"})], ALL),
+    "no data set like it": (good, [whole("dataset", "zzz")], ALL),
+    "no such task set": (four, [put("task_set", {60: "open-5w5s4q", 70: "zzz"})], ALL),
+    "a task set of other data": (good, [whole("task_set", "published-5w5s5q")], ALL),
+    # fingerprints
+    "wrong fingerprint": (good, [whole("fingerprint", BAD_ZEROS)], ALL),
+    "wrong fingerprint in one group": (
+        four,
+        [put("fingerprint", dict.fromkeys(range(50, 81), BAD_ZEROS))],
+        ALL,
+    ),
+    "fingerprints of the other set": (four, [put("fingerprint", {40: "e2c84bbb9f386fc4"})], ALL),
+    "mixed fingerprints": (good, [put("fingerprint", {8: BAD_ZEROS, 20: "1" * 64})], ALL),
+    "a fingerprint left out": (good, [put("fingerprint", {8: None, 9: None})], ALL),
+    "fingerprints left out of a group": (
+        four,
+        [put("fingerprint", dict.fromkeys(range(50, 81)))],
+        ALL,
+    ),
+    "left out here and wrong there": (four, [put("fingerprint", {8: None, 3: BAD_ZEROS})], ALL),
+    "a fingerprint cut too short": (good, [whole("fingerprint", "e2c84bbb9f3")], ALL),
+    "something else for a fingerprint": (good, [put("fingerprint", {5: "embedded@1.0.0"})], ALL),
+    "fingerprints as numbers": (good, [whole("fingerprint", 7)], ALL),
+    "no fingerprint": (good, [drop("fingerprint")], ALL),
+    "no fingerprint in four groups": (four, [drop("fingerprint")], ALL),
+    "fingerprints all null": (good, [whole("fingerprint", None)], ALL),
+    # columns
+    "missing column": (good, [drop("n_query")], ALL),
+    "missing columns": (good, [drop("method", "dataset", "task_id")], ALL),
+    "unknown columns": (good, [whole("accuracy", 1.0), whole("Seed", 1)], ALL),
+    "missing and unknown columns": (good, [drop("task_id"), whole("Task_ID", 1)], ALL),
+    # lists
+    "predictions too long": (good, [put("predictions", {3: [0] * 26, 9: [0] * 30})], ALL),
+    "predictions too short in two groups": (four, [put("predictions", {40: [1], 70: []})], ALL),
+    "a class id for a prediction": (good, [put("predictions", {3: [7] * 25, 4: [-1] * 25})], ALL),
+    "a null among predictions": (good, [put("predictions", {3: [None] * 25})], ALL),
+    "no predictions in some rows": (good, [put("predictions", {3: None, 4: None})], ALL),
+    "predictions as texts": (good, [whole("predictions", ["1"] * 25)], ALL),
+    "predictions as one text": (good, [whole("predictions", "1 2 3")], ALL),
+    "predictions that are no int8": (good, [put("predictions", {3: [999] * 25})], ALL),
+    "class counts too short": (good, [whole("class_correct", [1, 1])], ALL),
+    "class counts out of range": (
+        good,
+        [no_predictions, put("class_correct", {0: [6, 0, 0, 0, 0], 7: [0, 0, -1, 0, 9]})],
+        ALL,
+    ),
+    "class counts beyond the other set's": (
+        four,
+        [no_predictions, put("class_correct", {2: [7, 0, 0, 0, 0], 40: [8, 7, 7, 7, 7]})],
+        ALL,
+    ),
+    # contradictions
+    "counts that contradict predictions": (
+        good,
+        [no_classes, put("n_correct", dict.fromkeys(range(11, 24), 0))],
+        ALL,
+    ),
+    "counts that contradict predictions in two groups": (
+        four,
+        [no_classes, put("n_correct", {90: 0, 35: 1, 4: 2})],
+        ALL,
+    ),
+    "class counts that contradict the count": (
+        four,
+        [no_predictions, put("class_correct", {2: [5] * 5, 77: [0] * 5})],
+        ALL,
+    ),
+    "class counts that contradict predictions": (
+        four,
+        [
+            cast("class_correct", lambda v: v[1:] + v[:1]),
+        ],
+        ALL,
+    ),
+    "count against both lists": (good, [put("n_correct", {11: 0})], ALL),
+    # runs
+    "a run misses a task": (in_runs, [without(40)], ALL),
+    "a run misses its last tasks": (in_runs, [without(60, 61, 59)], ALL),
+    "a run twice": (in_runs, [put("run", dict.fromkeys(range(31, 62), "a"))], ALL),
+    "null run": (in_runs, [put("run", {5: None})], ALL),
+    "runs as fractions": (in_runs, [whole("run", 0.5)], ("parquet", "jsonl")),
+    "an unprintable run": (in_runs, [put("run", dict.fromkeys(range(31, 62), "b\x1b"))], ALL),
+    "runs without a column": (in_runs, [drop("run")], ALL),
+    # marks
+    "marks that contradict": (four, [put("transductive", {3: True, 4: False, 60: True})], ALL),
+    "marks of another type": (four, [whole("transductive", "perhaps")], ALL),
+    # two rules broken at once: which is said first
+    "query count and task": (four, [put("n_query", {60: 5}), put("task_id", {3: 99})], ALL),
+    "task and count": (four, [counts, put("n_correct", {3: 99}), put("task_id", {60: 99})], ALL),
+    "count and fingerprint": (
+        four,
+        [counts, put("n_correct", {60: 99}), put("fingerprint", {3: BAD_ZEROS})],
+        ALL,
+    ),
+    "name and count": (
+        four,
+        [
+            counts,
+            put("n_correct", {3: 99}),
+            cast("method", {"mine": "mine", "other": "pixels/LR"}.get),
+        ],
+        ALL,
+    ),
+    "name and data set": (four, [whole("method", "pixels/LR"), put("dataset", {90: "zzz"})], ALL),
+    "fingerprint and missing": (four, [put("fingerprint", {60: BAD_ZEROS}), without(3)], ALL),
+    "unbound and missing": (four, [drop("fingerprint"), without(3)], ALL),
+    "missing and predictions": (four, [put("predictions", {3: [9] * 25}), without(60)], ALL),
+    "predictions and class counts": (
+        four,
+        [put("predictions", {3: [9] * 25}), put("class_correct", {60: [9] * 5})],
+        ALL,
+    ),
+    "lengths and contradiction": (
+        four,
+        [put("n_correct", {3: 0}), put("class_correct", {60: [1]}), put("predictions", {70: [0]})],
+        ALL,
+    ),
+    "marks and names": (
+        four,
+        [whole("method", "pixels/LR"), put("transductive", {3: True, 4: False})],
+        ALL,
+    ),
+    "type and null": (good, [put("task_set", {1: None}), cast("task_id", lambda v: v + 0.5)], ALL),
+    "column and type": (good, [whole("accuracy", 1), whole("method", 3)], ALL),
+}
+
+
+def write_rows(name: str, ending: str, path: Path) -> None:
+    """Write one of ROWS in one of its formats."""
+    base, edits, _ = ROWS[name]
+    columns = base()
+    for edit in edits:
+        edit(columns)
+    if ending == "csv":
+        write_csv(path, columns)
+    elif ending == "jsonl":
+        write_lines(path, columns)
+    else:
+        pq.write_table(pa.table(columns), path)
+
+
+HEAD = "method,dataset,task_set,task_id,n_correct,n_query"
+ROW = f"a,digits,{OPEN},0,3,25"
+# name: file, content
+TEXTS: dict[str, tuple[str, bytes]] = {
+    "not Parquet": ("x.parquet", b"hello"),
+    "empty Parquet": ("x.parquet", b""),
+    "empty CSV": ("x.csv", b""),
+    "header only": ("x.csv", f"{HEAD}\n".encode()),
+    "another ending": ("x.xlsx", b"x"),
+    "no ending": ("x", b"x"),
+    "bytes in CSV": ("x.csv", b"method\n\xff\xfe\n"),
+    "latin CSV": ("x.csv", f"{HEAD}\n\xe9,digits,{OPEN},0,3,25\n".encode("latin-1")),
+    "ragged CSV": ("x.csv", f"{HEAD}\n{ROW}\na,digits,{OPEN},1\n".encode()),
+    "header again": ("x.csv", f"{HEAD}\n{ROW}\n{HEAD}\n".encode()),
+    "a quote without its other": ("x.csv", b'method,dataset\n"a","b"\na,"b'),
+    "something behind a quote": ("x.csv", b'method,dataset\n"a"b,"c"\n'),
+    "a cell of two lines": ("x.csv", b'method,dataset\n"a\nb","c"\n'),
+    "a quote in a bare cell": ("x.csv", b'method,dataset\na"b,c\n'),
+    "semicolons": ("x.csv", (HEAD + "\n" + ROW + "\n").replace(",", ";").encode()),
+    "an index": ("x.csv", f",{HEAD}\n0,{ROW}\n".encode()),
+    "capitals and spaces": (
+        "x.csv",
+        b"method,dataset,task_set,Task_ID, n_correct,n_query\n" + ROW.encode(),
+    ),
+    "doubled column": ("x.csv", f"{HEAD},method\n{ROW},a\n".encode()),
+    "a list that is none": ("x.csv", f"{HEAD},predictions\n{ROW},1 2 3\n".encode()),
+    "a list too large": ("x.csv", f"{HEAD},predictions\n{ROW},[999]\n".encode()),
+    "a list of texts": ("x.csv", f'{HEAD},class_correct\n{ROW},"[""a"", 1]"\n'.encode()),
+    "bad JSON": ("x.jsonl", b'{"method": '),
+    "words for JSON": ("x.jsonl", b"{method: a}\n"),
+    "an object over two lines": ("x.jsonl", b'{"method": "a"}\n{"method":\n"a"}\n'),
+    "two objects on a line": ("x.jsonl", b'\n{"method": "a"} {"method": "a"}\n'),
+    "JSON Lines cut short": ("x.ndjson", b'{"method": "a"}\n{"method": "a", "predictions": [1, 2'),
+    "deep JSON": ("x.jsonl", b"[" * 200 + b"]" * 200 + b"\n"),
+    "other types in one column": ("x.jsonl", b'{"method": "a"}\n{"method": 3}\n'),
+    "not one submission column": ("x.jsonl", b'{"a": 1}\n'),
+}
+
+
+def _of_set(more: str) -> bytes:
+    bound = f'{{"fingerprint": "x", {more}}}'
+    return f'{{"methods": {{"mine": {{"task_sets": {{"digits/s": {bound}}}}}}}}}'.encode()
+
+
+METADATA: dict[str, bytes] = {
+    "not UTF-8": b"\xff",
+    "a list": b"[]",
+    "empty": b"{}",
+    "a method is a number": b'{"methods": {"mine": 3}}',
+    "a description is a number": b'{"methods": {"mine": {"description": 3}}}',
+    "transductive is a text": b'{"methods": {"mine": {"transductive": "yes"}}}',
+    "a name that is unprintable": b'{"methods": {"a\\u001b": {}}}',
+    "a set without data": b'{"methods": {"mine": {"task_sets": {"digits": {"fingerprint": "x"}}}}}',
+    "no fingerprint": b'{"methods": {"mine": {"task_sets": {"digits/s": {}}}}}',
+    "no tasks": _of_set('"tasks": 0'),
+    "stopping is a text": _of_set('"stopping": "now"'),
+    "version is a number": b'{"methods": {}, "package_version": 3}',
+    "newer specification": b'{"spec_version": "2.0", "methods": {}}',
+    "not a number": b'{"methods": NaN}',
+    "a link of two lines": b'{"methods": {"mine": {"link": "a\\nb"}}}',
+}
+
+
+def write_metadata(name: str, path: Path) -> None:
+    table = pa.table(good()).replace_schema_metadata({b"fslbench": METADATA[name]})
+    pq.write_table(table, path)
+
+
+def _declared(
+    tasks: Any, rows: int, stopping: Any = None, task_set: str = OPEN
+) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        columns = bare(answers("mine", "digits", task_set, 0.8, seed=1))
+        more = {"tasks": tasks} | ({"stopping": stopping} if stopping else {})
+        cut = {name: values[:rows] for name, values in columns.items()}
+        write(path, cut, declared={f"mine digits/{task_set}": more})
+
+    return make
+
+
+def _rewritten(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
+    """The four groups, bound by metadata, then changed."""
+
+    def make(path: Path) -> None:
+        write(path, bare({k: v for k, v in four().items() if k != "fingerprint"}))
+        pq.write_table(change(pq.read_table(path)), path)
+
+    return make
+
+
+def _with_metadata(old: str, new: str) -> Callable[[pa.Table], pa.Table]:
+    def change(table: pa.Table) -> pa.Table:
+        metadata = table.schema.metadata[b"fslbench"]
+        assert old.encode() in metadata
+        return table.replace_schema_metadata(
+            {b"fslbench": metadata.replace(old.encode(), new.encode(), 1)}
+        )
+
+    return change
+
+
+def _marked(path: Path) -> None:
+    columns = bare(answers("mine", "digits", OPEN, 0.8, seed=1))
+    columns["transductive"] = [False] * 31
+    write(path, columns, {"mine": {"transductive": True}})
+
+
+def _cut(path: Path) -> None:
+    pq.write_table(pa.table(good()), path)
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _nested(path: Path) -> None:
+    pq.write_table(pa.table({"method": [["a"]], "dataset": [{"a": 1}]}), path)
+
+
+def _no_rows(path: Path) -> None:
+    pq.write_table(pa.table(good()).slice(0, 0), path)
+
+
+RULE = {"versus": "pixels/LR", "level": 0.95}
+SPECIAL: dict[str, Callable[[Path], None]] = {
+    "declared prefix": _declared(10, 10),
+    "declared one more than there is": _declared(11, 10),
+    "declared one fewer than there is": _declared(9, 10),
+    "declared more than the set has": _declared(32, 31),
+    "declared stop on a drifting set": _declared(10, 10, RULE),
+    "declared stop on a closed set": _declared(10, 10, RULE, CLOSED),
+    "declared stop at no level": _declared(10, 10, {"versus": "pixels/LR", "level": 2.0}, CLOSED),
+    "declared results lost": _rewritten(lambda table: table.slice(0, 50)),
+    "other tasks in the metadata": _rewritten(_with_metadata("e2c84bbb9f38", "000000000000")),
+    "short fingerprint in the metadata": _rewritten(
+        lambda t: _with_metadata(
+            "e2c84bbb9f386fc4475c5673d77164cb684cd4b0c996c364034260fd2a61389f", "e2c8"
+        )(t)
+    ),
+    "metadata and column disagree": _rewritten(
+        lambda t: _with_metadata("e2c84bbb9f38", "000000000000")(
+            t.append_column("fingerprint", pa.array(four()["fingerprint"]))
+        )
+    ),
+    "metadata speaks of one group only": _rewritten(_with_metadata('"mine"', '"yours"')),
+    "metadata and marks disagree": _marked,
+    "metadata lost": _rewritten(lambda table: table.replace_schema_metadata(None)),
+    "cut short": _cut,
+    "a folder": lambda path: path.mkdir(),
+    "not there": lambda path: None,
+    "nested columns": _nested,
+    "no rows": _no_rows,
+}
