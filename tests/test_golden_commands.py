@@ -1,12 +1,16 @@
 """What every command prints and writes is what it printed before; see tests/golden/commands."""
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import golden_commands
+import golden_inputs
 import golden_refusals
 import pytest
+
+import fslbench_data as fb
 
 CASES: list[dict[str, Any]] = tomllib.loads(
     (golden_commands.FOLDER / "cases.toml").read_text(encoding="utf-8")
@@ -77,3 +81,37 @@ def test_declarations_that_are_refused(
     for make, file in zip(golden_refusals.SPECIAL.values(), files, strict=True):
         make(tmp_path / file)
     golden_commands.check("refusals/declarations", _refusals(tmp_path, root, files), ("pyarrow",))
+
+
+def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = []
+
+    def keep(title: str, value: Any) -> None:
+        text = json.dumps(golden_commands.plain(value), indent=1, ensure_ascii=False)
+        text = golden_commands.normalised(f"{text}\n", tmp_path, root)
+        parts.append(f"--- {title}\n{golden_commands.shortened(text)}")
+
+    for name in ("my_results.parquet", "three.parquet", "prefix.parquet", "runs.parquet"):
+        golden_inputs.INPUTS[name](tmp_path / name)
+        submission = fb.Submission.read(name)
+        report = fb.score(submission)
+        valid = fb.validate(submission, fb.load_release())
+        shown = [repr(submission), repr(report), str(report.signature), repr(valid.methods)]
+        keep(name, shown)
+        keep("groups", [(g.method, str(g.info), g.tasks, g.unit, g.bound, g.runs, g.run_spread,
+                         int(g.counts.sum())) for g in valid.groups])  # fmt: skip
+        keep("first score", report.scores[0])
+        keep("first comparisons", list(report.comparisons)[:2])
+        keep("verdicts", [str(c.verdict) for c in report.comparisons])
+        keep("counts of verdicts", report.verdict_counts)
+    release = fb.load_release()
+    keep("release", [str(release), release.methods, release.datasets, release.backbones])
+    keep("task set", release.task_set_info("cub", "published-5w5s5q"))
+    keep("names", [sorted(fb.__all__), dir(fb)])
+    planned = fb.plan(release=release, datasets="digits", queries=(3, 5))
+    keep("plan", planned)
+    with fb.connect(release, ["three.parquet"]) as connection:
+        asked = "SELECT method, mean FROM accuracies WHERE dataset = 'digits' ORDER BY ALL LIMIT 5"
+        keep("sql", connection.execute(asked).fetchall())
+    golden_commands.check("python", "".join(parts))

@@ -96,7 +96,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def written(path: Path) -> str:
-    """What a file holds, as text: of Parquet schema and values, of figures nothing."""
+    """What a file holds, as text: of Parquet schema and values, of figures what is said in them."""
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         about = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
@@ -104,8 +104,12 @@ def written(path: Path) -> str:
         schema = [f"{field.name}: {field.type}" for field in table.schema]
         rows = [json.dumps(row, default=str) for row in table.to_pylist()]
         return "\n".join([*schema, json.dumps(about), *rows, ""])
-    if path.suffix in (".pdf", ".png", ".svg"):
-        return "(a picture: its rows are compared elsewhere)\n"
+    if path.suffix == ".svg":  # what each mark says of itself, and the texts
+        text = path.read_text(encoding="utf-8")
+        said = re.findall(r'aria-label="([^"]*)"|<text[^>]*>([^<]*)</text>', text)
+        return "\n".join([*(label or words for label, words in said), ""])
+    if path.suffix in (".pdf", ".png"):
+        return "(a picture)\n"
     if path.suffix == ".html":
         return _of_page(path.read_text(encoding="utf-8"))
     content = path.read_bytes()
