@@ -21,9 +21,9 @@ import numpy as np
 from scipy import optimize, stats
 
 import fslbench_data
-from analysis_sql.class_aware import method_halfwidths, pair_halfwidths
-from analysis_sql.class_effects import ClassDesign
-from analysis_sql.pairs import Counts
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import method_halfwidths, pair_halfwidths
+from analysis_sql.comparison.pairs import Counts
 
 METHODS, LEVEL, LIMIT = 12, 0.95, 10.0
 

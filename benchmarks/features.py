@@ -44,7 +44,7 @@ def pieces(images: int, *, rectified: bool, block: int = 8192) -> Iterator[Array
 
 def make_release(folder: Path, images: int, *, rectified: bool) -> float:
     """Write the release; gives the seconds of writing."""
-    from builders.release_writer import ReleaseWriter
+    from builders.release.writer import ReleaseWriter
 
     writer = ReleaseWriter(folder, "bench", "1.0.0", "Random features.")
     about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
@@ -84,8 +84,8 @@ def run(images: int, work: Path, *, rectified: bool) -> dict[str, float]:
     """Measure all readers on one release; prints a table."""
     import datasets
 
-    from fslbench_data.feature_copies import copies_folder
-    from fslbench_data.release import load_release
+    from fslbench_data.release.feature_cache import copies_folder
+    from fslbench_data.release.release import load_release
 
     folder = work / "release"
     seconds = make_release(folder, images, rectified=rectified)

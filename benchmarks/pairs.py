@@ -95,7 +95,7 @@ def made_up_release() -> object:
 def ours(path: Path) -> dict[str, float]:
     """Read, validate, and compute every pair's interval and verdicts."""
     start = time.perf_counter()
-    from fslbench_data.scoring import score
+    from fslbench_data.scoring.score import score
     from fslbench_data.submission.reading import read_submission
 
     release = made_up_release()

@@ -28,7 +28,7 @@ def exhaust(suite: str, folder: Path) -> dict[str, float]:
     """Draw all of Quickdraw at 5-way 1-shot and write it."""
     from benchmark_spec.catalogue import lookup
     from benchmark_spec.protocol import TaskSetName
-    from builders.release_writer import ReleaseWriter
+    from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
 
     known = lookup("quickdraw")

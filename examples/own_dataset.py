@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from builders.hub.publish import publish
-from builders.release_build import build_release
-from builders.release_spec import DatasetSpec, ReleaseSpec
-from builders.verify import verify
+from builders.release.build import build_release
+from builders.release.spec import DatasetSpec, ReleaseSpec
+from builders.release.verify import verify
 
 ABOUT = {
     "title": "Birds of our garden",

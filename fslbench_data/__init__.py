@@ -14,15 +14,15 @@ from benchmark_spec.version import __version__
 
 if TYPE_CHECKING:
     from fslbench_data.evaluation.loop import evaluate
-    from fslbench_data.planning import plan
-    from fslbench_data.release import Release, load_release
-    from fslbench_data.report import Report
-    from fslbench_data.scoring import score
-    from fslbench_data.sql import connect
-    from fslbench_data.submission.checks import validate
+    from fslbench_data.release.release import Release, load_release
+    from fslbench_data.scoring.planning import plan
+    from fslbench_data.scoring.report import Report
+    from fslbench_data.scoring.score import score
+    from fslbench_data.scoring.sql import connect
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.recorder import Recorder
     from fslbench_data.tasks import Task, TaskSet
+    from fslbench_data.validation.validate import validate
 
 __all__ = [
     "Recorder",

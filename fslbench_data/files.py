@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from benchmark_spec.errors import OutputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 if sys.platform != "win32":
     import fcntl
@@ -205,3 +208,25 @@ def sha256_of(path: Path) -> str:
     """SHA-256 (hex) of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def load_numbers(path: Path) -> NDArray[Any]:
+    """The numbers of a .npy file; no more memory is taken than the file has bytes.
+
+    Raises
+    ------
+    ValueError
+        If it is no such file, holds other things than numbers, or fewer than its header says.
+    OSError
+        If it cannot be read.
+    """
+    import numpy as np
+
+    try:
+        with np.errstate(over="ignore"):  # a size beyond counting is beyond the file's end too
+            mapped = np.lib.format.open_memmap(path, "r")
+    except (SyntaxError, OverflowError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"its header is damaged ({type(error).__name__})") from None
+    if mapped.dtype.kind not in "biuf":
+        raise ValueError(f"it holds {mapped.dtype}, not numbers")
+    return np.array(mapped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmark_spec.protocol import Protocol, TaskSetName
+from benchmark_spec.errors import FSLBenchError
+from benchmark_spec.protocol import Protocol, TaskSetName, task_sets_of
 
 Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
@@ -118,3 +119,22 @@ def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]
     array: NDArray[Any] = lists.flatten().to_numpy().reshape(-1, *shape)
     array.flags.writeable = False
     return array
+
+
+def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
+    """The names as a tuple; a single text is one name."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def task_set_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of task sets; one such as ``ladder_titles-5w5s5q`` stands for all steps.
+
+    What is no such name is left as it is, for those who know which there are to refuse.
+    """
+    found: dict[str, None] = {}
+    for name in names_of(names):
+        try:
+            found |= dict.fromkeys(task_sets_of(name))
+        except FSLBenchError:
+            found[name] = None
+    return tuple(found)

@@ -16,7 +16,7 @@ from hub_server.client import ENVIRONMENT, point_at, quicken
 from hub_server.server import bound_socket
 
 from benchmark_spec.protocol import Protocol, TaskSetName
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 
 # No test reaches the real Hub: whatever imports huggingface_hub from here on talks to this port,
@@ -65,7 +65,7 @@ def golden(root: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """Two data sets of 4 classes with 6 images; 4 `open` and 5 `closed` tasks, K = 2, Q = 2."""
-    from builders.release_writer import ReleaseWriter
+    from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
 
     folder = tmp_path_factory.mktemp("toy") / "release"
@@ -103,7 +103,7 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> Release:
 @pytest.fixture(scope="session")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """100 images in 4 shards of 32, with features float16 (100, 8) and int8 (100, 4)."""
-    from builders.release_writer import ReleaseWriter
+    from builders.release.writer import ReleaseWriter
 
     rng = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("sharded") / "release"

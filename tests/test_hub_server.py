@@ -447,7 +447,7 @@ class TestDownloads:
     def test_load_dataset(self, hub: HubServer, api: HfApi, root: Path) -> None:
         import datasets
 
-        from fslbench_data.release import load_release
+        from fslbench_data.release.release import load_release
 
         folder = root / "fslbench_data/embedded"
         api.create_repo("org/release", repo_type="dataset")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmark_spec import errors
 from fslbench_data.cli import main
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 
 def _blocks(text: str, language: str) -> list[str]:

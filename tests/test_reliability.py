@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from reliability import Attempt, Section, World, sections
 
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 SECTIONS = sections()
 

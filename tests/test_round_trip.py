@@ -34,7 +34,7 @@ def nearest(support, query, rng):
 
 LOAD = """
 import datasets, json
-from fslbench_data.release import load_release
+from fslbench_data.release.release import load_release
 
 release = load_release("org/small@v1.0.0")
 plain = datasets.load_dataset("org/small", "tasks-open-3w5s5q", split="digits", revision="v1.0.0")

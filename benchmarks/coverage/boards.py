@@ -8,7 +8,7 @@ classes anew, which are hard for all and for single methods (0.1 each).
 Three rules say "no", each with one-sided paired tests at a = 5 %:
 
 leader
-    The leader is better at a/(M - 1): the rule of leaderboards (:mod:`analysis_sql.best`).
+    The leader is better at a/(M - 1): the rule of leaderboards (:mod:`analysis_sql.ranking.best`).
 holm
     The leader is better after Holm's adjustment over all pairs.
 step-down
@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from analysis_sql.best import best_set, could_be_best
-from analysis_sql.class_effects import ClassDesign
-from analysis_sql.multiplicity import adjust
-from analysis_sql.pairs import Counts
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.comparison.multiplicity import adjust
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.ranking.best import best_set, could_be_best
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)
 RULES = ("leader", "holm", "step-down")

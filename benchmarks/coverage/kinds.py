@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.class_aware import relative_halfwidths
-from analysis_sql.class_effects import ClassDesign
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import relative_halfwidths
 from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.measure import LEVEL
 from builders.sampling import draw_open

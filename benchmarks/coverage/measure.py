@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.class_aware import halfwidths as class_aware
-from analysis_sql.class_effects import ClassDesign
-from analysis_sql.intervals import halfwidths
-from analysis_sql.moments import Moments
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import halfwidths as class_aware
+from analysis_sql.intervals.intervals import halfwidths
+from analysis_sql.intervals.moments import Moments
 
 LEVEL = 0.95
 Z = 1.959964

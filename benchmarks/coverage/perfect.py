@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis_sql.bootstrap import bca_intervals
-from analysis_sql.intervals import Interval
-from analysis_sql.near_perfect import near_perfect
+from analysis_sql.intervals.bootstrap import bca_intervals
+from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.near_perfect import near_perfect
 from benchmarks.coverage.measure import LEVEL, head, row
 
 TASKS, QUERIES = (13, 30, 100, 600), (25, 50)

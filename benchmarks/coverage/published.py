@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 import fslbench_data
-from analysis_sql.class_aware import relative_halfwidths
-from analysis_sql.class_effects import ClassDesign
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import relative_halfwidths
 from benchmarks.coverage.measure import LEVEL
 
 STRENGTHS = (0.0, 0.3, 1.0, 3.0, 10.0, 100.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.class_effects import ClassDesign
+from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.measure import Judged, judge
 from builders.sampling import DrawnTasks, draw_open

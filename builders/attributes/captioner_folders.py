@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import BackboneError, HubError, HubNotFoundError
 from benchmark_spec.extras import require
 from builders.features.checkpoints import hub_file
 from builders.features.preprocessing import Preprocessing
 from fslbench_data.hub.download import fetch
-from fslbench_data.parsing import parsed_json
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
 from builders.attributes.captioner import Captioner, CaptionerName, describe, forget_captioner
-from builders.engine import Work, job_name
+from builders.execution.engine import Work, job_name
 from builders.features.decoding import Batches, Reader, problem_of
 from builders.features.extraction import Settings, nobody
 from builders.features.forward import DeviceMemoryError

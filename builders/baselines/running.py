@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from builders.baselines.fine_tuning import PictureFineTuner, Preprocessing
 from builders.baselines.heads import head_of
 from builders.baselines.task_ranges import predictions
-from builders.engine import Engine
+from builders.execution.engine import Engine
 from fslbench_data.evaluation.loop import evaluate
-from fslbench_data.features import Features
-from fslbench_data.release import Release
+from fslbench_data.release.features import Features
+from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders.baselines.heads import Predictor
-from builders.engine import Engine, LocalEngine, Work, job_name
+from builders.execution.engine import Engine, LocalEngine, Work, job_name
 from builders.features.processor import default_threads, reproducible
 
 TASKS = 512

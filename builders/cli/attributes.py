@@ -57,10 +57,10 @@ def attributes(
         check_recipe,
         make_attributes,
     )
+    from builders.execution.parquet import write_table
     from builders.features import WORK, Settings
-    from builders.parquet import write_table
     from builders.sources import read_source
-    from fslbench_data.render.screen import steps
+    from fslbench_data.render.console import steps
 
     if path is not None and path.suffix != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")

@@ -18,8 +18,8 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     the package.  Ends with exit code 1 if the
     version of B says less than has changed.
     """
-    from builders.diff import diff as compare
-    from fslbench_data.release import load_release
+    from builders.release.diff import diff as compare
+    from fslbench_data.release.release import load_release
 
     a, b = (load_release(None if str(path) == "embedded" else str(path)) for path in (old, new))
     found = compare(a, b)

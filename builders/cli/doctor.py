@@ -66,14 +66,14 @@ def doctor(
 
 def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str, Any]], str]:
     """The user's features of the canaries, what is recorded of them, and whose they are."""
-    from builders.features.loose import read_loose
+    from builders.features.precomputed import read_loose
     from builders.sources.canaries import NAME
 
     if path.is_dir():
         loose = read_loose(path)
         return loose.features(NAME), [loose.provenance(NAME)], backbone or loose.backbone
     from benchmark_spec.errors import ReleaseError
-    from fslbench_data.parsing import load_numbers
+    from fslbench_data.files import load_numbers
 
     if backbone is None:
         raise click.UsageError("a .npy file does not say whose features it holds: give --backbone")
@@ -89,9 +89,9 @@ def _expected(
 ) -> tuple[NDArray[Any], dict[str, Any], str]:
     """The features to compare with, what is recorded of them, and where they are from."""
     from benchmark_spec.errors import ReleaseError
-    from builders.features.loose import read_loose
+    from builders.features.precomputed import read_loose
     from builders.sources.canaries import NAME
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
 
     if against is not None:
         if release is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from builders.engine import Engine
+    from builders.execution.engine import Engine
     from builders.features import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +74,7 @@ def extraction_options(command: F) -> F:
 
 def engine_from(name: str, address: str | None) -> Engine:
     """The engine that the options ask for."""
-    from builders.engine import EngineName, engine_of
+    from builders.execution.engine import EngineName, engine_of
 
     if address is not None and name != "ray":
         raise click.UsageError("--address goes with --engine ray")

@@ -53,11 +53,11 @@ def features(
     was, and gives the same features; finished ones are left as they are.
     """
     from builders.features import check_backbone, is_network
-    from builders.features.loose import FILE, write_loose
+    from builders.features.precomputed import FILE, write_loose
     from builders.sources import read_source
     from builders.sources.damage import keeping_damaged
     from fslbench_data.evaluation.progress import progress_bar
-    from fslbench_data.render.screen import steps
+    from fslbench_data.render.console import steps
 
     check_backbone(backbone)
     kind, given = named_source(name, spec)

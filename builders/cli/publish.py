@@ -46,7 +46,7 @@ def publish(
     from benchmark_spec.errors import listing
     from builders.hub.benchmark_file import BENCHMARK_FILE
     from builders.hub.publish import publish as run
-    from fslbench_data.render.screen import steps
+    from fslbench_data.render.console import steps
 
     with steps(f"publishing {folder}") as progress:
         done = run(

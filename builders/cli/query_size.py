@@ -18,7 +18,7 @@ from fslbench_data.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from builders.query_size import QuerySweep
+    from builders.query_size.sweep import QuerySweep
 
 
 @click.command("query-size")
@@ -71,11 +71,11 @@ def query_size(
     variance of a task's accuracy falls with Q, and says which Q* the fit prefers, how sure that
     is, and what other numbers cost.
     """
-    from builders.query_size import sweep
-    from builders.query_size_text import csv_text, json_text, print_sweep
+    from builders.query_size.sweep import sweep
+    from builders.query_size.text import csv_text, json_text, print_sweep
     from fslbench_data.cli.options import check_output
-    from fslbench_data.release import load_release
-    from fslbench_data.render.screen import steps
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
 
     check_output(path)
     wanted = parse_queries(queries)

@@ -66,13 +66,13 @@ def release(
     release; a finished one is left as it is.  The last options say how features of networks are
     extracted, where SPEC.toml asks for any.
     """
-    from builders.features.loose import read_loose
-    from builders.finished import is_finished
-    from builders.release_build import build_release
-    from builders.release_features import uses_networks
-    from builders.release_spec import find_spec, read_spec
-    from fslbench_data.release import load_release
-    from fslbench_data.render.screen import steps
+    from builders.features.precomputed import read_loose
+    from builders.release.build import build_release
+    from builders.release.features import uses_networks
+    from builders.release.finished import is_finished
+    from builders.release.spec import find_spec, read_spec
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
 
     wanted = read_spec(find_spec(spec))
     settings = None

@@ -51,7 +51,7 @@ def source(
     from builders.sources import read_source
     from builders.sources.export import check_folder, write_pictures
     from fslbench_data.files import whole_file
-    from fslbench_data.render.screen import steps
+    from fslbench_data.render.console import steps
 
     if path is not None and path.suffix != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")

@@ -29,9 +29,9 @@ def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None
     not distinct and ids beyond their class.  With --raw it also looks for images that are not the
     released ones.  Ends with exit code 1 if anything is wrong.
     """
-    from builders.release_spec import find_spec, read_spec
-    from builders.verify import verify as check
-    from fslbench_data.render.screen import steps
+    from builders.release.spec import find_spec, read_spec
+    from builders.release.verify import verify as check
+    from fslbench_data.render.console import steps
 
     if spec is not None and raw is None:
         raise click.UsageError("--spec goes with --raw")

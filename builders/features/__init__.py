@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import UnknownNameError
-from builders.feature_shards import Pieces
 from builders.features import pixels
 from builders.features.backbones import BACKBONES, FAMILIES
 from builders.features.extraction import Settings, extracted, nobody
+from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
-from builders.features.canaries import CANARIES, FAMILIES, OF_EACH
+from builders.sources.canary_images import CANARIES, FAMILIES, OF_EACH
 
 Verdict = Literal["identical", "agrees", "close", "differs", "unrelated"]
 
@@ -101,7 +101,7 @@ def diagnose(
     Parameters
     ----------
     found, expected : float (32, D)
-        In the order of :data:`builders.features.canaries.CANARIES`.
+        In the order of :data:`builders.sources.canary_images.CANARIES`.
     tolerance
         The least cosine.
 

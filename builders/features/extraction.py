@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
 from benchmark_spec.naming import slug
-from builders.engine import Engine, LocalEngine
+from builders.execution.engine import Engine, LocalEngine
 from builders.features.backbone import DType
 from builders.features.forward import (
     BLOCK,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
-from builders.engine import Work, job_name
+from builders.execution.engine import Work, job_name
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
 from builders.features.decoding import Batch, Batches, Gives, Reader, problem_of

@@ -20,11 +20,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError, SourceError
-from builders.folder_lock import locked
+from builders.execution.folder_lock import locked
 from builders.sources.image_set import ImageSet
 from fslbench_data.files import whole_file, write_whole
-from fslbench_data.parsing import parsed_json
 
 JOURNAL_FILE = "extraction.json"
 LOCK_FILE = ".lock"

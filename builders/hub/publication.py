@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from benchmark_spec.errors import HubError, listing
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
-from builders.diff import check_version
 from builders.hub.benchmark_file import BENCHMARK_FILE
 from builders.hub.files import Changes, ReleaseFile, changes, registration
 from builders.hub.repository import Proposal, Refs, Repository
+from builders.release.diff import check_version
 from fslbench_data.hub.address import version_of
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile

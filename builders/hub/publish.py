@@ -16,9 +16,9 @@ from builders.hub.files import changed_meanwhile, left_out, release_files
 from builders.hub.licences import check_licences
 from builders.hub.publication import Publication, Published
 from builders.hub.repository import Repository
-from builders.verify import verify
+from builders.release.verify import verify
 from fslbench_data.hub.address import is_repo_id
-from fslbench_data.release import Folder, Release, read_manifest
+from fslbench_data.release.release import Folder, Release, read_manifest
 
 
 def publish(
@@ -51,9 +51,9 @@ def publish(
     ------
     ReleaseError
         If the release has problems, or a version that says less than has changed since those that
-        are published (:func:`builders.diff.check_version`), or tables that may not be redistributed
-        (LicenceError), or comes back from the Hub as another one (CorruptReleaseError); nothing is
-        then tagged.
+        are published (:func:`builders.release.diff.check_version`), or tables that may not be
+        redistributed (LicenceError), or comes back from the Hub as another one
+        (CorruptReleaseError); nothing is then tagged.
     HubError
         If the repository holds something else, the tag another release, or the Hub refuses.
     """

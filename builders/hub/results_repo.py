@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmark_spec.errors import OutputError
 from benchmark_spec.version import __version__
 from fslbench_data.files import write_whole
-from fslbench_data.results.repository import (
+from fslbench_data.leaderboard.repository import (
     BOARD_FILE,
     EMBEDDED,
     check_release_name,

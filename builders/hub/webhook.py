@@ -15,11 +15,11 @@ from benchmark_spec.errors import FSLBenchError, HubError, listing
 from benchmark_spec.extras import require
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.hub.proposals import Changes, changes_of
-from fslbench_data.hub.results_files import HubResults
-from fslbench_data.render.neutral import escaped
-from fslbench_data.results.repository import read_board
-from fslbench_data.results.review import review
+from fslbench_data.leaderboard.hub_files import HubResults
+from fslbench_data.leaderboard.proposals import Changes, changes_of
+from fslbench_data.leaderboard.repository import read_board
+from fslbench_data.leaderboard.review import review
+from fslbench_data.render.escaping import escaped
 
 PATH = "fslbench"
 """The webhook's address is ``/webhooks/fslbench``."""

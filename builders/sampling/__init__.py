@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, most_tasks
 from builders.sampling.counting import count_tasks
 from builders.sampling.grouped import draw_grouped
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
-from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, Groups, freeze, groups_of
 from builders.sampling.uniform import draw_closed, draw_open
 from builders.sampling.with_attributes import attributes_needed, draw_with_attributes

@@ -34,10 +34,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import LADDER, Protocol
 from builders.sampling.image_attributes import Bools, ClassAttributes, ImageAttributes
-from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, check_number
 
 STEPS = tuple(LADDER)

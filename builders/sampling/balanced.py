@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql import class_sequences
+from analysis_sql.intervals.random_stream import Stream
+from analysis_sql.planning import class_sequences
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, checked_sizes
 from builders.sampling.uniform import deal
 

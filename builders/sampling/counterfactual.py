@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, Groups, check_number
 
 STEPS = tuple(COUNTERFACTUAL)

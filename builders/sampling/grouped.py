@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, Groups, checked_sizes, first_image_ids
 from builders.sampling.uniform import Key, exhaust
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
@@ -18,7 +19,6 @@ from benchmark_spec.protocol import LADDER, Protocol, TaskSetName, suite_of
 from builders.sampling.attribute_biased import Ladder, draw_ladder
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.image_attributes import image_attributes
-from builders.sampling.stream import Stream
 from builders.sampling.tasks import DrawnTasks, Groups, freeze
 
 

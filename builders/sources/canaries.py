@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from benchmark_spec.extras import require
-from builders.features.canaries import CANARIES, FAMILIES, OF_EACH, pictures
+from builders.sources.canary_images import CANARIES, FAMILIES, OF_EACH, pictures
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.packages import Package
 

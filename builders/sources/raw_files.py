@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SourceError
 from fslbench_data.files import sha256_of
-from fslbench_data.parsing import parsed_json
 
 IMAGE_SUFFIXES = frozenset(
     {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import click
 
+from benchmark_spec.catalogue.papers import PAPERS
+from benchmark_spec.version import __version__
+from fslbench_data.release.release import Release
+
 
 @click.command(short_help="Print BibTeX of a release, its data and papers.")
 @click.argument("release", required=False, metavar="[R]")
 def cite(release: str | None) -> None:
     """Print BibTeX of a release, its data sets and the papers behind it."""
-    from fslbench_data.citation import bibtex
-    from fslbench_data.release import load_release
+    from fslbench_data.cli.cite import bibtex
+    from fslbench_data.release.release import load_release
 
     click.echo(bibtex(load_release(release)), nl=False)
+
+
+def bibtex(release: Release) -> str:
+    """BibTeX of a release, its data sets and the papers whose methods are used."""
+    manifest = release.manifest
+    own = f"""@misc{{fslbench,
+  title = {{{{FSLBench}} {__version__}, release {manifest.name} {manifest.version}}},
+  author = {{{{The FSLBench authors}}}},
+  year = {{2026}},
+  note = {{release digest {manifest.digest[:12]}}}
+}}"""
+    datasets = dict.fromkeys(dataset.citation for dataset in manifest.datasets)
+    return "\n\n".join([own, *PAPERS, *datasets]) + "\n"

@@ -55,8 +55,8 @@ def compare(
     images); 2 if something is wrong with the input.
     """
     from fslbench_data.cli.report_output import say_left_out, write_bias, write_report
-    from fslbench_data.pairing import answered, bias_of_two, find_two, score_two
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
+    from fslbench_data.scoring.compare import answered, bias_of_two, find_two, score_two
 
     check_output(path, Path(a), Path(b))
     opened = load_release(release)

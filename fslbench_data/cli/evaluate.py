@@ -59,9 +59,9 @@ def evaluate(
     from fslbench_data.evaluation.loader import load_callable
     from fslbench_data.evaluation.loop import callable_name
     from fslbench_data.evaluation.loop import evaluate as run
-    from fslbench_data.pairing import find_method
-    from fslbench_data.release import load_release
-    from fslbench_data.submission.checks import check_not_taken
+    from fslbench_data.release.release import load_release
+    from fslbench_data.scoring.compare import find_method
+    from fslbench_data.validation.validate import check_not_taken
 
     if path.suffix.lower() != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")

@@ -40,9 +40,9 @@ def import_accuracies(
     the accuracies themselves tell that these are the tasks.
     """
     from benchmark_spec.errors import SpecError
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
     from fslbench_data.submission.accuracies import from_accuracies, read_accuracies
-    from fslbench_data.submission.checks import check_not_taken
+    from fslbench_data.validation.validate import check_not_taken
 
     opened = load_release(release)
     if dataset is None:

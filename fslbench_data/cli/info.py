@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fslbench_data.release import Release
+    from fslbench_data.release.release import Release
     from fslbench_data.render.grid import Grid
 
 
@@ -31,7 +31,7 @@ def info(release: str | None, form: str) -> None:
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
     package.
     """
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
 
     opened = load_release(release)
     if form == "json":
@@ -168,7 +168,7 @@ def _grid(release: Release) -> Grid:
 
 
 def _print(release: Release) -> None:
-    from fslbench_data.render.screen import screen
+    from fslbench_data.render.console import screen
 
     with screen() as console:
         _print_on(console, release)

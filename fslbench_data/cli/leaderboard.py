@@ -21,7 +21,7 @@ from fslbench_data.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fslbench_data.results.leaderboard import Leaderboard
+    from fslbench_data.leaderboard.leaderboard import Leaderboard
 
 MOST_ROWS = 20
 """Methods of a task set that the table shows."""
@@ -68,10 +68,10 @@ def leaderboard(
     with that release's reference methods. Submissions that are refused are listed on standard
     error with the reason; they change nothing for the others, nor the exit code without --check.
     """
-    from fslbench_data.render.screen import steps
-    from fslbench_data.results.leaderboard import leaderboard as run
-    from fslbench_data.results.pointers import pointers_among, unfetched
-    from fslbench_data.results.repository import open_releases, open_results, read_board
+    from fslbench_data.leaderboard.leaderboard import leaderboard as run
+    from fslbench_data.leaderboard.lfs_pointers import pointers_among, unfetched
+    from fslbench_data.leaderboard.repository import open_releases, open_results, read_board
+    from fslbench_data.render.console import steps
 
     check_output(path)
     with steps("leaderboard") as step:
@@ -105,10 +105,10 @@ def leaderboard(
 def _write(found: Leaderboard, form: str | None, path: Path | None, most: int | None) -> None:
     """Write a leaderboard in the format that is asked for, or that `path` names, or as tables."""
     from fslbench_data.cli.report_output import BY_ENDING
+    from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
+    from fslbench_data.leaderboard.tables import leaderboard_grids, leaderboard_legend
+    from fslbench_data.render.escaping import neutral_grid
     from fslbench_data.render.grid import latex, markdown
-    from fslbench_data.render.leaderboard_formats import leaderboard_csv, leaderboard_json
-    from fslbench_data.render.leaderboard_grids import leaderboard_grids, leaderboard_legend
-    from fslbench_data.render.neutral import neutral_grid
 
     form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
     if form in ("csv", "json"):
@@ -127,8 +127,8 @@ def _print(found: Leaderboard, console: Console, most: int | None) -> None:
     """The signature, the title, and the first rows of every table."""
     from rich.text import Text
 
-    from fslbench_data.render.leaderboard_grids import leaderboard_legend, set_grid
-    from fslbench_data.render.screen import print_grid
+    from fslbench_data.leaderboard.tables import leaderboard_legend, set_grid
+    from fslbench_data.render.console import print_grid
 
     console.print(Text(found.signature, style="dim"), soft_wrap=True)
     if found.title:

@@ -99,7 +99,7 @@ def output(text: str, path: Path | None) -> None:
 
 def draw(on: Callable[[Console], None], path: Path | None) -> None:
     """Draw on the terminal, or on a page that becomes a text file."""
-    from fslbench_data.render.screen import page, screen
+    from fslbench_data.render.console import page, screen
 
     if path is None:
         with screen() as console:

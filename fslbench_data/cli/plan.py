@@ -83,10 +83,10 @@ def plan(
     per class: how many tasks there will be, how wide each kind of interval is expected to be, and
     the smallest difference between two methods (--versus) that it would detect.
     """
-    from fslbench_data.planning import plan as run
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
     from fslbench_data.render.plan_text import csv_text, json_text, print_plan
-    from fslbench_data.render.screen import steps
+    from fslbench_data.scoring.planning import plan as run
 
     wanted = parse_queries(queries)
     opened = load_release(release)

@@ -17,9 +17,9 @@ from fslbench_data.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from fslbench_data.bias import BiasReport
-    from fslbench_data.figures.rows import Figure
-    from fslbench_data.set_report import SetReport
+    from fslbench_data.render.figures.rows import Figure
+    from fslbench_data.scoring.bias import BiasReport
+    from fslbench_data.scoring.task_set_report import SetReport
 
 KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "conclusive")
 
@@ -81,11 +81,12 @@ def plot(
     `forest` compares the methods of FILEs with all others, or those of --method with each other.
     Every figure says its level, its intervals and its number of tasks.
     """  # noqa: D301 - click reads the backspace
-    from fslbench_data.bias import bias_on
-    from fslbench_data.figures.files import check_figure_path, write_figure
-    from fslbench_data.figures.rows import queries
-    from fslbench_data.gathering import gather, methods_of, sets_of
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.figures.files import check_figure_path, write_figure
+    from fslbench_data.render.figures.rows import queries
+    from fslbench_data.scoring.bias import bias_on
+    from fslbench_data.scoring.score import sets_of
+    from fslbench_data.scoring.selection import gather, methods_of
 
     check_figure_path(path)
     if kind == "queries":
@@ -104,7 +105,7 @@ def plot(
 
 def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:
     from benchmark_spec.errors import listing
-    from fslbench_data.figures import rows
+    from fslbench_data.render.figures import rows
 
     names = [f"{each.dataset}/{each.name}" for each in report.ladders]
     if len(names) > 1:
@@ -118,7 +119,7 @@ def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figur
 
 def _of_sets(kind: str, sets: list[SetReport], methods: tuple[str, ...]) -> Figure:
     from benchmark_spec.errors import listing
-    from fslbench_data.figures import rows
+    from fslbench_data.render.figures import rows
 
     if kind == "conclusive":
         return rows.conclusive(sets)

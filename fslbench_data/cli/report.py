@@ -65,8 +65,8 @@ def report(
     The page is one file that needs no server and asks nothing of the network: open it from disk,
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
-    from fslbench_data.page.making import make_page
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.page.make import make_page
 
     said = [*map(str, files), *(["--release", release] if release else [])]
     said += ["--unbound"] if unbound else []
@@ -84,6 +84,6 @@ def report(
     )
     click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser", err=True)
     if space is not None:
-        from fslbench_data.page.space import push_space
+        from fslbench_data.render.page.space import push_space
 
         click.echo(push_space(path, space))

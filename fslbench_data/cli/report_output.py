@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from fslbench_data.cli.options import draw, output
-from fslbench_data.report import Report
+from fslbench_data.scoring.report import Report
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fslbench_data.bias import BiasReport
+    from fslbench_data.scoring.bias import BiasReport
 
 BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
@@ -31,7 +31,7 @@ def write_report(report: Report, form: str | None, path: Path | None) -> None:
         output(render_json(report), path)
     elif form in ("markdown", "latex"):
         from fslbench_data.render.grid import latex, markdown
-        from fslbench_data.render.grids import legend, report_grids
+        from fslbench_data.render.report_grids import legend, report_grids
 
         write = markdown if form == "markdown" else latex
         output(write(report_grids(report), str(report.signature), legend(report)), path)
@@ -64,7 +64,7 @@ def write_bias(report: BiasReport, form: str | None, path: Path | None) -> None:
         write = markdown if form == "markdown" else latex
         output(write(bias_grids(report), str(report.signature), NOTES), path)
     else:
-        from fslbench_data.render.screen import print_grid
+        from fslbench_data.render.console import print_grid
 
         def show(console: Console) -> None:
             console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
@@ -79,8 +79,8 @@ def write_bias(report: BiasReport, form: str | None, path: Path | None) -> None:
 
 def write_summary(report: Report, form: str | None, path: Path | None) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
-    from fslbench_data.render.conclusive import conclusive_grid
     from fslbench_data.render.grid import csv_text, json_text, latex, markdown
+    from fslbench_data.render.report_grids import conclusive_grid
 
     form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
     grid, signature = conclusive_grid(report), str(report.signature)
@@ -89,6 +89,6 @@ def write_summary(report: Report, form: str | None, path: Path | None) -> None:
     elif form in ("markdown", "latex"):
         output((markdown if form == "markdown" else latex)([grid], signature), path)
     else:
-        from fslbench_data.render.screen import print_grid
+        from fslbench_data.render.console import print_grid
 
         draw(lambda console: print_grid(grid, console), path)

@@ -40,11 +40,11 @@ def review(
     Exit code 1 if any FILE is refused; the comment says why. For pull requests: nothing in what
     they add is trusted, and nothing of it works in the comment.
     """
-    from fslbench_data.render.screen import steps
-    from fslbench_data.results.repository import open_releases, open_results
-    from fslbench_data.results.review import LooseFiles
-    from fslbench_data.results.review import review as run
-    from fslbench_data.results.text import one_line
+    from benchmark_spec.naming import one_line
+    from fslbench_data.leaderboard.repository import open_releases, open_results
+    from fslbench_data.leaderboard.review import LooseFiles
+    from fslbench_data.leaderboard.review import review as run
+    from fslbench_data.render.console import steps
 
     check_output(path, *paths)
     proposed = LooseFiles(paths)

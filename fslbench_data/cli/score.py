@@ -68,8 +68,8 @@ def score(
         write_report,
         write_summary,
     )
-    from fslbench_data.release import load_release
-    from fslbench_data.scoring import score as run
+    from fslbench_data.release.release import load_release
+    from fslbench_data.scoring.score import score as run
     from fslbench_data.submission.reading import read_submission
 
     if file is not None:
@@ -78,7 +78,7 @@ def score(
     chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets, "level": level}
     chosen["allow_unbound"] = unbound
     if bias:
-        from fslbench_data.bias import bias as measured
+        from fslbench_data.scoring.bias import bias as measured
 
         if summary:
             raise click.UsageError("--bias does not go with --summary")

@@ -65,12 +65,12 @@ def sql(
     Views hold the release and the submissions given; --list shows them. DuckDB answers in a
     process of its own, closed to files, network and extensions, which ends when its time is up.
     """  # noqa: D301
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
     from fslbench_data.sandbox.querying import QueryProcess
-    from fslbench_data.sql import connect, described, tables
+    from fslbench_data.scoring.sql import connect, described, tables
 
     if show is not None:
-        from analysis_sql.engine import query_text
+        from analysis_sql.queries.engine import query_text
 
         click.echo(query_text(show), nl=False)
     elif list_views:
@@ -112,7 +112,7 @@ def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
     elif form in ("csv", "json"):
         _pour((csv_pieces if form == "csv" else json_pieces)(table), path)
     elif form == "table":
-        from fslbench_data.render.screen import print_grid, screenful
+        from fslbench_data.render.console import print_grid, screenful
 
         def on(console: Console) -> None:
             rows = screenful(console)

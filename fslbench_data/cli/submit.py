@@ -22,11 +22,17 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     interval kind, half-width, level and T, are proposed to the model's repository as well.
     Doing it again opens no second pull request. The account is that of `hf auth login`.
     """
-    from fslbench_data.hub import eval_results
-    from fslbench_data.hub.submit import only_method, open_proposal, prepare, propose, pull_request
-    from fslbench_data.render.neutral import escaped
+    from fslbench_data.leaderboard import eval_results
+    from fslbench_data.leaderboard.submit import (
+        only_method,
+        open_proposal,
+        prepare,
+        propose,
+        pull_request,
+    )
+    from fslbench_data.render.escaping import escaped
     from fslbench_data.sandbox.untrusted import read_untrusted
-    from fslbench_data.scoring import score
+    from fslbench_data.scoring.score import score
     from fslbench_data.submission.reading import read_submission
 
     if method is not None and model is None:

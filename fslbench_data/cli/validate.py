@@ -26,12 +26,12 @@ def validate(file: Path, release: str | None, unbound: bool, recognise: bool) ->
     Exit code 0 if every rule is met, whether tasks are recognised or not; otherwise the first
     broken rule is explained, with its rows and how to mend them, and the exit code is 2.
     """
-    from fslbench_data.recognition import recognise_tasks
-    from fslbench_data.release import load_release
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
     from fslbench_data.render.recognition_text import group_conclusions, together
-    from fslbench_data.render.screen import steps
-    from fslbench_data.submission.checks import validate as check
+    from fslbench_data.scoring.recognition import recognise_tasks
     from fslbench_data.submission.reading import read_submission
+    from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)
     found = check(read_submission(file), opened, allow_unbound=unbound)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError, listing
-from fslbench_data.pictures import MARK, has_other_mark, is_numbered, picture_name
-from fslbench_data.release import Release
+from fslbench_data.evaluation.numbered_images import MARK, has_other_mark, is_numbered, picture_name
+from fslbench_data.release.release import Release
 from fslbench_data.tasks import Task
 
 _PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
@@ -118,8 +118,8 @@ def feature_inputs(release: Release, dataset: str, backbone: str) -> FeatureInpu
 def image_inputs(release: Release, dataset: str, folder: Path, seed: int) -> ImageInputs:
     """Inputs from images on disk, copied under names that the seed decides.
 
-    Where `folder` holds numbered pictures (:mod:`fslbench_data.pictures`), these; else the files
-    of the source's own layout.
+    Where `folder` holds numbered pictures (:mod:`fslbench_data.evaluation.numbered_images`),
+    these; else the files of the source's own layout.
 
     Raises
     ------

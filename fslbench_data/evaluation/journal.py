@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
 from benchmark_spec.protocol import MAX_WAY, Protocol
-from fslbench_data.parsing import parsed_json
 
 Answers = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.intervals import check_level
+from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import MethodFailedError, PredictionError, SpecError, UnknownNameError
 from fslbench_data.evaluation.inputs import Inputs, feature_inputs, image_inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import Progress, progress_bar
 from fslbench_data.evaluation.stopping import Rival, Watch
-from fslbench_data.naming import names_of, task_set_names
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
+from fslbench_data.tasks import Task, TaskSet, TaskSetInfo, names_of, task_set_names
 
 MethodCallable = Callable[[Any, Any, np.random.Generator], Any]
 
@@ -92,8 +91,9 @@ def evaluate(
     stop_when_conclusive
         Stop each task set as soon as a confidence sequence tells the method apart from this one
         (the name of a reference method, or results of one method on the same sets): valid however
-        often one looks (:mod:`analysis_sql.stopping`; new images of these classes, tasks taken as
-        independent).  The submission declares the rule, and reports show the sequence's interval.
+        often one looks (:mod:`analysis_sql.intervals.stopping`; new images of these classes, tasks
+        taken as independent).  The submission declares the rule, and reports show the sequence's
+        interval.
     stop_level
         Its confidence level.
     on_stop

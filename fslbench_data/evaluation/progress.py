@@ -29,7 +29,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         TimeRemainingColumn,
     )
 
-    from fslbench_data.render.screen import console
+    from fslbench_data.render.console import console
 
     shown = console(stderr=True)
     columns = (

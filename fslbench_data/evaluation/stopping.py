@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.stopping import ConfidenceSequence, SequenceInterval
+from analysis_sql.intervals.stopping import ConfidenceSequence
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
-from fslbench_data.release import Release
-from fslbench_data.submission.checks import Validated, validate
+from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Stopping, Submission
-from fslbench_data.submission.stopping_rules import check_may_stop
 from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.validation.stopping_rules import check_may_stop
+from fslbench_data.validation.validate import Validated, validate
 
 
 class Rival:
@@ -24,7 +24,7 @@ class Rival:
     versus
         The name of a reference method of the release, or the results of one method.
     level
-        Of the confidence sequence (:mod:`analysis_sql.stopping`).
+        Of the confidence sequence (:mod:`analysis_sql.intervals.stopping`).
 
     Raises
     ------
@@ -78,9 +78,3 @@ class Watch:
         """Take the answer to a task that the rival answered too; whether there is a verdict."""
         right = int((np.asarray(predictions) == self._tasks.query_label[task_id]).sum())
         return self._sequence.update(right - int(self._rival[task_id])).conclusive_at is not None
-
-
-def last_interval(differences: NDArray[np.int64], unit: int, level: float) -> SequenceInterval:
-    """The sequence's interval after the differences (m,) of the tasks that both answered, m > 0."""
-    sequence = ConfidenceSequence(unit, level)
-    return [sequence.update(d) for d in differences.tolist()][-1]

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from analysis_sql.intervals import Interval
-from analysis_sql.spurious_bias import Contrast, Gap, StepScore
-from fslbench_data.bias import BiasReport
-from fslbench_data.ladders import MethodBias, PairBias
-from fslbench_data.scores import PREFIX
+from analysis_sql.bias.spurious_bias import Contrast, Gap, StepScore
+from analysis_sql.intervals.intervals import Interval
+from fslbench_data.scoring.bias import BiasReport
+from fslbench_data.scoring.bias_report import MethodBias, PairBias
+from fslbench_data.scoring.scores import PREFIX
 
 COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",

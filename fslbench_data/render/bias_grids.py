@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analysis_sql.spurious_bias import Contrast, Gap
+from analysis_sql.bias.spurious_bias import Contrast, Gap
 from benchmark_spec.errors import listing
-from fslbench_data.bias import BiasReport
-from fslbench_data.ladders import LadderReport, PairBias, Ranking
 from fslbench_data.render.grid import Grid
-from fslbench_data.render.wording import plus_minus
-from fslbench_data.scores import PREFIX
+from fslbench_data.render.sentences import plus_minus
+from fslbench_data.scoring.bias import BiasReport
+from fslbench_data.scoring.bias_report import LadderReport, PairBias, Ranking
+from fslbench_data.scoring.scores import PREFIX
 
 SCORES = ("T", "accuracy", "wAcc", "independent", "equal", "excess")
 GAPS = ("accuracy lost", "wAcc lost", "excess gained")

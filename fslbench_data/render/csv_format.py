@@ -7,10 +7,10 @@ import io
 
 import numpy as np
 
-from analysis_sql.comparison import Comparison, NewClasses
-from analysis_sql.intervals import Interval
-from fslbench_data.report import Report
-from fslbench_data.scores import PREFIX, Score
+from analysis_sql.comparison.verdicts import Comparison, NewClasses
+from analysis_sql.intervals.intervals import Interval
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import PREFIX, Score
 
 COLUMNS = (
     "dataset",

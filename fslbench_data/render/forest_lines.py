@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from rich.text import Text
 
-from analysis_sql.comparison import Comparison, Verdict
-from analysis_sql.intervals import Interval
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.intervals.intervals import Interval
 
 LINES_NOTE = (
     "lines: thick, the interval of the difference; thin, the class-aware one; the mark, its mean."

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from analysis_sql.intervals import ESTIMANDS, INDEPENDENT_TASKS
-from analysis_sql.saturation import unseen_bound
-from fslbench_data.render.wording import sentence, unseen_text
-from fslbench_data.report import Report
-from fslbench_data.set_report import SetReport
+from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS
+from analysis_sql.intervals.saturation import unseen_bound
+from fslbench_data.render.sentences import sentence, unseen_text
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.task_set_report import SetReport
 
 
 def _ties(each: SetReport) -> dict[str, object]:

@@ -12,16 +12,15 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.class_sequences import MAX_TASKS
-from analysis_sql.intervals import ESTIMANDS
-from analysis_sql.planning import CLOSED_TASKS, Planned
-from analysis_sql.query_choice import CRITERION
-from analysis_sql.variance_budget import Shares
-from fslbench_data.planning import DatasetPlan, Plan
+from analysis_sql.intervals.intervals import ESTIMANDS
+from analysis_sql.planning.class_sequences import MAX_TASKS
+from analysis_sql.planning.planning import CLOSED_TASKS, Planned
+from analysis_sql.planning.query_choice import CRITERION, QueryChoice
+from analysis_sql.planning.variance_budget import Shares
+from fslbench_data.render.console import print_grid
 from fslbench_data.render.grid import Grid
-from fslbench_data.render.grids import UNBOUND_NOTE
-from fslbench_data.render.query_words import best_text
-from fslbench_data.render.screen import print_grid
+from fslbench_data.render.report_grids import UNBOUND_NOTE
+from fslbench_data.scoring.planning import DatasetPlan, Plan
 
 ABOUT = ("dataset", "method", "versus", "pilot", "suite", "way", "shot", "query", "tasks")
 SHARES = ("share", "open_share")
@@ -234,3 +233,23 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def best_text(choice: QueryChoice) -> str:
+    """Q* and its large-sample value with their intervals."""
+    root = choice.root
+    return (
+        f"Q* = {_query(choice.best, choice)}, {100 * choice.level:.8g} % interval "
+        f"{_query(choice.low, choice)} to {_query(choice.high, choice)}; "
+        f"sqrt(β/α) = {_number(root.value)} ({_number(root.low)} to {_number(root.high)})"
+    )
+
+
+def _query(query: int | None, choice: QueryChoice) -> str:
+    if query is None:
+        return "undetermined"
+    return f"{query} or more" if choice.more and query == choice.tried[-1] else str(query)
+
+
+def _number(value: float | None) -> str:
+    return "undetermined" if value is None else f"{value:.1f}"

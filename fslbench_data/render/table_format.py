@@ -8,11 +8,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from analysis_sql.comparison import Comparison, Verdict
-from analysis_sql.intervals import ESTIMANDS
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.intervals.intervals import ESTIMANDS
 from fslbench_data.render.forest_lines import LINES_NOTE, forest_lines
-from fslbench_data.render.grids import report_notes, runs_text
-from fslbench_data.render.wording import (
+from fslbench_data.render.report_grids import report_notes, runs_text
+from fslbench_data.render.sentences import (
     bracket,
     counts_text,
     difference_text,
@@ -28,8 +28,8 @@ from fslbench_data.render.wording import (
     unseen_text,
     zeros_text,
 )
-from fslbench_data.report import Report
-from fslbench_data.set_report import SetReport
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.task_set_report import SetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _FIXED_LINES = 15

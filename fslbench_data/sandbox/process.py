@@ -1,7 +1,7 @@
 """A process of the sandbox from outside: starts it, asks it, ends it when its time is up.
 
 What it is asked and what it answers is data alone: lines of JSON, and tables as Arrow streams
-(:mod:`fslbench_data.sandbox.serving` is the other side).
+(:mod:`fslbench_data.sandbox.server` is the other side).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _START_SECONDS = 120.0
 _LONGEST_LINE = MIB
 _CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from fslbench_data.sandbox.serving import serve; serve(sys.argv[2])"
+    "from fslbench_data.sandbox.server import serve; serve(sys.argv[2])"
 )
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 """Variables that the process gets: no token is among them."""

@@ -13,7 +13,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from analysis_sql.query_limits import MEMORY, SECONDS, check_seconds, memory_bytes
+from analysis_sql.queries.limits import MEMORY, SECONDS, check_seconds, memory_bytes
 from benchmark_spec.errors import QueryError
 from fslbench_data.sandbox.process import EndedError, Process
 

@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 from benchmark_spec.errors import UnreadableError
-from fslbench_data.sandbox import worker
+from fslbench_data.sandbox import client as worker
 from fslbench_data.sandbox.limits import LIMITS, Limits
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY, Submission

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmark_spec.errors import AccuracyError, UnreadableError, listing
-from fslbench_data.parsing import load_numbers
+from fslbench_data.files import load_numbers
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import printable
 from fslbench_data.submission.recorder import Recorder

@@ -55,7 +55,7 @@ class Stopping:
     versus
         The method that it was compared with, task by task.
     level
-        Of the sequence; its assumption is ``bounded`` (:mod:`analysis_sql.stopping`).
+        Of the sequence; its assumption is ``bounded`` (:mod:`analysis_sql.intervals.stopping`).
     """
 
     versus: str

@@ -19,7 +19,7 @@ from benchmark_spec.feature_sets import (
     without_shard,
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table, check_manifest, table_path
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 
 Tables = list[Table]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.release_build import build_release
-from builders.release_spec import ReleaseSpec, read_spec
+from builders.release.build import build_release
+from builders.release.spec import ReleaseSpec, read_spec
 
 SpecOf = Callable[..., ReleaseSpec]
 

@@ -272,7 +272,7 @@ def test_every_command_writes_through_links_and_into_fifos(
 _WRITING = {
     "fslbench_data/files.py": "it is the function",
     "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
-    "builders/folder_lock.py": "a lock, never written",
+    "builders/execution/folder_lock.py": "a lock, never written",
     "builders/sources/packages.py": "its own unpacked folders",
 }
 """Where else files are opened for writing or take the place of others, and why."""

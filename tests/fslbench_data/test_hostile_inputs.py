@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchError, OutputError, UnreadableError, printable
 from benchmark_spec.manifest import Manifest
-from builders.build_journal import JOURNAL_FILE, BuildJournal
 from builders.cli import main as build_main
 from builders.features.work_folder import WorkFolder
-from builders.release_spec import read_spec
+from builders.release.journal import JOURNAL_FILE, BuildJournal
+from builders.release.spec import read_spec
 from fslbench_data.cli import main
 from fslbench_data.evaluation.journal import Journal
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 from fslbench_data.submission.accuracies import read_accuracies
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ def test_ctrl_c_in_a_command_ends_with_130(command: Any, monkeypatch: pytest.Mon
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fslbench_data.release.load_release", interrupted)
-    monkeypatch.setattr("builders.verify.read_manifest", interrupted)
+    monkeypatch.setattr("fslbench_data.release.release.load_release", interrupted)
+    monkeypatch.setattr("builders.release.verify.read_manifest", interrupted)
     result = CliRunner().invoke(command, ["info"] if command is main else ["verify", "."])
     assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
 
@@ -133,7 +133,7 @@ def test_headers_that_claim_what_is_not_there(data: bytes, tmp_path: Path) -> No
 
 
 def test_arrays_are_read_as_they_are(tmp_path: Path) -> None:
-    from fslbench_data.parsing import load_numbers
+    from fslbench_data.files import load_numbers
 
     for array in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.eye(3)), np.int8([1, 2])):
         np.save(tmp_path / "x.npy", array)

@@ -18,7 +18,7 @@ STYLES = [f"{o}{s}_style" for o, s in itertools.product(("", "open_"), COUNTERFA
 
 def write_biased(folder: Path) -> None:
     """Six classes with random words and objects in two styles; 15 tasks a set, or all."""
-    from builders.release_writer import ReleaseWriter
+    from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
 
     writer = ReleaseWriter(folder, "biased", "1.0.0", "x")

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 _OPEN = """
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.release import load_release
+from fslbench_data.release.release import load_release
 
 def read_all(release):
     for table in release.manifest.tables:

@@ -15,7 +15,7 @@ import ray
 from killed_jobs import Squares
 
 from benchmark_spec.errors import UnknownNameError
-from builders.ray_engine import RayEngine
+from builders.execution.ray_engine import RayEngine
 
 options = {"include_dashboard": False, "object_store_memory": 10**8, "_temp_dir": sys.argv[1]}
 ray.init(address="local", num_cpus=4, log_to_driver=False, logging_level="ERROR", **options)
@@ -43,7 +43,7 @@ CALL = """
 import sys
 from killed_jobs import Squares
 from benchmark_spec.errors import EngineError
-from builders.ray_engine import RayEngine
+from builders.execution.ray_engine import RayEngine
 try:
     print(list(RayEngine(sys.argv[1]).run(Squares(), [3])))
 except EngineError as error:

@@ -23,15 +23,15 @@ from benchmark_spec.errors import (
 from builders.attributes.table import attributes_table
 from builders.cli import main
 from builders.features import Settings
-from builders.release_build import build_release
-from builders.release_spec import read_spec
-from builders.release_writer import ReleaseWriter
+from builders.release.build import build_release
+from builders.release.spec import read_spec
+from builders.release.verify import verify
+from builders.release.writer import ReleaseWriter
 from builders.sampling import SAMPLER_VERSION
 from builders.sources import image_folder
 from builders.sources.rdf import Text
-from builders.verify import verify
 from fslbench_data.cli import main as fslbench
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 
 SPEC = """
 name = "drawn"

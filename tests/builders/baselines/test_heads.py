@@ -13,7 +13,7 @@ from reference_heads import margins
 from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.baselines import HEADS, Predictor, tables
 from builders.baselines import heads as heads_module
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from builders.baselines import HEADS, Predictor
 from builders.baselines.fine_tuning import FineTuner
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -16,13 +16,13 @@ from benchmark_spec.errors import MethodFailedError, UnknownNameError
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import HEADS, run_ft, run_head
 from builders.baselines.fine_tuning import FineTuner, PictureFineTuner
-from builders.release_writer import ReleaseWriter
+from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from fslbench_data import score
-from fslbench_data.pictures import picture_name
-from fslbench_data.release import Release, load_release
-from fslbench_data.submission.checks import validate
+from fslbench_data.evaluation.numbered_images import picture_name
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
+from fslbench_data.validation.validate import validate
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmark_spec.errors import SpecError
 from builders.features.compress import base_of, fit_projection, pca_int8
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 Array = np.ndarray[Any, Any]
 
@@ -100,7 +100,7 @@ def test_directions_without_any_image_are_zero() -> None:
 
 _RUN = (
     "import hashlib; from builders.features.compress import pca_int8;"
-    "from fslbench_data.release import load_release;"
+    "from fslbench_data.release.release import load_release;"
     "found = pca_int8(load_release().features('digits', 'pixels'), 16);"
     "print(hashlib.sha256(found[0].tobytes()).hexdigest(), found[1])"
 )

@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from builders.cli import main
 from builders.features.backbone import Backbone
 from builders.features.backbones import BACKBONES, load_backbone
-from builders.features.canaries import pictures
 from builders.features.weights import REFERENCE, WEIGHTS
+from builders.sources.canary_images import pictures
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 

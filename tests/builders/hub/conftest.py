@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from builders.cli import main
-from builders.release_build import build_release
-from builders.release_spec import read_spec
+from builders.release.build import build_release
+from builders.release.spec import read_spec
 
 REPO = "org/bench"
 SPEC = """

@@ -17,12 +17,12 @@ from benchmark_spec.manifest import (
     Table,
     table_path,
 )
-from builders.card import dataset_card
 from builders.cli import main
 from builders.hub.licences import check_licences
-from builders.release_build import build_release
-from builders.release_spec import read_spec
-from fslbench_data.release import Release
+from builders.release.build import build_release
+from builders.release.card import dataset_card
+from builders.release.spec import read_spec
+from fslbench_data.release.release import Release
 
 
 def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifest:

@@ -14,11 +14,11 @@ from hub_server import Fault, HubServer
 
 from benchmark_spec.errors import CorruptReleaseError, HubError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
-from builders.diff import diff
 from builders.hub import publish as module
 from builders.hub.publish import publish as run
 from builders.hub.repository import Repository
-from fslbench_data.release import load_release, read_manifest
+from builders.release.diff import diff
+from fslbench_data.release.release import load_release, read_manifest
 
 from .conftest import REPO, Build, Publish
 

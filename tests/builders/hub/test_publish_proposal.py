@@ -10,7 +10,7 @@ from benchmark_spec.errors import ReleaseError
 from benchmark_spec.manifest import Manifest, Table, config_and_split
 from benchmark_spec.protocol import TaskSetName
 from builders.hub.benchmark_file import BENCHMARK_FILE, benchmark_file
-from fslbench_data.release import Release, read_manifest
+from fslbench_data.release.release import Release, read_manifest
 
 from .conftest import REPO, Build, Publish
 

@@ -17,8 +17,8 @@ from hub_server import Fault, HubServer
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubError, HubNotFoundError, ResultsError
 from builders.hub.webhook import comment_on, make_app, pull_requests
-from fslbench_data.hub.submit import prepare, propose
-from fslbench_data.release import Release
+from fslbench_data.leaderboard.submit import prepare, propose
+from fslbench_data.release.release import Release
 
 REPO = "org/results"
 SECRET = "a long random text"

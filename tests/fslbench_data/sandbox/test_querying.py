@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from benchmark_spec.errors import QueryError
 from fslbench_data.cli import main
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 from fslbench_data.sandbox import process as process_module
 from fslbench_data.sandbox.querying import QueryProcess
-from fslbench_data.sql import connect, tables
+from fslbench_data.scoring.sql import connect, tables
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
 
@@ -188,7 +188,7 @@ def test_what_is_no_query_is_refused_and_not_done(
     ],
 )
 def test_what_explains_a_query_is_one(embedded: Release, sql: str) -> None:
-    from analysis_sql.engine import run_query
+    from analysis_sql.queries.engine import run_query
 
     with connect(embedded) as connection:
         assert pa.Table.from_batches(run_query(connection, sql)).num_rows

@@ -19,11 +19,12 @@ import pytest
 from bombs import BOMBS, few, lists, many, slow
 
 from benchmark_spec import errors
-from fslbench_data.release import Release
-from fslbench_data.sandbox import process, worker
+from fslbench_data.release.release import Release
+from fslbench_data.sandbox import client as worker
+from fslbench_data.sandbox import process
 from fslbench_data.sandbox.untrusted import LIMITS, read_untrusted
-from fslbench_data.submission.checks import validate
 from fslbench_data.submission.model import Submission
+from fslbench_data.validation.validate import validate
 
 TooLarge, Unreadable, Schema = errors.TooLargeError, errors.UnreadableError, errors.SchemaError
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
@@ -108,10 +109,10 @@ MEASURE = """
 import re, resource, sys
 from pathlib import Path
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.release import load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.sandbox import worker
 from fslbench_data.sandbox.untrusted import read_untrusted
-from fslbench_data.submission.checks import validate
+from fslbench_data.validation.validate import validate
 
 good = Path(sys.argv[1])
 for path in sorted(Path(sys.argv[2]).iterdir()):

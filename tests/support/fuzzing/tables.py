@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.recorder import Recorder
 from fuzzing.choices import Choices
 

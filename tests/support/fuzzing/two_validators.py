@@ -10,11 +10,11 @@ from pathlib import Path
 from independent_validator import Facts, refusal
 
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.sandbox.bounded import read_bounded
 from fslbench_data.sandbox.limits import LIMITS
-from fslbench_data.submission.checks import validate
+from fslbench_data.sandbox.reader import read_bounded
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import METADATA_KEY, Submission
+from fslbench_data.validation.validate import validate
 from fuzzing import differential, tables
 
 _MISLEADING = {"open-5w1s1q": 4.1, "open-5w5s5q": 12.0, "open-5w10s7q": 2.3}

@@ -17,7 +17,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.release import Release
+from fslbench_data.release.release import Release
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from analysis_sql.best import lead, one_sided_p_new_classes
-from analysis_sql.class_effects import ClassDesign
-from analysis_sql.contest import contest
-from analysis_sql.new_classes import ForNewClasses, p_values
-from analysis_sql.pairs import Counts
-from fslbench_data.scoring import score
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.pairs import ForNewClasses, p_values
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.ranking.best import lead, one_sided_p_new_classes
+from analysis_sql.ranking.ties_with_best import contest
+from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from reliability import Section, World
 

@@ -8,12 +8,12 @@ import numpy as np
 from git_checkout import Checkout
 from results_repository import Repository
 
-from analysis_sql.best import claim
-from fslbench_data.results.admission import Result
-from fslbench_data.results.leaderboard import Leaderboard, leaderboard
-from fslbench_data.results.ranking import ranked
-from fslbench_data.results.standing import Entry
-from fslbench_data.scores import scored_set
+from analysis_sql.ranking.best import claim
+from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.ranking import ranked
+from fslbench_data.leaderboard.standing import Entry
+from fslbench_data.scoring.scores import scored_set
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World

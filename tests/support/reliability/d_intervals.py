@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis_sql.class_aware import relative_halfwidths
-from analysis_sql.class_effects import ClassDesign
-from analysis_sql.intervals import interval
-from analysis_sql.likely_components import LikelyComponents
-from analysis_sql.likely_differences import detectable_open
-from analysis_sql.moments import Moments
-from analysis_sql.near_perfect import near_perfect
-from analysis_sql.power import detectable_difference_of
-from analysis_sql.query_size import estimate_set
-from fslbench_data.pilot import Results
-from fslbench_data.scoring import score
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.intervals.intervals import interval
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.near_perfect import near_perfect
+from analysis_sql.intervals.power import detectable_difference_of
+from analysis_sql.planning.likely_components import LikelyComponents
+from analysis_sql.planning.likely_differences import detectable_open
+from analysis_sql.planning.query_size import estimate_set
+from fslbench_data.scoring.pilot import Results
+from fslbench_data.scoring.score import score
 from reliability import Section, World
 
 SECTION = Section(__doc__)

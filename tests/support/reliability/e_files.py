@@ -12,12 +12,12 @@ from pathlib import Path
 
 from tiny_features import write_pictures
 
-from builders.diff import check_version
-from builders.release_build import build_release
-from builders.release_spec import ReleaseSpec, read_spec
-from builders.verify import verify
+from builders.release.build import build_release
+from builders.release.diff import check_version
+from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.verify import verify
 from fslbench_data.files import temporary_of, write_whole
-from fslbench_data.release import Release, load_release
+from fslbench_data.release.release import Release, load_release
 from reliability import Section, World
 
 SECTION = Section(__doc__)

@@ -10,7 +10,7 @@ from ray_processes import CALL, ROUNDS, run
 
 from benchmark_spec.errors import QueryError
 from fslbench_data.sandbox.querying import QueryProcess
-from fslbench_data.sql import tables
+from fslbench_data.scoring.sql import tables
 from reliability import Section, World
 
 SECTION = Section(__doc__)

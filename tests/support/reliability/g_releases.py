@@ -18,8 +18,8 @@ from forged import forge, opened, parquet
 from benchmark_spec.errors import FSLBenchError, UnreadableError
 from benchmark_spec.manifest import Manifest
 from fslbench_data.evaluation.journal import Journal
-from fslbench_data.release import load_release
-from fslbench_data.render.screen import page
+from fslbench_data.release.release import load_release
+from fslbench_data.render.console import page
 from fslbench_data.submission.accuracies import read_accuracies
 from reliability import Section, World
 

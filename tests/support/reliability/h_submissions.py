@@ -12,10 +12,10 @@ from fuzzing.two_validators import compare
 
 from fslbench_data.cli import main
 from fslbench_data.evaluation.loop import evaluate
-from fslbench_data.pictures import picture_name
-from fslbench_data.render.wording import labels
-from fslbench_data.results.labels import unique_labels
-from fslbench_data.scoring import score
+from fslbench_data.evaluation.numbered_images import picture_name
+from fslbench_data.leaderboard.labels import unique_labels
+from fslbench_data.render.sentences import labels
+from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World

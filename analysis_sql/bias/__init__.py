@@ -1,0 +1,1 @@
+"""Spurious bias: worst classes, gaps between task sets, rank correlations of methods (FewSTAB)."""

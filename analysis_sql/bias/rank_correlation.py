@@ -1,0 +1,129 @@
+"""How alike two metrics rank the same methods: Spearman's correlation with a bootstrap interval.
+
+The paper (Zheng et al., ECCV 2024) compares the ranking of methods by accuracy with that by
+worst-class accuracy, and that on tasks of one captioner with that on tasks of another.  Each
+method's metric is a mean over tasks, so a ranking is uncertain; the tasks are resampled, the same
+for all methods and, where they are the same tasks, for both metrics, and the correlation is
+computed again each time.  The interval is the percentile interval: a correlation lies in [-1, 1]
+and is skewed near its ends.  It is about new tasks like these with the same methods, not about
+other methods.  Noise in a metric draws the correlation of its ranking towards 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.random_stream import Stream
+from benchmark_spec.errors import SpecError
+
+RESAMPLES = 2000
+_BLOCK = 100
+"""Resamples at once."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's correlation of two rankings.
+
+    Attributes
+    ----------
+    methods, tasks, other_tasks, level, resamples, seed
+        How many methods, tasks of the first and of the second metric, the confidence level,
+        resamples and their seed.
+    value
+        None where one metric is the same for all methods.
+    low, high
+        Percentile interval; None with fewer than two tasks, or where no resample has a value.
+    """
+
+    methods: int
+    tasks: int
+    other_tasks: int
+    level: float
+    resamples: int
+    seed: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def rank_correlation(
+    first: Floats,
+    second: Floats,
+    level: float = 0.95,
+    *,
+    same_tasks: bool = True,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> RankCorrelation:
+    """Spearman's correlation of the methods' means under two metrics.
+
+    Parameters
+    ----------
+    first, second : float (M, T)
+        The two metrics of each method on each task.
+    same_tasks
+        Whether tasks are the same in both, in the same order; if not, there may be others of them.
+
+    Raises
+    ------
+    SpecError
+        If they are not of the same three methods or more.
+    """
+    check_level(level)
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    fits = a.ndim == b.ndim == 2 and a.size and b.size and len(a) == len(b) >= 3
+    if not fits or (same_tasks and a.shape != b.shape):
+        raise SpecError(
+            f"metrics of shapes {a.shape} and {b.shape}",
+            expected="two of the same three methods or more: (M, T)",
+        )
+    value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
+    low = high = None
+    if min(a.shape[1], b.shape[1]) > 1:
+        found = np.concatenate(_resampled(a, b, same_tasks, resamples, seed))
+        found = found[~np.isnan(found)]
+        if found.size:
+            tail = (1 - level) / 2
+            low, high = (float(q) for q in np.quantile(found, [tail, 1 - tail]))
+    known = None if np.isnan(value) else value
+    methods, tasks, other = len(a), a.shape[1], b.shape[1]
+    return RankCorrelation(methods, tasks, other, level, resamples, seed, known, low, high)
+
+
+def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:
+    """Correlations of resamples, in blocks."""
+    stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
+    for start in range(0, resamples, _BLOCK):
+        number = min(_BLOCK, resamples - start)
+        one = _weights(stream, a.shape[1], number)
+        other = one if same else _weights(stream, b.shape[1], number)
+        found.append(_spearman(a @ one, b @ other))
+    return found
+
+
+def _weights(stream: Stream, tasks: int, number: int) -> Floats:
+    """How much each task counts in each resample, float64 (T, B)."""
+    which = stream.integers(np.full((number, tasks), tasks))
+    weights = np.zeros((tasks, number))
+    np.add.at(weights, (which.reshape(-1), np.repeat(np.arange(number), tasks)), 1.0 / tasks)
+    return weights
+
+
+def _spearman(a: Floats, b: Floats) -> Floats:
+    """Of each column of means (M, B): float64 (B,), NaN where all means are equal.
+
+    Means that differ by rounding alone are ties.
+    """
+    ranks = [rankdata(np.round(each, 9), axis=0) for each in (a, b)]
+    x, y = (each - each.mean(axis=0) for each in ranks)
+    scale = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(scale > 0, (x * y).sum(axis=0) / scale, np.nan))

@@ -1,0 +1,194 @@
+"""What a method loses on attribute-biased tasks: steps of a ladder, and the gaps between them.
+
+The steps of a ladder (:data:`benchmark_spec.protocol.LADDER`) have the same classes task by task,
+so the gap between two of them is a paired difference.  Three measures, each a mean over tasks:
+
+- **accuracy** over all its queries;
+- **wAcc**, the accuracy of its worst class (Zheng et al., ECCV 2024);
+- **excess**, how far wAcc lies below what equal difficulty of the classes explains
+  (:mod:`analysis_sql.bias.worst_class`): its gap is free of the part of wAcc that mere noise makes.
+  None with one query a class, where it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.bias.worst_class import excess, expected_if_equal, expected_if_independent
+from analysis_sql.intervals.intervals import (
+    Interval,
+    check_level,
+    halfwidth_per_deviation,
+    interval,
+)
+from analysis_sql.intervals.moments import Moments
+from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import IntervalKind
+
+Counts = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StepScore:
+    """A method on one step, in percentage points.
+
+    Attributes
+    ----------
+    accuracy, worst
+        Mean accuracy and wAcc.
+    independent
+        wAcc of K classes of the mean accuracy, independent of each other.
+    equal
+        Mean over tasks of the wAcc that equally hard classes would have, given how many queries of
+        the task are right; None with one query a class.
+    excess
+        `equal` minus wAcc; None with one query a class.
+    """
+
+    accuracy: Interval
+    worst: Interval
+    independent: float
+    equal: float | None
+    excess: Interval | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What a method loses from one step to another on the same tasks, in percentage points.
+
+    Attributes
+    ----------
+    accuracy, worst
+        Accuracy and wAcc on the first step minus those on the second.
+    excess
+        Excess on the second step minus that on the first; None with one query a class.
+    """
+
+    accuracy: Interval
+    worst: Interval
+    excess: Interval | None
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A weighted sum of measures on the same tasks, in percentage points.
+
+    Attributes
+    ----------
+    accuracy, worst, excess
+        Of these measures; excess is None with one query a class.
+    """
+
+    accuracy: Interval
+    worst: Interval
+    excess: Interval | None
+
+
+def step_score(
+    class_correct: Counts, queries: int, kind: IntervalKind, level: float = 0.95
+) -> StepScore:
+    """Score a method on one step.
+
+    Parameters
+    ----------
+    class_correct : int (T, K)
+        Correct queries of each class.
+    queries
+        Q, of each class.
+    kind
+        ``open`` where no image is used twice, else ``closed``.
+
+    Raises
+    ------
+    SpecError
+        If the counts, the kind or the level are none.
+    """
+    found = np.asarray(class_correct)
+    way = found.shape[1]
+    share = float(found.mean() / queries)
+    several = queries > 1
+    return StepScore(
+        accuracy=interval(Moments.of(found.sum(axis=1), way * queries), kind, level),
+        worst=interval(Moments.of(found.min(axis=1), queries), kind, level),
+        independent=100 * expected_if_independent(share, way, queries),
+        equal=100 * float(expected_if_equal(found, queries).mean()) if several else None,
+        excess=interval_of(100 * excess(found, queries), kind, level) if several else None,
+    )
+
+
+def gap(
+    before: Counts, after: Counts, queries: int, kind: IntervalKind, level: float = 0.95
+) -> Gap:
+    """What a method loses from one step to another.
+
+    Parameters
+    ----------
+    before, after : int (T, K)
+        Correct queries of each class, of the same tasks in the same order.
+
+    Raises
+    ------
+    SpecError
+        If they are not of as many tasks and classes; or as :func:`step_score`.
+    """
+    return gap_of(contrast([(1, before), (-1, after)], queries, kind, level))
+
+
+def gap_of(found: Contrast) -> Gap:
+    """What a contrast of earlier steps minus later ones says is lost, and gained in excess."""
+    return Gap(found.accuracy, found.worst, _turned(found.excess))
+
+
+def contrast(
+    parts: Sequence[tuple[int, Counts]], queries: int, kind: IntervalKind, level: float = 0.95
+) -> Contrast:
+    """A weighted sum of measures over the same tasks, such as one method minus another.
+
+    Parameters
+    ----------
+    parts
+        Weights, and correct queries of each class int (T, K) of the same tasks in the same order.
+
+    Raises
+    ------
+    SpecError
+        If they are not of as many tasks and classes; or as :func:`step_score`.
+    """
+    weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
+    if len({each.shape for each in counts}) > 1:
+        raise SpecError(
+            f"counts of shapes {', '.join(str(each.shape) for each in counts)}",
+            expected="of the same tasks",
+        )
+
+    def total(of: Callable[[Counts], NDArray[Any]]) -> NDArray[Any]:
+        return np.asarray(sum(w * of(each) for w, each in zip(weights, counts, strict=True)))
+
+    unit = counts[0].shape[1] * queries
+    over = total(lambda each: 100 * excess(each, queries)) if queries > 1 else None
+    return Contrast(
+        accuracy=interval(Moments.of(total(lambda each: each.sum(axis=1)), unit), kind, level),
+        worst=interval(Moments.of(total(lambda each: each.min(axis=1)), queries), kind, level),
+        excess=None if over is None else interval_of(over, kind, level),
+    )
+
+
+def _turned(found: Interval | None) -> Interval | None:
+    """The interval of the opposite."""
+    return None if found is None else replace(found, mean=-found.mean)
+
+
+def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:
+    """Interval of the mean of any values (T,), as :func:`intervals.interval` gives it."""
+    check_level(level)
+    tasks, mean = values.size, float(values.mean())
+    halfwidth = None
+    if tasks > 1:
+        halfwidth = halfwidth_per_deviation(tasks, kind, level) * float(values.std(ddof=1))
+    return Interval(kind, level, tasks, mean, halfwidth, bool((values == values[0]).all()))

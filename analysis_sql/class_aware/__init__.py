@@ -1,0 +1,1 @@
+"""Intervals for new classes: tasks that share classes, and what that adds to the variance."""

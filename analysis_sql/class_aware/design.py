@@ -1,0 +1,225 @@
+"""Which classes the tasks of a set have, and what they do to a mean over its tasks.
+
+Tasks that share a class share its difficulty.  With Z the T x C matrix that says which class is
+in which task, the accuracies (or paired differences) A = (A_1..A_T) are modelled as::
+
+    A_t = θ + Σ_{c in t} b_c + e_t       b_c of mean 0 and variance σ_b²,  e_t of 0 and σ_e²
+
+where θ is the mean over *new classes*: b is what another experiment, with classes of its own,
+would draw anew.  With n = Z'1 the number of tasks of each class, and g = σ_b²/σ_e²::
+
+    Var(A) = σ_e² (I + g ZZ')            Var(mean of A) = σ_e² (1/T + g v),   v = n'n/T²
+
+Z is known before any method runs, so all of it is worked out here once per task set: with Z_c the
+columns of Z less their means, Z_c Z_c' = Σ λ_i w_i w_i' over its k eigenvalues that are not 0.  A
+method then enters through its coordinates u_i = w_i'A and its scatter |A - mean|² alone, and since
+u is linear in A, a paired difference through those of its two methods.  The coordinates are
+independent of each other, of variances σ_e²(1 + gλ_i).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.intervals.saturation import disjoint_tasks
+from benchmark_spec.errors import SpecError
+
+Floats = NDArray[np.float64]
+
+_ZERO = 1e-9
+"""Eigenvalues below this share of the largest are 0."""
+
+_BLOCK = 1 << 24
+"""Numbers that are gathered at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDesign:
+    """The classes of a task set's tasks, and the eigenvectors that they imply.
+
+    Made by :meth:`of`.  What is costly is computed when it is first asked for and kept.
+
+    Attributes
+    ----------
+    members : int64 (T, K)
+        Classes of each task, 0..C-1, where only classes that are used count.
+    uses : int64 (C,)
+        n, the number of tasks of each class.
+    """
+
+    members: NDArray[np.int64]
+    uses: NDArray[np.int64]
+    _prefixes: dict[int, ClassDesign] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, class_ids: NDArray[np.integer[Any]]) -> ClassDesign:
+        """Design of a task set.
+
+        Parameters
+        ----------
+        class_ids : int (T, K)
+            The classes of each task, all different; any integers may stand for classes.
+
+        Raises
+        ------
+        SpecError
+            If it is no such array.
+        """
+        ids = np.asarray(class_ids)
+        if ids.ndim != 2 or not ids.size or ids.dtype.kind not in "iu":
+            raise SpecError(
+                f"an array {ids.shape} of {ids.dtype} does not hold the classes of tasks",
+                expected="integers, a row for each task and a column for each of its classes",
+            )
+        ordered = np.sort(ids, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if twice.size:
+            raise SpecError(
+                f"task {twice[0]} has a class twice: {ids[twice[0]].tolist()}",
+                expected="classes of a task that are all different",
+            )
+        different, members = np.unique(ids, return_inverse=True)
+        members = members.reshape(ids.shape).astype(np.int64)
+        return cls(members, np.bincount(members.reshape(-1), minlength=different.size))
+
+    @property
+    def tasks(self) -> int:
+        """T, the number of tasks."""
+        return len(self.members)
+
+    @property
+    def way(self) -> int:
+        """K, classes in a task."""
+        return int(self.members.shape[1])
+
+    @property
+    def classes(self) -> int:
+        """C, the number of classes that are used at all."""
+        return self.uses.size
+
+    @property
+    def concentration(self) -> float:
+        """V = n'n/T²: between K²/C (all classes used equally often) and K."""
+        return int(self.uses @ self.uses) / self.tasks**2
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no class is used twice: tasks are then independent, whatever σ_b²."""
+        return int(self.uses.max()) == 1
+
+    @property
+    def same_classes(self) -> bool:
+        """Whether all tasks have the same classes, so that nothing tells of σ_b²."""
+        return self.classes == self.way
+
+    @cached_property
+    def disjoint_tasks(self) -> int:
+        """Tasks that share no class with one another: as many as are found; see there."""
+        return len(disjoint_tasks(self.members))
+
+    @property
+    def rank(self) -> int:
+        """k, the number of eigenvalues that are not 0."""
+        return self.eigenvalues.size
+
+    @property
+    def eigenvalues(self) -> Floats:
+        """λ_1..λ_k (k,), falling."""
+        return self._spectrum[0]
+
+    @property
+    def typical(self) -> float:
+        """The mean eigenvalue, 0 where there is none: the unit in which 1/g is told."""
+        return float(self.eigenvalues.mean()) if self.rank else 0.0
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why no class-aware interval can be computed, or None where it can."""
+        if self.tasks < 2:
+            return "fewer than 2 tasks"
+        return "all tasks have the same classes" if self.same_classes else None
+
+    def prefix(self, tasks: int) -> ClassDesign:
+        """Design of the first `tasks` tasks; kept, so that asking again costs nothing."""
+        if not 1 <= tasks <= self.tasks:
+            raise SpecError(f"no first {tasks} of {self.tasks} tasks")
+        if tasks == self.tasks:
+            return self
+        if tasks not in self._prefixes:
+            self._prefixes[tasks] = ClassDesign.of(self.members[:tasks])
+        return self._prefixes[tasks]
+
+    def coordinates(self, values: NDArray[Any]) -> Floats:
+        """Coordinates u of many methods.
+
+        Parameters
+        ----------
+        values : int or float (M, T)
+            A value of each task, such as the number of correct queries.  Of integers, the sums
+            over a class's tasks and their means are exact, and division comes last.
+
+        Returns
+        -------
+        float64 (M, k), in the units of `values`.
+        """
+        x = np.asarray(values)
+        x = x.astype(np.int64 if x.dtype.kind in "iu" else np.float64, copy=False)
+        total = x.sum(axis=1, keepdims=True)
+        if self._by_class:
+            centred = self.tasks * self._class_sums(x) - total * self.uses
+        else:
+            centred = self.tasks * x - total
+        return product_by_row(centred / self.tasks, self._spectrum[1])
+
+    def _class_sums(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Z'x (M, C): the sum of each method over the tasks of each class."""
+        order = np.argsort(self.members.reshape(-1), kind="stable") // self.way
+        starts = np.cumsum(self.uses) - self.uses
+        step = max(1, _BLOCK // order.size)
+        parts = [
+            np.add.reduceat(x[at : at + step, order], starts, axis=1)
+            for at in range(0, len(x), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, self.classes), x.dtype)
+
+    @property
+    def _by_class(self) -> bool:
+        """Whether the C x C problem is the smaller one."""
+        return self.classes < self.tasks
+
+    @cached_property
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues (k,), and what centred class sums (C, k) or values (T, k) are multiplied by.
+
+        Z_c Z_c' and Z_c' Z_c have the same eigenvalues that are not 0, and w_i = Z_c r_i / √λ_i of
+        the latter's eigenvectors r_i.  Both matrices times T or T² are of integers, and exact.
+        """
+        if self.same_classes or self.tasks < 2:
+            return np.zeros(0), np.zeros((self.classes if self._by_class else self.tasks, 0))
+        members = np.zeros((self.tasks, self.classes))
+        members[np.arange(self.tasks)[:, None], self.members] = 1.0
+        t, n = float(self.tasks), self.uses.astype(np.float64)
+        if self._by_class:
+            gram = (t * (members.T @ members) - np.outer(n, n)) / t
+        else:
+            shared = members @ n  # row sums of ZZ'
+            gram = t * (members @ members.T) - shared[:, None] - shared[None, :]
+            gram = (t * gram + n @ n) / t**2
+        values, vectors = np.linalg.eigh(gram)
+        kept = np.flatnonzero(values > _ZERO * values[-1])[::-1]
+        values, vectors = values[kept], vectors[:, kept]
+        return values, vectors / np.sqrt(values) if self._by_class else vectors
+
+
+def product_by_row(rows: Floats, matrix: Floats) -> Floats:
+    """`rows` (P, a) times `matrix` (a, b), each row by itself.
+
+    One product of all rows would be faster, but its last digits depend on how many rows there
+    are; and a pair of methods must have the same interval whatever else is compared.
+    """
+    return np.asarray(np.matmul(rows[:, None, :], matrix)[:, 0, :])

@@ -1,0 +1,302 @@
+"""Class-aware confidence intervals: for the mean over *new classes*.
+
+The open interval treats tasks as independent.  They are, as far as images go; but the same few
+classes recur in hundreds of tasks, and another experiment, with other classes, moves all of these
+tasks together.  Here the variance of a mean has both parts
+(:mod:`analysis_sql.class_aware.design`)::
+
+    Var(mean) = σ_e² (1/T + g v)         g = σ_b²/σ_e² unknown
+
+For a known g, (mean - θ)/se_g is Student's with T - 1 degrees of freedom, where::
+
+    se_g² = q(g)/(T-1) · (1/T + g v)
+
+(exactly if all tasks have equally used classes; then the mean is independent of the coordinates
+that q is made of).  Few classes say little of g: to plug in its likeliest value is to claim to
+know it, and at 7 classes such intervals of 95 % cover 80 to 84 %.  So each g of a grid gets the
+weight that the tasks leave it, its restricted likelihood times a prior of d ln(g)::
+
+    sqrt(λ̄g / (1+λ̄g))    if k < T-1,      sqrt(λ̄g) / (1+λ̄g/16)    if k = T-1
+
+and the half-width h is that of the mixture::
+
+    Σ_g weight(g) · 2 P(t_(T-1) > h / se_g) = 1 - level
+
+Both priors fall off as the standard deviation σ_b itself does near 0, so that few classes without
+any visible effect are not called free of one.  The first leaves large g to the likelihood, which
+falls there as g^(-k/2); with k = T-1 (nearly always so when T <= C) there is no rest to tell σ_e²
+by and it does not fall, hence the second: half of it lies below sqrt(λ̄g) = 4.
+
+Estimand: class-aware, new classes: the mean over new tasks of new classes of the kind that these
+were drawn from.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, stdtr, stdtrit
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.intervals import Interval, check_level
+from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
+from analysis_sql.intervals.moments import Moments
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 20
+"""Numbers held at once: rows times eigenvalues or grid points."""
+
+_NEGLIGIBLE = 1e-18
+_STEPS = 200
+_ENOUGH = 1e-12
+
+REACH = 4.0
+"""The median of sqrt(λ̄g) under the prior where k = T-1: classes move a typical coordinate four
+times as much as tasks do.  Centred at 1, intervals of 95 % cover 90 to 92 % where classes are all
+that tasks differ by; see docs/coverage.md, which has the price too."""
+
+
+def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
+    """Half-widths of class-aware intervals (estimand: new classes), in percentage points.
+
+    Parameters
+    ----------
+    design
+        Of the T tasks that all of these have answered.
+    u : float (P, k)
+        Coordinates of the counts, or differences of two methods' coordinates.
+    moments
+        Of the same counts or differences, arrays (P,).
+    level
+        Such as 0.95.
+
+    Returns
+    -------
+    float64 (P,); NaN where there is no interval: counts that are all equal, T < 2, or tasks that
+    all have the same classes (``design.obstacle`` says which).  If no class is used twice, the
+    open interval's.
+    """
+    check_level(level)
+    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
+    if design.disjoint:
+        widths = np.asarray(open_halfwidths(moments, "open", level), np.float64)
+        return np.where(norm2 > 0, widths, np.nan)
+    widths = relative_halfwidths(design, u, norm2, level) * np.sqrt(norm2) * 100.0 / moments.unit
+    return settled(widths)
+
+
+def settled(values: Floats) -> Floats:
+    """Values to ten significant digits.
+
+    The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
+    """
+    known = np.where((values > 0) & np.isfinite(values), values, 1.0)
+    scale = 10.0 ** (9.0 - np.floor(np.log10(known)))
+    return np.where(known == values, np.round(values * scale) / scale, values)
+
+
+def relative_halfwidths(
+    design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any], level: float
+) -> Floats:
+    """Half-widths of class-aware intervals (estimand: new classes), as shares of |y - ȳ|.
+
+    Parameters
+    ----------
+    u : float (P, k)
+        Coordinates of y, in any units.
+    norm2 : float (P,)
+        |y - ȳ|², in the square of these.
+
+    Returns
+    -------
+    float64 (P,); NaN as :func:`halfwidths`.
+    """
+    found = np.full(len(norm2), np.nan)
+    if design.obstacle is not None:
+        return found
+    usable = np.flatnonzero(norm2 > 0)
+    step = max(1, _BLOCK // max(design.rank, LOG_GRID.size))
+    for start in range(0, usable.size, step):
+        rows = usable[start : start + step]
+        weights, errors = mixture(Shares.of(design, u[rows], norm2[rows]))
+        found[rows] = _solve(weights, errors, design.tasks - 1, 1.0 - level)
+    return found
+
+
+def mixture(shares: Shares) -> tuple[Floats, Floats]:
+    """Weight of each ratio g of the grid, and se_g as a share of |y - ȳ|: both (P, G).
+
+    Weights of a row sum to 1.
+    """
+    design = shares.design
+    scales = shares.scales()
+    log_weights = shares.log_likelihoods(scales) + np.log(prior(design))
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    per_task = 1.0 / design.tasks + ratios(design) * design.concentration
+    return weights, np.sqrt(scales / (design.tasks - 1) * per_task)
+
+
+def prior(design: ClassDesign) -> Floats:
+    """Prior weight of each ratio of the grid (G,), up to a factor."""
+    x = np.exp(LOG_GRID)
+    if design.rank == design.tasks - 1:
+        return np.asarray(np.sqrt(x) / (1.0 + x / REACH**2))
+    return np.asarray(np.sqrt(x / (1.0 + x)))
+
+
+def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floats:
+    """Half-widths (M,) of the methods' own class-aware intervals (estimand: new classes).
+
+    In percentage points, each over the tasks that the method has answered; NaN where there is
+    no interval.
+    """
+    moments = counts.moments()
+    found = np.full(len(counts), np.nan)
+    for tasks in np.unique(counts.tasks[counts.tasks > 0]).tolist():
+        rows = np.flatnonzero(counts.tasks == tasks)
+        here = design.prefix(tasks)
+        u = here.coordinates(counts.correct[rows, :tasks])
+        found[rows] = halfwidths(here, u, _select(moments, rows), level)
+    return found
+
+
+def pair_halfwidths(
+    design: ClassDesign,
+    counts: Counts,
+    methods: NDArray[np.integer[Any]],
+    versus: NDArray[np.integer[Any]],
+    level: float,
+) -> Floats:
+    """Half-widths (P,) of class-aware intervals of paired differences (estimand: new classes).
+
+    In percentage points, each over the tasks that both methods have answered; NaN where there is
+    no interval: no two tasks with different differences, or see :func:`halfwidths`.
+
+    Parameters
+    ----------
+    methods, versus : int (P,)
+        Positions of the two methods of each pair.
+    """
+    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+    found = np.full(len(common), np.nan)
+    for tasks in np.unique(common[common > 0]).tolist():
+        here = design.prefix(tasks)
+        of_this = np.flatnonzero(common == tasks)
+        involved, at = np.unique([methods[of_this], versus[of_this]], return_inverse=True)
+        first, second = at.reshape(2, -1)
+        some = counts.some(involved)
+        u = here.coordinates(some.correct[:, :tasks])
+        step = max(1, _BLOCK // max(here.rank, tasks))
+        for start in range(0, of_this.size, step):
+            i, j = first[start : start + step], second[start : start + step]
+            apart = some.differences(i, j, tasks)
+            coordinates = pair_coordinates(here, apart, some.units, u, i, j)
+            widths = halfwidths(here, coordinates, apart.moments(), level)
+            found[of_this[start : start + step]] = widths
+    return found
+
+
+def pair_coordinates(
+    design: ClassDesign,
+    apart: Counts,
+    units: NDArray[np.int64],
+    u: Floats,
+    methods: NDArray[Any],
+    versus: NDArray[Any],
+) -> Floats:
+    """Coordinates (P, k) of the differences of two methods each, in the units of these.
+
+    Those of the methods less each other; where their units differ, of the exact differences, since
+    most of two large numbers may cancel there.
+
+    Parameters
+    ----------
+    apart
+        The differences, over all tasks of the design.
+    units, u : int64 (M,), float (M, k)
+        Units and coordinates of the methods.
+    methods, versus : int (P,)
+        Positions of the two methods of each pair; the first may be one for all.
+    """
+    found: Floats = u[methods] - u[versus]
+    differ = np.flatnonzero(units[methods] != units[versus])
+    if differ.size:
+        found[differ] = design.coordinates(apart.correct[differ])
+    return found
+
+
+def class_aware_interval(
+    design: ClassDesign, counts: NDArray[np.integer[Any]], unit: int, level: float
+) -> Interval:
+    """Class-aware interval (estimand: new classes) of one method or one paired difference.
+
+    Parameters
+    ----------
+    counts : int (T,)
+        Correct queries of each task, or differences of two methods'.
+    unit
+        Queries in a task.
+    """
+    x = np.asarray(counts)[None, :]
+    moments = Counts(x, np.array([x.shape[1]]), unit).moments()
+    here = design.prefix(x.shape[1])
+    width = float(halfwidths(here, here.coordinates(x), moments, level)[0])
+    return Interval(
+        "class-aware",
+        level,
+        here.tasks,
+        float(moments.mean[0]),
+        None if isnan(width) else width,
+        bool(moments.constant[0]),
+    )
+
+
+def _select(moments: Moments, rows: NDArray[np.int64]) -> Moments:
+    """Some of many methods' moments."""
+    tasks, total, squares = (np.asarray(x) for x in (moments.tasks, moments.total, moments.squares))
+    unit = moments.unit if np.ndim(moments.unit) == 0 else np.asarray(moments.unit)[rows]
+    return Moments(tasks[rows], total[rows], squares[rows], unit)
+
+
+def _solve(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
+    """The h (P,) at which a mixture of Student's laws, scaled by `errors`, leaves `alpha` outside.
+
+    Newton's method on the logarithms of h and of what lies outside, kept between bounds: the
+    quantile lies between those of the narrowest and the widest law.  It halves the bounds
+    instead wherever a step leaves them or brings too little.
+    """
+    weights = np.where(weights > _NEGLIGIBLE, weights, 0.0)
+    row, column = np.nonzero(weights)
+    w, se = weights[row, column], errors[row, column]
+    starts = np.searchsorted(row, np.arange(len(weights)))
+    unit = np.log(-stdtrit(freedom, alpha / 2.0))
+    low = unit + np.log(np.minimum.reduceat(se, starts))
+    high = unit + np.log(np.maximum.reduceat(se, starts))
+    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - 0.5 * np.log(freedom * np.pi)
+    at = unit + 0.5 * np.log(np.add.reduceat(w * se * se, starts))
+    at = np.clip(at, low, high)
+    before = np.full(at.shape, np.inf)
+    for _ in range(_STEPS):
+        x = np.exp(at)[row] / se
+        outside = np.add.reduceat(2.0 * w * stdtr(freedom, -x), starts)
+        density = np.exp(constant - (freedom + 1) / 2 * np.log1p(x * x / freedom))
+        slope = -np.add.reduceat(2.0 * w * density * x, starts) / outside
+        excess = np.log(outside / alpha)
+        low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
+        step = at - excess / slope
+        good = (step >= low) & (step <= high) & (np.abs(excess) <= before / 2)
+        before = np.abs(excess)
+        following = np.where(good, step, (low + high) / 2)
+        following = np.where(np.abs(step - at) < _ENOUGH, at, following)
+        moved = np.abs(following - at).max(initial=0.0)
+        at = following
+        if moved < _ENOUGH:
+            break
+    return np.asarray(np.exp(at))

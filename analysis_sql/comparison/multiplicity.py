@@ -1,0 +1,165 @@
+"""Many comparisons at once: p-values, and what remains of them within a stated family.
+
+At 95 %, one in twenty comparisons of equal methods is called a difference.  A *family* is the set
+of comparisons among which one does not want that to happen: all pairs of a task set, or one
+method against all others on every data set.  State it in advance, and beside every adjusted
+p-value.  With p_(1) <= ... <= p_(n) the sorted p-values of a family,
+
+========  =======================================  ============================================
+method    adjusted p_(i)                           what stays at or below 1 - level
+========  =======================================  ============================================
+holm      max_{j<=i} min(1, (n - j + 1) p_(j))     chance of *any* false difference in the
+                                                   family, however the comparisons depend
+bh        min_{j>=i} min(1, n p_(j) / j)           expected *share* of false differences among
+                                                   those found; comparisons independent or
+                                                   positively dependent
+========  =======================================  ============================================
+
+(Holm, Scand. J. Statist. 1979; Benjamini & Hochberg, J. R. Statist. Soc. B 1995.)  All pairs of a
+set of methods are not positively dependent in the strict sense that the proof of ``bh`` asks for
+(A-B and B-C go against each other); its rate is known to hold nearly there.  ``holm`` needs
+nothing.
+
+A comparison that cannot be made (p is NaN) does not belong to the family; one of identical
+methods does, with p = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, stdtr
+
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.sign_flip import constant_p
+from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import IntervalKind
+
+Adjustment = Literal["none", "holm", "bh"]
+ADJUSTMENTS: dict[Adjustment, str] = {
+    "none": "each comparison stands alone",
+    "holm": "Holm: the chance of any false difference in the family is at most 1 - level",
+    "bh": "Benjamini-Hochberg: the expected share of false ones among the differences found is at "
+    "most 1 - level",
+}
+
+_SMALLEST, _LARGEST = 1e-6, 0.99
+"""p-values of intervals lie between these: levels from 0.01 to 0.999999 are what intervals take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Adjusted:
+    """p-values adjusted within one family.
+
+    Attributes
+    ----------
+    method
+        A key of :data:`ADJUSTMENTS`.
+    size
+        Comparisons in the family: those whose p-value is not NaN.
+    p : float64
+        Adjusted, of the shape they came in; NaN where they were.
+    """
+
+    method: Adjustment
+    size: int
+    p: NDArray[np.float64]
+
+    def apart(self, level: float) -> NDArray[np.bool_]:
+        """Which comparisons are conclusive: the adjusted p is at most 1 - level.  NaN is not."""
+        return np.asarray(self.p <= 1.0 - level + 1e-12)
+
+
+def paired_p(difference: Moments, kind: IntervalKind) -> Any:
+    """Two-sided p-values of paired differences, elementwise; the intervals' own tests.
+
+    p = 2 P(t_{T-1} <= -|mean| / (sd/sqrt(T))), with the normal law for ``closed``; so p is below
+    1 - level where :func:`analysis_sql.comparison.verdicts.paired_verdicts` calls a difference
+    conclusive. As there, identical methods have p = 1 whatever T is, differences that are all
+    equal but not 0 that of the sign-flip test
+    (:func:`analysis_sql.intervals.sign_flip.constant_p`), and T < 2 is NaN.
+    """
+    tasks = np.asarray(difference.tasks)
+    constant, deviation = np.asarray(difference.constant), np.asarray(difference.deviation)
+    error = np.where(constant, 1.0, deviation / np.sqrt(np.maximum(tasks, 1)))
+    score = -np.abs(difference.mean) / error
+    tail = ndtr(score) if kind == "closed" else stdtr(np.maximum(tasks - 1, 1), score)
+    p = np.where(constant, constant_p(tasks), np.minimum(2.0 * tail, 1.0))
+    p = np.where(tasks < 2, np.nan, p)
+    return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
+
+
+def interval_p(difference: float, halfwidth_at: Callable[[float], float]) -> float:
+    """Two-sided p-value of any family of intervals: 1 minus the level at which 0 is just outside.
+
+    Parameters
+    ----------
+    difference
+        The mean, in the middle of every interval.
+    halfwidth_at
+        Half-width by level, never falling; called with levels 0.01 to 0.999999.
+
+    Returns
+    -------
+    To a relative precision of 10^-9, rounded up.  0.000001 stands for that or less, 1 for more
+    than 0.99.
+    """
+    reach = abs(difference)
+    if not reach > halfwidth_at(1.0 - _LARGEST):
+        return 1.0
+    if reach > halfwidth_at(1.0 - _SMALLEST):
+        return _SMALLEST
+    low, high = np.log(_SMALLEST), np.log(_LARGEST)  # 0 is inside at low, outside at high
+    while high - low > 1e-9:
+        middle = (low + high) / 2.0
+        if reach > halfwidth_at(float(-np.expm1(middle))):
+            high = middle
+        else:
+            low = middle
+    return float(np.exp(high))
+
+
+def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
+    """Adjust the p-values of one family; see the module's docstring.
+
+    Parameters
+    ----------
+    p : float (...)
+        Every comparison of the family once: of a symmetric matrix only one half, the rest NaN
+        (:func:`analysis_sql.comparison.ties.mirrored` fills it in again).
+    method
+        ``none``, ``holm`` or ``bh``.
+    """
+    if method not in ADJUSTMENTS:
+        raise SpecError(f"no adjustment {method!r}", expected=f"one of {list(ADJUSTMENTS)}")
+    values = np.asarray(p, float)
+    known = ~np.isnan(values)
+    family = values[known]
+    if ((family < 0) | (family > 1)).any():
+        raise SpecError("p-values are between 0 and 1")
+    result = values.copy()
+    if method != "none":
+        result[known] = (_holm if method == "holm" else _benjamini_hochberg)(family)
+    return Adjusted(method, family.size, result)
+
+
+def _holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    order = np.argsort(p, kind="stable")
+    steps = p[order] * np.arange(p.size, 0, -1)
+    return _unsorted(np.minimum(np.maximum.accumulate(steps), 1.0), order)
+
+
+def _benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    order = np.argsort(p, kind="stable")
+    steps = p[order] * p.size / np.arange(1, p.size + 1)
+    return _unsorted(np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0), order)
+
+
+def _unsorted(values: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    result = np.empty_like(values)
+    result[order] = values
+    return result

@@ -1,0 +1,236 @@
+"""All pairs of methods on a task set at once: one matrix product gives every covariance.
+
+With X the counts of correct queries (methods x tasks), X X' holds Σ_t x_it x_jt of every pair,
+exactly, since counts are integers; so Σ(x_i - x_j)² = Σx_i² + Σx_j² - 2 Σx_i x_j in one pass.
+Methods of several runs count in units of their own; each pair is taken to the least common multiple
+of its two units, never all methods to one of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.verdicts import PairMoments, direct_verdicts, paired_verdicts
+from analysis_sql.intervals.intervals import halfwidths
+from analysis_sql.intervals.moments import Integers, Moments, subtract
+from benchmark_spec.protocol import IntervalKind
+
+_EXACT_FLOAT32 = 2**24
+_EXACT_FLOAT64 = 2**53
+_BLOCK = 1 << 15
+"""Pairs that are computed at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts of correct queries of M methods on the T tasks of a set.
+
+    Attributes
+    ----------
+    correct : int16 or int32 (M, T)
+        Integers x; x / `unit` is the fraction of a task's queries answered rightly.  0 where a
+        method did not answer.
+    tasks : int64 (M,)
+        Method i answered tasks 0..tasks[i]-1.
+    unit
+        Of each method, int64 (M,); or one for all.
+    """
+
+    correct: NDArray[Any]
+    tasks: NDArray[np.int64]
+    unit: Integers
+
+    def __len__(self) -> int:
+        return len(self.correct)
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """The unit of each method (M,)."""
+        return np.broadcast_to(np.asarray(self.unit, np.int64), len(self))
+
+    def some(self, rows: NDArray[Any] | list[int]) -> Counts:
+        """Those of some methods, by their positions or a mask."""
+        unit = self.unit if np.ndim(self.unit) == 0 else self.units[rows]
+        return Counts(self.correct[rows], self.tasks[rows], unit)
+
+    def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
+        """First methods minus second ones over the first `tasks` tasks, in the pairs' units.
+
+        Parameters
+        ----------
+        methods, versus : int (P,)
+            Positions; one of them may be a single one.
+        """
+        x = [self.correct[rows, :tasks].astype(np.int64) for rows in (methods, versus)]
+        apart, unit = subtract(x[0], self.units[methods], x[1], self.units[versus])
+        return Counts(apart, np.full(len(apart), tasks, np.int64), unit)
+
+    def moments(self) -> Moments:
+        """Moments of every method over its own tasks, arrays (M,)."""
+        x = self.correct
+        total = x.sum(axis=1, dtype=np.int64)
+        squares = np.einsum("mt,mt->m", x, x, dtype=np.int64)
+        return Moments(self.tasks, total, squares, self.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class PairArrays:
+    """What is concluded of F methods against M, all pairs at once; arrays (F, M).
+
+    Filled where a pair was asked for; elsewhere perhaps, or NaN and -1.
+
+    Attributes
+    ----------
+    tasks
+        T of each pair.
+    difference, halfwidth
+        Mean paired difference and half-width of its interval, percentage points; NaN where T < 2.
+    verdict, direct
+        Positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, int8.
+    """
+
+    tasks: NDArray[np.int64]
+    difference: NDArray[np.float64]
+    halfwidth: NDArray[np.float64]
+    verdict: NDArray[np.int8]
+    direct: NDArray[np.int8]
+
+
+def pair_arrays(
+    counts: Counts, asked: NDArray[np.bool_], kind: IntervalKind, level: float
+) -> PairArrays:
+    """Compare the first F methods with every method, over their common tasks.
+
+    The same as :func:`analysis_sql.comparison.verdicts.compare`, pair by pair.  Rows are done a
+    few at a time, so that what is computed on the way stays in the processor's cache.
+
+    Parameters
+    ----------
+    asked : bool (F, M)
+        Which pairs to compare.
+    """
+    shape = asked.shape
+    product = _Products(counts)
+    own_mean = product.own.mean
+    own_width = halfwidths(product.own, kind, level)
+    tasks = np.zeros(shape, np.int64) if product.lengths_differ else counts.tasks[:1]
+    found = PairArrays(
+        np.broadcast_to(tasks, shape),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, -1, np.int8),
+        np.full(shape, -1, np.int8),
+    )
+    step = max(1, _BLOCK // max(len(counts), 1))
+    for start in range(0, shape[0], step):
+        rows = slice(start, min(start + step, shape[0]))
+        wanted = np.flatnonzero(asked[rows].any(axis=0))
+        if not wanted.size:
+            continue
+        here = (rows, slice(int(wanted[0]), int(wanted[-1]) + 1))
+        pair = product.moments(*here)
+        difference = pair.difference
+        widths = halfwidths(difference, kind, level)
+        if product.lengths_differ:
+            tasks[here] = difference.tasks
+            method = (pair.method.mean, halfwidths(pair.method, kind, level))
+            versus = (pair.versus.mean, halfwidths(pair.versus, kind, level))
+        else:
+            method = (own_mean[rows, None], own_width[rows, None])
+            versus = (own_mean[None, here[1]], own_width[None, here[1]])
+        found.difference[here] = difference.mean
+        found.halfwidth[here] = widths
+        found.verdict[here] = paired_verdicts(difference, kind, level, widths)
+        found.direct[here] = direct_verdicts(*method, *versus)
+    return found
+
+
+def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
+    """The moments of one pair of methods, over the tasks that both answered."""
+    common = int(min(counts.tasks[i], counts.tasks[j]))
+    x, y = (counts.correct[row, :common].astype(np.int64) for row in (i, j))
+    units = [int(counts.units[row]) for row in (i, j)]
+    apart, unit = subtract(x, units[0], y, units[1])
+    return PairMoments(
+        Moments.of(x, units[0]), Moments.of(y, units[1]), Moments.of(apart, int(unit))
+    )
+
+
+def all_differences(counts: Counts) -> Moments:
+    """Moments of the differences of all pairs of methods, arrays (M, M), over common tasks."""
+    everything = slice(0, len(counts))
+    return _Products(counts).moments(everything, everything).difference
+
+
+class _Products:
+    """The sums over common tasks of all pairs, some rows and columns at a time."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        x, tasks = counts.correct, counts.tasks
+        self._x = _Factor(x)
+        self.own = counts.moments()
+        self.lengths_differ = bool((tasks != tasks[0]).any())
+        self._units_differ = bool((counts.units != counts.units[0]).any())
+        if self.lengths_differ:
+            self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
+            self._squared = _Factor(x.astype(np.int64) ** 2)
+
+    def moments(self, rows: slice, columns: slice) -> PairMoments:
+        """Moments of the methods `rows` against `columns`, or that broadcast to these."""
+        here, units = (rows, columns), self._counts.units
+        products = self._x.times(self._x, *here)
+        if not self.lengths_differ:
+            common = self._counts.tasks[:1, None]
+            total, squares = np.asarray(self.own.total), np.asarray(self.own.squares)
+            row = (total[rows, None], squares[rows, None])
+            column = (total[None, columns], squares[None, columns])
+        else:
+            common = self._answered.times(self._answered, *here)
+            row = (self._x.times(self._answered, *here), self._squared.times(self._answered, *here))
+            column = (
+                self._answered.times(self._x, *here),
+                self._answered.times(self._squared, *here),
+            )
+        own = Moments(common, *row, units[rows, None]), Moments(common, *column, units[columns])
+        unit: Integers = int(units[0])
+        if self._units_differ:
+            unit = np.lcm(units[rows, None], units[columns])
+            a, b = unit // units[rows, None], unit // units[columns]
+            row, column = (a * row[0], a * a * row[1]), (b * column[0], b * b * column[1])
+            products *= a * b
+        products *= -2
+        products += row[1]
+        products += column[1]
+        return PairMoments(*own, Moments(common, row[0] - column[0], products, unit))
+
+
+class _Factor:
+    """A matrix of integers, ready to be multiplied exactly by the fastest product that is."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+        self._largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+        self._as: dict[Any, NDArray[Any]] = {}
+
+    def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[np.int64]:
+        """Some rows and columns of A B', exact."""
+        bound = self._largest * other._largest * self._values.shape[1]
+        kind = (
+            np.float32
+            if bound < _EXACT_FLOAT32
+            else np.float64
+            if bound < _EXACT_FLOAT64
+            else np.int64
+        )
+        found = np.matmul(self._in(kind)[rows], other._in(kind)[columns].T)
+        return np.asarray(found.astype(np.int64, copy=False))
+
+    def _in(self, kind: Any) -> NDArray[Any]:
+        if kind not in self._as:
+            self._as[kind] = self._values.astype(kind)
+        return self._as[kind]

@@ -1,0 +1,190 @@
+"""Which of many methods cannot be told apart: ties with the best, letters, and counts.
+
+A *compact letter display* gives every method letters such that two methods share a letter if and
+only if they are not told apart (Piepho, J. Comput. Graph. Statist. 2004).  Not being told apart
+is no equality: A may tie with B and B with C while A and C differ, and then B has two letters.
+
+    insert   for every pair told apart: each group that holds both becomes two, one without the
+             first and one without the second
+    absorb   a group contained in another one is dropped
+    sweep    a method leaves a group whose every tie it shares in other groups too
+
+After insert and absorb the groups are all the largest sets of methods none of which is told apart
+from another; after the sweep no letter of any method can be spared.  Another display may still
+have fewer letters in all: the least number is hard to find.  The number of groups can grow
+exponentially with the methods; verdicts that follow the order of the means stay far from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from benchmark_spec.errors import SpecError
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class LetterDisplay:
+    """Letters of M methods: two share one if and only if they are not told apart.
+
+    Attributes
+    ----------
+    letters
+        Of each method, in the order they came in: ``("a",)``, or ``("a", "b")`` and so on.
+    groups
+        Methods of each letter, positions from the highest mean down; the first is ``a``, and
+        groups are ordered as their members are.
+    """
+
+    letters: tuple[tuple[str, ...], ...]
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class VerdictCounts:
+    """How many comparisons of one kind of interval came to which verdict.
+
+    `share` is that of the conclusive ones among those that could be made, None if there are none.
+    """
+
+    better: int
+    worse: int
+    inconclusive: int
+    identical: int
+    not_estimable: int
+
+    @property
+    def conclusive(self) -> int:
+        """Comparisons that found a difference."""
+        return self.better + self.worse
+
+    @property
+    def compared(self) -> int:
+        """Comparisons that could be made; identical methods count."""
+        return self.conclusive + self.inconclusive + self.identical
+
+    @property
+    def share(self) -> float | None:
+        """Conclusive ones among those that could be made."""
+        return self.conclusive / self.compared if self.compared else None
+
+
+def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
+    """Positions from the highest mean down; methods of equal means in the order they came in."""
+    values = np.asarray(means, float)
+    if values.ndim != 1 or np.isnan(values).any():
+        raise SpecError("methods are ordered by their means", expected="a number for each method")
+    return [int(i) for i in np.argsort(-values, kind="stable")]
+
+
+def mirrored(half: NDArray[Any]) -> NDArray[Any]:
+    """A symmetric matrix (M, M) from one that has each pair once, on either side of the diagonal.
+
+    The other place of a pair, and the diagonal, hold False (who is told apart) or NaN (p-values).
+    """
+    return half | half.T if half.dtype == np.bool_ else np.where(np.isnan(half), half.T, half)
+
+
+def tied_with_best(means: NDArray[np.floating[Any]], apart: Bools) -> Bools:
+    """Which methods cannot be told apart from the one with the highest mean; bool (M,).
+
+    That one itself included, of equal means the first.  It is the best in this sample: the
+    methods tied with it are not thereby shown to be equals, nor the others to be worse than all
+    of them.
+
+    Parameters
+    ----------
+    means : float (M,)
+    apart : bool (M, M)
+        Symmetric, with nothing on the diagonal; after adjustment.
+    """
+    best = by_mean(means)[0]
+    return np.asarray(~_checked(apart, len(means))[best])
+
+
+def letter_display(means: NDArray[np.floating[Any]], apart: Bools) -> LetterDisplay:
+    """Compact letter display; see the module's docstring and :func:`tied_with_best`."""
+    order = by_mean(means)
+    told = _checked(apart, len(order))[np.ix_(order, order)]
+    groups = _sweep(_insert_absorb(told))
+    ranked = sorted(sorted(group) for group in groups)  # by rank: `a` begins with the best
+    names: list[list[str]] = [[] for _ in order]
+    for number, group in enumerate(ranked):
+        for rank in group:
+            names[order[rank]].append(letter(number))
+    return LetterDisplay(
+        tuple(map(tuple, names)), tuple(tuple(order[rank] for rank in group) for group in ranked)
+    )
+
+
+def letter(number: int) -> str:
+    """Name of a group: a to z, then a2 to z2, a3 and so on."""
+    turn, place = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[place] + (str(turn + 1) if turn else "")
+
+
+def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
+    """Count verdicts by kind of interval, as Figure 6 of Lafargue et al. (TMLR 2024) does.
+
+    Parameters
+    ----------
+    verdicts
+        By kind, positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, -1 where nothing
+        was asked.
+    """
+    found = {}
+    for kind, codes in verdicts.items():
+        of = {v: int((np.asarray(codes) == code).sum()) for code, v in enumerate(VERDICTS)}
+        found[kind] = VerdictCounts(
+            of[Verdict.BETTER],
+            of[Verdict.WORSE],
+            of[Verdict.INCONCLUSIVE],
+            of[Verdict.IDENTICAL],
+            of[Verdict.NOT_ESTIMABLE],
+        )
+    return found
+
+
+def _checked(apart: Bools, methods: int) -> Bools:
+    told = np.asarray(apart)
+    if (
+        told.shape != (methods, methods)
+        or told.dtype != np.bool_
+        or (told != told.T).any()
+        or told.diagonal().any()
+    ):
+        raise SpecError(
+            f"an array {told.shape} of {told.dtype} does not say who is told apart from whom",
+            expected=f"booleans ({methods}, {methods}), symmetric, False on the diagonal",
+        )
+    return told
+
+
+def _insert_absorb(told: Bools) -> list[frozenset[int]]:
+    """All the largest sets of methods none of which is told apart from another."""
+    groups = [frozenset(range(len(told)))]
+    for pair in map(frozenset, np.argwhere(np.triu(told)).tolist()):
+        whole = [group for group in groups if not pair <= group]
+        parts = [group - {one} for group in groups if pair <= group for one in sorted(pair)]
+        parts = [p for p in dict.fromkeys(parts) if not any(p <= group for group in whole)]
+        groups = whole + [p for p in parts if not any(p < other for other in parts)]
+    return groups
+
+
+def _sweep(groups: list[frozenset[int]]) -> list[frozenset[int]]:
+    """Take methods out of groups whose ties they share elsewhere, the lowest mean first."""
+    kept = [set(group) for group in sorted(groups, key=sorted)]
+    for group in kept:
+        for one in sorted(group, reverse=True):
+            others = [other for other in kept if other is not group and one in other]
+            if others and all(any(tie in other for other in others) for tie in group - {one}):
+                group.discard(one)
+    return [frozenset(group) for group in kept if group]

@@ -1,0 +1,147 @@
+"""Confidence intervals of a mean over tasks (Lafargue et al., TMLR 2024, sections 2 and 3).
+
+========  =============================  ==================================================
+kind      half-width                     estimand: what another experiment would draw anew
+========  =============================  ==================================================
+closed    z · sd / sqrt(T)               new tasks of these images
+open      t(T-1) · sd / sqrt(T)          new images of these classes, each class weighted as
+                                         often as the set uses it
+========  =============================  ==================================================
+
+Here z and t are two-sided quantiles at the level, sd the sample standard deviation over tasks.
+A third kind, ``class-aware``, is about new classes.  It must be told the classes of each task and
+has a module of its own, :mod:`analysis_sql.class_aware.intervals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isnan, nan
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from analysis_sql.intervals.moments import Moments
+from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import IntervalKind
+
+ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
+    {
+        "closed": "new tasks of these images",
+        "open": "new images of these classes, each class weighted as often as the set uses it",
+        "class-aware": "new classes",
+    }
+)
+INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
+"""What sign-flip tests, bootstrap intervals, bounds and confidence sequences are about."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over T tasks with its confidence interval, in percentage points.
+
+    Attributes
+    ----------
+    kind, level, tasks
+        Which interval, at which level, over how many tasks.
+    mean
+        Of the accuracies, or of the paired differences.
+    halfwidth
+        None where it cannot be estimated: T < 2, or a class-aware one of tasks that are all
+        equal or all have the same classes.
+    constant
+        Whether all tasks have the same value: the half-width is then 0 by the formula, and a
+        report must say so in words rather than print ±0.
+    """
+
+    kind: IntervalKind
+    level: float
+    tasks: int
+    mean: float
+    halfwidth: float | None
+    constant: bool
+
+    @property
+    def low(self) -> float | None:
+        """Lower end, percentage points."""
+        return None if self.halfwidth is None else self.mean - self.halfwidth
+
+    @property
+    def high(self) -> float | None:
+        """Upper end, percentage points."""
+        return None if self.halfwidth is None else self.mean + self.halfwidth
+
+
+def check_level(level: float) -> float:
+    """Return `level` if it is a confidence level that an interval can be computed for."""
+    if not 0.01 <= level <= 0.999999:
+        raise SpecError(
+            f"{level} is not a confidence level", expected="0.01 to 0.999999, such as 0.95"
+        )
+    return level
+
+
+def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
+    """Half-width of an interval, in percentage points; NaN where T < 2.
+
+    Elementwise where the moments are arrays; see the module's docstring for the formulas, and
+    :func:`interval` for the arguments.
+    """
+    tasks = np.asarray(moments.tasks)
+    if (tasks == tasks.flat[0]).all():
+        return halfwidth_per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation
+    different, which = np.unique(tasks, return_inverse=True)
+    factors = np.array([halfwidth_per_deviation(int(t), kind, level) for t in different])
+    return factors[which.reshape(tasks.shape)] * moments.deviation
+
+
+@lru_cache(maxsize=10_000)
+def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> float:
+    """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
+    if tasks < 2:
+        return nan
+    if kind == "class-aware":
+        raise ValueError("a class-aware interval is not made of moments alone")
+    tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
+    quantile = ndtri(tail) if kind == "closed" else stdtrit(tasks - 1, tail)
+    return float(-quantile / np.sqrt(tasks))
+
+
+def intervals(moments: Moments, kind: IntervalKind, level: float) -> list[Interval]:
+    """Intervals of many methods, whose moments are arrays (M,); as :func:`interval`."""
+    columns = np.broadcast_arrays(
+        moments.tasks, moments.mean, halfwidths(moments, kind, level), moments.constant
+    )
+    return [
+        Interval(kind, level, tasks, mean, None if isnan(halfwidth) else halfwidth, constant)
+        for tasks, mean, halfwidth, constant in zip(*(c.tolist() for c in columns), strict=True)
+    ]
+
+
+def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
+    """Confidence interval of a mean over tasks; see the module's docstring for the formulas.
+
+    Parameters
+    ----------
+    moments
+        Of one method's counts, or of the paired differences of two methods' counts.
+    kind
+        ``closed`` (Student's t is not used: the paper's and the field's 1.96) or ``open``;
+        ``class-aware`` needs more than moments.
+    level
+        Such as 0.95.
+    """
+    check_level(level)
+    halfwidth = float(halfwidths(moments, kind, level))
+    return Interval(
+        kind,
+        level,
+        int(moments.tasks),
+        float(moments.mean),
+        None if isnan(halfwidth) else halfwidth,
+        bool(moments.constant),
+    )

@@ -1,0 +1,118 @@
+"""The smallest difference that a paired comparison is likely to detect.
+
+The open interval of a paired difference excludes 0 if |mean| > t(T-1) · se, se = sd/sqrt(T).  If
+tasks are independent and normal with the true difference δ for their mean, mean/se follows the
+noncentral t distribution with T-1 degrees of freedom and noncentrality δ/se, so that::
+
+    power = P(|t'(T-1; δ/se)| > t(T-1))
+
+and the smallest detectable difference is the δ at which that is 80 %, or whatever is asked for:
+a number of standard errors that T, the level and the power fix (2.80 where T is large).  Below it
+a true difference is more likely to be missed than the power allows: "no difference found" then
+says little.
+
+Estimand: open, new images of these classes.  What can be detected over new classes, which is
+more, depends on the classes of the tasks: :mod:`analysis_sql.planning.planning`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import nan
+from typing import Any
+
+import numpy as np
+from scipy.special import nctdtr, stdtrit
+
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.moments import Moments
+from benchmark_spec.errors import SpecError
+
+_STEPS = 200
+_ENOUGH = 1e-12
+
+
+def check_power(power: float, level: float = 0.95) -> float:
+    """Return `power` if a difference can be detected with it at this level."""
+    if not 1.0 - check_level(level) < power <= 0.9999:
+        raise SpecError(
+            f"{power} is not a power",
+            expected=f"above {1.0 - level:.4g}, which equal methods reach at this level, to 0.9999",
+        )
+    return power
+
+
+@lru_cache(maxsize=10_000)
+def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> float:
+    """The smallest detectable difference in standard errors; NaN for fewer than two tasks.
+
+    Exact for normal tasks.  Both tails count: a difference found with the wrong sign is found.
+    """
+    check_power(power, level)
+    if tasks < 2:
+        return nan
+    freedom = tasks - 1
+    critical = float(-stdtrit(freedom, (1.0 - level) / 2.0))
+    low, high = 0.0, critical + 1.0
+    while _power(high, freedom, critical) < power:
+        low, high = high, 2.0 * high
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        if _power(middle, freedom, critical) < power:
+            low = middle
+        else:
+            high = middle
+        if high - low < _ENOUGH * high:
+            break
+    return (low + high) / 2.0
+
+
+def detectable_difference(moments: Moments, level: float = 0.95, power: float = 0.8) -> Any:
+    """The smallest true difference that these tasks would show, in percentage points.
+
+    `detectable_factor` times sd/sqrt(T), with the standard deviation that these tasks have (as if
+    it were known).  It says what a comparison could have found, whatever it did find.
+
+    Parameters
+    ----------
+    moments
+        Of the paired differences of two methods; elementwise where they are arrays.
+    level, power
+        Of the interval that must exclude 0, and how often it shall.
+
+    Returns
+    -------
+    float64 of the moments' shape; NaN where T < 2, or where all differences are equal, as no
+    standard deviation can then be told.
+    """
+    found = detectable_difference_of(moments.tasks, np.square(moments.deviation), level, power)
+    return np.where(moments.constant, nan, found)[()]
+
+
+def detectable_difference_of(
+    tasks: Any, variance: Any, level: float = 0.95, power: float = 0.8
+) -> Any:
+    """The smallest detectable difference of T tasks with a variance between them, elementwise.
+
+    `detectable_factor` times sqrt(variance/T), in the square root of the variance's units; what a
+    report says of results (:func:`detectable_difference`) and a plan of results to come.
+    NaN where T < 2.
+    """
+    check_power(power, level)
+    tasks, variance = np.broadcast_arrays(tasks, np.asarray(variance, np.float64))
+    different, which = np.unique(tasks, return_inverse=True)
+    factors = np.array(
+        [
+            detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan
+            for t in different.tolist()
+        ]
+    )
+    return (factors[which.reshape(tasks.shape)] * np.sqrt(variance))[()]
+
+
+def _power(noncentrality: float, freedom: int, critical: float) -> float:
+    """Both tails of the noncentral t distribution."""
+    above = 1.0 - nctdtr(freedom, noncentrality, critical)
+    below = nctdtr(freedom, noncentrality, -critical)
+    # far in a tail the series may fail; it is 0 there
+    return float(above) + (float(below) if 0.0 <= below <= 1.0 else 0.0)

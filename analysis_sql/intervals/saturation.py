@@ -1,0 +1,175 @@
+"""What tasks without a single error, or without a single difference, still leave open.
+
+Where all T tasks are answered without an error, or two methods agree on all of them, every
+interval has width 0 and says nothing.  But if a task had an error with probability π, T
+independent tasks would all be without one with probability (1 - π)^T; so with confidence `level`
+
+    π <= 1 - (1 - level)^(1/T)                      (about 3/T at 95 %)
+
+the exact one-sided bound of Clopper & Pearson (Biometrika 1934) for 0 of T.  Its estimand is new
+images of these classes, tasks taken as independent.  For tasks of **new classes** T counts only
+tasks that share no class with each other (:func:`disjoint_tasks`): those are independent draws of
+classes as well, if the classes of the set are a sample of the classes one speaks of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import expm1, log1p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.intervals.intervals import check_level
+from benchmark_spec.errors import SpecError
+
+SEARCH_STEPS = 2_000
+"""Steps after which the search for class-disjoint tasks stops with the best it has found."""
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Upper bounds, in percent, on the share of tasks with an error (or a difference).
+
+    Attributes
+    ----------
+    level
+        Of each bound by itself.
+    tasks, bound
+        T, and the bound for new images of these classes, tasks taken as independent.
+    disjoint, new_classes_bound
+        How many of the tasks share no class with each other, and the bound for new classes.
+    """
+
+    level: float
+    tasks: int
+    bound: float
+    disjoint: int
+    new_classes_bound: float
+
+
+def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
+    """Bounds where none of the tasks has an error (or difference); see :class:`Saturation`.
+
+    Raises
+    ------
+    SpecError
+        Unless 1 <= disjoint <= tasks.
+    """
+    if not 1 <= disjoint <= tasks:
+        raise SpecError(
+            f"{disjoint} of {tasks} tasks without a class in common",
+            expected="at least one task, and no more class-disjoint tasks than tasks",
+        )
+    return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
+
+
+def unseen_bound(classes: int, level: float = 0.95) -> float:
+    """Upper bound, in percent, on the share of all classes that are of a kind none of these is.
+
+    If the classes are a sample of those one speaks of: a kind of such a share shows in none of C
+    of them with probability 1 - level.
+    """
+    return zero_bound(classes, level)
+
+
+def zero_bound(trials: int, level: float = 0.95) -> float:
+    """Upper bound, in percent, on a probability after none in so many independent trials."""
+    return -100.0 * expm1(log1p(-check_level(level)) / trials)
+
+
+@dataclass(frozen=True)
+class DisjointTasks:
+    """Tasks of a set no two of which share a class.
+
+    Attributes
+    ----------
+    task_ids
+        Rows of the set, ascending.
+    maximum
+        Whether no larger choice exists; otherwise their number is a lower bound of the largest.
+    """
+
+    task_ids: tuple[int, ...]
+    maximum: bool
+
+    def __len__(self) -> int:
+        return len(self.task_ids)
+
+
+def disjoint_tasks(
+    class_ids: NDArray[np.integer[Any]], *, steps: int = SEARCH_STEPS
+) -> DisjointTasks:
+    """Choose many tasks no two of which share a class.
+
+    The largest choice is a maximum set packing, which no known algorithm finds quickly in
+    general.  This one searches depth first: take the class that the fewest remaining tasks
+    contain, and decide which of them to take, first the one that excludes the fewest others, or
+    none.  So the first choice that it completes is the greedy one, and what follows improves on
+    it.  A branch ends when even (classes left) / K more tasks would not be more than the best.
+    It looks at the classes only, never at results, and gives the same tasks every time.
+
+    Parameters
+    ----------
+    class_ids : int (T, K)
+    steps
+        After which the search stops.
+    """
+    classes = np.asarray(class_ids)
+    if classes.ndim != 2 or not classes.size or classes.dtype.kind not in "iu":
+        raise SpecError(
+            f"an array {classes.shape} of {classes.dtype} does not hold the classes of tasks",
+            expected="integers, a row for each task and a column for each of its classes",
+        )
+    way = classes.shape[1]
+    rows, first = np.unique(np.sort(classes, axis=1), axis=0, return_index=True)
+    rows = rows[np.argsort(first)]  # equal tasks once, in the order of the set
+    ids = np.sort(first)
+    members = [  # of each class: its tasks, as bits
+        sum(1 << int(task) for task in np.flatnonzero((rows == c).any(axis=1)))
+        for c in np.unique(rows)
+    ]
+    number = {int(c): i for i, c in enumerate(np.unique(rows))}
+    clashes = []  # of each task: itself and those that share a class with it
+    for row in rows.tolist():
+        bits = 0
+        for c in row:
+            bits |= members[number[c]]
+        clashes.append(bits)
+    chosen, maximum = _packing(members, clashes, way, steps)
+    return DisjointTasks(tuple(sorted(int(ids[task]) for task in chosen)), maximum)
+
+
+def _packing(
+    members: Sequence[int], clashes: Sequence[int], way: int, steps: int
+) -> tuple[tuple[int, ...], bool]:
+    """The search of :func:`disjoint_tasks`, over sets of tasks that are the bits of an integer."""
+    best: tuple[int, ...] = ()
+    stack: list[tuple[int, tuple[int, ...]]] = [((1 << len(clashes)) - 1, ())]
+    while stack:
+        left, taken = stack.pop()
+        if len(taken) > len(best):
+            best = taken
+        used = [tasks for each in members if (tasks := each & left)]
+        if len(taken) + len(used) // way <= len(best):
+            continue
+        if steps <= 0 and best:
+            return best, False
+        steps -= 1
+        rarest = min(used, key=int.bit_count)
+        branches = sorted(_bits(rarest), key=lambda task: (clashes[task] & left).bit_count())
+        stack.append((left & ~rarest, taken))
+        stack.extend((left & ~clashes[task], (*taken, task)) for task in reversed(branches))
+    return best, True
+
+
+def _bits(number: int) -> list[int]:
+    """Positions of the ones of an integer, ascending."""
+    found = []
+    while number:
+        low = number & -number
+        found.append(low.bit_length() - 1)
+        number ^= low
+    return found

@@ -1,0 +1,219 @@
+"""The number of queries that gives the narrowest open interval, and what another one costs.
+
+What is minimised is the half-width that an open interval is expected to report,
+t(T-1) · sqrt((α + w/Q)/T), over the Q whose number of tasks T is given.  These should be all whole
+Q of a range: of a choice with gaps, the best one and its interval are artefacts of the gaps.  It is
+not the error of the mean itself that is least there: given the classes its true standard deviation
+is least at a larger Q, and over new classes it is nearly flat in Q (the classes are what it hangs
+on).  When T is large and inversely proportional to S+Q, the minimum is at sqrt(β/α) = sqrt(S·w/α),
+equation 10 of Lafargue et al. (TMLR 2024); below about 20 tasks Student's quantile draws it down.
+
+Only the ratio w/α matters, and Q* never falls as it grows, whatever T(Q) is: ln(1 + ratio/Q) has
+decreasing differences.  So a confidence interval of the ratio carries over to Q*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isinf, sqrt
+
+import numpy as np
+from scipy.special import stdtrit
+
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.planning.query_size import Estimate
+from benchmark_spec.errors import SpecError
+
+CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
+"""What Q* minimises."""
+
+Factors = Mapping[int, float]
+"""Half-width of the open interval in standard deviations of a task's accuracy, by Q."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """An estimate with its confidence interval; None is undetermined.
+
+    `high` is None where the data exclude no larger value, `low` where they contradict the model,
+    `value` where the estimate of α is not positive.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How much wider the open interval is with Q queries than with the best number: 0.1 is 10 %.
+
+    `low` and `high` are over the confidence interval of w/α, the best number following it.
+    """
+
+    query: int
+    cost: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class QueryChoice:
+    """The number of queries with the narrowest open interval.
+
+    Attributes
+    ----------
+    level
+        Of the open interval, and of all confidence intervals here.
+    best, low, high
+        Q* and its confidence interval; None is undetermined.
+    tried
+        The Q that were compared, ascending.
+    more
+        Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q
+        tried means that or more.
+    ratio
+        w/α.
+    root
+        sqrt(S·w/α), the large-sample Q*, a real number.
+    costs
+        Of every Q tried.
+    """
+
+    level: float
+    best: int | None
+    low: int | None
+    high: int | None
+    tried: tuple[int, ...]
+    more: bool
+    ratio: Range
+    root: Range
+    costs: tuple[Cost, ...]
+
+    def cost_of(self, query: int) -> Cost:
+        """The cost of one of the Q tried."""
+        for cost in self.costs:
+            if cost.query == query:
+                return cost
+        raise SpecError(f"Q = {query} was not tried", expected=f"one of {self.tried}")
+
+
+def ratio_interval(estimate: Estimate, level: float) -> Range:
+    """Confidence interval of ρ = w/α after Fieller (1954), for α, w >= 0.
+
+    All ρ >= 0 that a t test of w - ρα = 0 does not reject, where the test's standard error is
+    sqrt(V_w - 2ρ V_αw + ρ² V_α).  With q the quantile, the ends are the roots of
+    aρ² - 2bρ + c = 0, a = α² - q² V_α, b = αw - q² V_αw, c = w² - q² V_w.
+
+    - α not above 0 by q standard errors (a <= 0): no upper end, since α may be 0.
+    - α below 0 by as much: the tasks contradict α >= 0, and everything is undetermined.
+    - w^ = 0, as when all queries of a class are always answered alike: the jackknife sees no
+      spread, and so cannot say how large w may be; no upper end.
+    """
+    alpha, w = estimate.alpha, estimate.w
+    (v_alpha, v_both), (_, v_w) = estimate.covariance
+    if w == 0.0:
+        return Range(0.0, 0.0, None) if alpha > 0 else Range(None, None, None)
+    value = w / alpha if alpha > 0 else None
+    q2 = estimate.quantile(level) ** 2
+    a, b, c = alpha**2 - q2 * v_alpha, alpha * w - q2 * v_both, w**2 - q2 * v_w
+    root = sqrt(max(0.0, b * b - a * c))
+    if a > 0 and alpha <= 0:
+        return Range(None, None, None)
+    low = c / (b + root) if c > 0 else 0.0
+    return Range(value, low, (b + root) / a if a > 0 else None)
+
+
+def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) -> dict[int, float]:
+    """Expected half-width in standard deviations, t(T-1)/sqrt(T), of each Q with an interval.
+
+    Parameters
+    ----------
+    tasks
+        By Q, the T really reached: a number, or those of several sets, over which the mean is
+        taken.  A Q for which some T is below 2 has no interval and is left out.
+    level
+        Such as 0.95.
+
+    Raises
+    ------
+    SpecError
+        If no Q is left, or a Q is below 1.
+    """
+    tail = (1.0 - check_level(level)) / 2.0
+    reached = {query: np.atleast_1d(np.asarray(tasks[query], float)) for query in sorted(tasks)}
+    factors = {
+        query: float(np.mean(-stdtrit(t - 1.0, tail) / np.sqrt(t)))
+        for query, t in reached.items()
+        if (t >= 2).all()
+    }
+    if not factors or min(factors) < 1:
+        raise SpecError(
+            "there is no number of queries to choose",
+            expected="at least one, of 1 or more queries, with 2 or more tasks",
+        )
+    return factors
+
+
+def best_query(ratio: float, factors: Factors) -> int:
+    """Q* for a given w/α, which may be infinite; the smaller one of equals."""
+    widths = _widths(ratio, factors)
+    return min(widths, key=lambda query: (widths[query], query))
+
+
+def choose(
+    estimate: Estimate,
+    shot: int,
+    tasks: Mapping[int, Sequence[float] | float],
+    level: float = 0.95,
+    *,
+    more: bool = True,
+) -> QueryChoice:
+    """Choose the number of queries; see the module's docstring for what is minimised.
+
+    Parameters
+    ----------
+    estimate
+        Of α and w, at `shot` images of support per class.
+    tasks
+        The T reached by each Q to be compared; see :func:`width_factors`.
+    level
+        Of the open interval, and of the intervals of Q* and the costs.
+    more
+        Whether Q larger than those of `tasks` have two or more tasks.
+    """
+    factors = width_factors(tasks, level)
+    ratio = ratio_interval(estimate, level)
+    known = ratio.low is not None
+    best, low, high = (
+        None if rho is None else best_query(rho, factors)
+        for rho in (ratio.value, ratio.low, ratio.high)
+    )
+    ends = [] if ratio.low is None else [ratio.low, inf if ratio.high is None else ratio.high]
+    by_end = [_costs(rho, factors) for rho in ends]
+    value = {} if ratio.value is None else _costs(ratio.value, factors)
+    costs = []
+    for query in factors:
+        at_ends = [each[query] for each in by_end]
+        inside = known and (low or 0) <= query and (high is None or query <= high)
+        smallest = 0.0 if inside else min(at_ends, default=None)
+        costs.append(Cost(query, value.get(query), smallest, max(at_ends, default=None)))
+    root = Range(*(None if r is None else sqrt(shot * r) for r in _ends(ratio)))
+    return QueryChoice(level, best, low, high, tuple(factors), more, ratio, root, tuple(costs))
+
+
+def _ends(ratio: Range) -> tuple[float | None, float | None, float | None]:
+    return ratio.value, ratio.low, ratio.high
+
+
+def _widths(ratio: float, factors: Factors) -> dict[int, float]:
+    """Half-widths by Q, up to a factor that they share."""
+    alpha, w = (0.0, 1.0) if isinf(ratio) else (1.0, ratio)
+    return {query: factor * sqrt(alpha + w / query) for query, factor in factors.items()}
+
+
+def _costs(ratio: float, factors: Factors) -> dict[int, float]:
+    widths = _widths(ratio, factors)
+    least = min(widths.values())
+    return {query: width / least - 1.0 for query, width in widths.items()}

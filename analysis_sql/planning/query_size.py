@@ -1,0 +1,265 @@
+"""How the variance of a task's accuracy depends on its queries, and what task results say of it.
+
+The model of Lafargue et al. (TMLR 2024, equations 7 and 10).  A task has K classes, S support and
+Q query images of each; μ_c is the accuracy on class c given the support set.  With m1 = E[μ_c],
+m2 = E[μ_c²] and w = (m1 - m2)/K::
+
+    Var(A_t) = α + w/Q                          α = Var(mean of μ_c over the task's classes)
+    Var(Ā) = K/(NC) · (αQ + β/Q + γ)            β = S·w,  γ = w + α·S,  T = NC/(K(S+Q)) tasks
+
+where NC is the number of images in all: small tasks waste images on support, large ones leave few
+tasks.  Accuracies are fractions here, variances are fractions squared.
+
+The estimators need X, the correct queries of each class of each task, Q >= 2, and a method that
+answers a query without looking at the others (given its support set a class's queries are then
+independent trials)::
+
+    w^ = (1/K) mean of X(Q-X)/(Q(Q-1))          α^ = s² - w^/Q          s² = sample Var(A_t)
+
+which are (m1^ - m2^)/K with m1^ = mean X/Q and m2^ = mean X(X-1)/(Q(Q-1)).  The paper calls α and
+β out of reach of estimation; they are not, so long as m1^² never stands in for m1²: tasks share
+classes, and its bias there is of α's own size.  Since s² is the variance *between the tasks of
+one set*, α^ estimates α less the mean covariance between tasks: the α that the reported open
+interval is made of.
+
+A difference of two methods has the same model.  Its query gives d = 1 (only the first method is
+right), -1 (only the second) or 0; of a class in a task these are sums D = Σd and E = Σd², and::
+
+    w^ = (1/K) mean of (Q·E - D²)/(Q(Q-1))     α^ = s² - w^/Q     s² = sample Var(Δ_t)
+
+which are (m1^ - m2^)/K again with m1^ = mean E/Q, the rate at which the two disagree, and m2^ =
+mean (D² - E)/(Q(Q-1)).  (m1 is that rate in β, γ and w alone: α has no m1² to put it in.)  For one
+method D = E = X.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from analysis_sql.intervals.intervals import check_level
+from benchmark_spec.errors import SpecError
+
+Covariance = tuple[tuple[float, float], tuple[float, float]]
+
+MIN_TASKS = 3
+"""A variance over the tasks that are left when one is taken out."""
+
+
+@dataclass(frozen=True)
+class VarianceModel:
+    """Variances for any number of queries, from two numbers; see the module's docstring.
+
+    Attributes
+    ----------
+    way, shot
+        K and S.
+    alpha, w
+        Variance between tasks of endless queries, and that of one query per class.
+    """
+
+    way: int
+    shot: int
+    alpha: float
+    w: float
+
+    @property
+    def beta(self) -> float:
+        """What one query per class adds, times S: S·w."""
+        return self.shot * self.w
+
+    @property
+    def gamma(self) -> float:
+        """The share of both: w + α·S."""
+        return self.w + self.alpha * self.shot
+
+    def task_variance(self, query: float) -> float:
+        """Variance of one task's accuracy with Q queries per class: α + w/Q."""
+        return self.alpha + self.w / query
+
+    def mean_variance(self, query: float, images: float) -> float:
+        """Variance of the mean over all NC/(K(S+Q)) tasks of NC = `images` (equations 7, 10).
+
+        Tasks count as independent and T as a real number.
+        """
+        inside = self.alpha * query + self.beta / query + self.gamma
+        return self.way / images * inside
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimates of α and w, and how sure they are.
+
+    Attributes
+    ----------
+    way
+        K.
+    alpha, w
+        α may come out negative, which is noise: the true one never is.
+    covariance
+        Of (alpha, w), over new images of these classes.
+    freedom
+        Degrees of freedom for Student's quantile.
+    """
+
+    way: int
+    alpha: float
+    w: float
+    covariance: Covariance
+    freedom: float
+
+    def model(self, shot: int) -> VarianceModel:
+        """The variance model with these numbers in it."""
+        return VarianceModel(self.way, shot, self.alpha, self.w)
+
+    def quantile(self, level: float) -> float:
+        """Two-sided Student quantile at a confidence level."""
+        return float(-stdtrit(self.freedom, (1.0 - check_level(level)) / 2.0))
+
+    def alpha_interval(self, level: float) -> tuple[float, float]:
+        """Confidence interval of α; its lower end may be negative."""
+        reach = self.quantile(level) * float(np.sqrt(self.covariance[0][0]))
+        return self.alpha - reach, self.alpha + reach
+
+    def w_interval(self, level: float) -> tuple[float, float]:
+        """Confidence interval of w."""
+        reach = self.quantile(level) * float(np.sqrt(self.covariance[1][1]))
+        return self.w - reach, self.w + reach
+
+
+@dataclass(frozen=True)
+class SetEstimate(Estimate):
+    """What one task set says.
+
+    Attributes
+    ----------
+    query, tasks
+        Q and T.
+    m1, m2
+        Estimates of E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries that
+        one method alone answers rightly.
+    variance
+        s², of the tasks' accuracies.
+    """
+
+    query: int
+    tasks: int
+    m1: float
+    m2: float
+    variance: float
+
+
+def estimate_set(correct: NDArray[np.integer[Any]], query: int) -> SetEstimate:
+    """Estimate α and w from one task set, with their delete-one-task jackknife covariance.
+
+    Sums are of integers, so that tasks that are all equal give variances of exactly 0.
+
+    Parameters
+    ----------
+    correct : int (T, K)
+        Queries answered rightly of each of a task's classes, 0..Q.
+    query
+        Q, queries per class, at least 2.
+
+    Raises
+    ------
+    SpecError
+        If Q = 1, where only α + w can be known; if T < 3; or if these are no such counts.
+    """
+    x = _counts(correct, query)
+    return _estimate(x, x, query)
+
+
+def estimate_difference(
+    sums: NDArray[np.integer[Any]], squares: NDArray[np.integer[Any]], query: int
+) -> SetEstimate:
+    """Estimate α and w of the paired difference of two methods on one task set.
+
+    Both must answer a query without looking at the others.  See the module's docstring; for the
+    rest as :func:`estimate_set`, which this is if both arguments are the counts of one method.
+
+    Parameters
+    ----------
+    sums, squares : int (T, K)
+        Of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first
+        method is right, -1 if only the second is, and 0 otherwise.
+
+    Raises
+    ------
+    SpecError
+        As :func:`estimate_set`.
+    """
+    d, e = np.asarray(sums), _counts(squares, query)
+    fits = d.shape == e.shape and d.dtype.kind in "iu"
+    if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
+        raise SpecError(
+            f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
+            expected="integers between -Σd² and Σd², both odd or both even",
+        )
+    return _estimate(d.astype(np.int64), e, query)
+
+
+def _estimate(d: NDArray[np.int64], e: NDArray[np.int64], query: int) -> SetEstimate:
+    """Estimates from Σd and Σd² of each class of each task (T, K)."""
+    tasks, way = d.shape
+    n_query, pairs = way * query, way * way * query * (query - 1)
+    total = d.sum(axis=1)
+    unequal = (query * e - d * d).sum(axis=1)  # Σ (d_i - d_j)² over pairs of a class's queries
+    variance = _variance(tasks, total.sum(), (total * total).sum(), n_query)
+    w = float(unequal.sum() / (tasks * pairs))
+    # all T leave-one-out estimates at once
+    left = tasks - 1
+    variances = _variance(left, total.sum() - total, (total * total).sum() - total * total, n_query)
+    ws = (unequal.sum() - unequal) / (left * pairs)
+    alphas = variances - ws / query
+    each = np.stack([alphas, ws]) - np.stack([alphas, ws]).mean(axis=1, keepdims=True)
+    m1 = float(e.sum() / (tasks * n_query))
+    return SetEstimate(
+        way=way,
+        alpha=float(variance - w / query),
+        w=w,
+        covariance=as_covariance(left / tasks * each @ each.T),
+        freedom=float(left),
+        query=query,
+        tasks=tasks,
+        m1=m1,
+        m2=m1 - way * w,
+        variance=float(variance),
+    )
+
+
+def _variance(tasks: int, total: Any, squares: Any, unit: int) -> Any:
+    """Sample variance of x / unit from T, Σx and Σx², elementwise."""
+    return (tasks * squares - total * total) / (tasks * (tasks - 1) * unit**2)
+
+
+def as_covariance(matrix: NDArray[np.float64]) -> Covariance:
+    """A 2 by 2 array as plain numbers."""
+    (a, b), (c, d) = matrix.tolist()
+    return (a, b), (c, d)
+
+
+def _counts(correct: NDArray[np.integer[Any]], query: int) -> NDArray[np.int64]:
+    """Counts as int64 (T, K), or an error if nothing can be estimated from them."""
+    x = np.asarray(correct)
+    if query < 2:
+        raise SpecError(
+            "with one query per class the variance between tasks and that within them cannot be "
+            "told apart",
+            expected="at least 2 queries per class",
+        )
+    if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= query)).all():
+        raise SpecError(
+            f"an array {x.shape} of {x.dtype} does not hold the correct queries of classes",
+            expected=f"integers 0..{query}, a row for each task and a column for each class",
+        )
+    if len(x) < MIN_TASKS:
+        raise SpecError(
+            f"{len(x)} tasks are too few to estimate a variance and its error",
+            expected=f"at least {MIN_TASKS}",
+        )
+    return x.astype(np.int64)

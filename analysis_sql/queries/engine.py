@@ -1,0 +1,206 @@
+"""DuckDB over registered tables, locked; and the package's own SQL, one question a file.
+
+The files in ``queries/`` are views of the connection: each says in its first lines what it asks
+and which tables it reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from analysis_sql.queries.limits import MEMORY, memory_bytes
+from benchmark_spec.errors import QueryError, UnknownNameError, listing
+
+_BATCH = 1 << 16
+"""Rows of a result that come at once."""
+_DEEPEST = 16
+"""Lists and structs in one another, beyond which a value comes as text."""
+_PLAIN = {
+    *("boolean", "tinyint", "smallint", "integer", "bigint", "hugeint"),
+    *("utinyint", "usmallint", "uinteger", "ubigint"),
+    *("float", "double", "decimal", "varchar"),
+}
+"""Types of DuckDB that are the same in Arrow, in Python and in files."""
+_EXPLAIN = re.compile(
+    r"\s*EXPLAIN\b(?:\s*ANALYZE\b|\s*\(\s*(?:ANALYZE|FORMAT)\b[^()]*\))?", re.IGNORECASE
+)
+
+
+def query_names() -> list[str]:
+    """Names of the package's queries, sorted."""
+    found = (files("analysis_sql") / "queries").iterdir()
+    return sorted(f.name.removesuffix(".sql") for f in found if f.name.endswith(".sql"))
+
+
+def query_text(name: str) -> str:
+    """SQL of a query; raises UnknownNameError with the names there are."""
+    if name not in query_names():
+        raise UnknownNameError("query", name, query_names())
+    return (files("analysis_sql") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def query_question(name: str) -> str:
+    """What a query asks: its first line."""
+    return query_text(name).splitlines()[0].removeprefix("-- ")
+
+
+def open_database(
+    tables: Mapping[str, pa.Table], *, memory: str = MEMORY
+) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB with `tables` and the package's queries as views, and lock it.
+
+    It reaches no file, network, extension or Python object, takes at most `memory` for what it
+    counts (not for one huge text), and none of this can be set otherwise any more.
+
+    Raises
+    ------
+    QueryError
+        If `memory` is not an amount such as ``1GB``.
+    """
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "enable_external_access": False,
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": "",
+            "memory_limit": f"{memory_bytes(memory)}B",
+        },
+    )
+    for name, table in tables.items():
+        connection.register(name, table)
+    for name in query_names():
+        connection.execute(f"CREATE VIEW {name} AS {query_text(name)}")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
+    """Run one SELECT, or EXPLAIN of one, in a transaction that can only read.
+
+    Numbers, truth values and texts come as they are, and lists and structs of these; values of
+    every other type as DuckDB writes them, since Arrow or Python has some of them otherwise (a
+    UHUGEINT) or not at all (a date after the year 9999).
+
+    Returns
+    -------
+    Iterator of pa.RecordBatch
+        At least one; columns of one name are told apart by ``_1``, ``_2``, ...
+
+    Raises
+    ------
+    QueryError
+        If it is anything else, is wrong, is interrupted or needs too much memory.
+    MemoryError
+        If there is not even the memory that the connection may take.
+    """
+    _check_kind(sql)
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        reader = _portable(connection.sql(sql)).to_arrow_reader(_BATCH)
+        yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        yield from reader
+    except MemoryError:  # some of which are errors of Arrow too
+        raise
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # the last two for later batches
+        raise _worded(error) from None
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _worded(error: Exception) -> QueryError:
+    text = _first_line(error)
+    if isinstance(error, duckdb.OutOfMemoryException) or text.startswith("Out of Memory"):
+        return QueryError(
+            f"the query needs more memory than it may take: {text}",
+            fix="ask for less, or allow more with --memory",
+        )
+    if isinstance(error, duckdb.PermissionException | duckdb.TransactionException):
+        return QueryError(
+            f"the query may not do that: {text}",
+            expected="a query of the views that fslbench sql --list shows",
+        )
+    return QueryError(
+        f"the query failed: {text}", fix="fslbench sql --list shows the views and their columns"
+    )
+
+
+def _check_kind(sql: str) -> None:
+    """Raise QueryError unless it is one SELECT, or EXPLAIN of one.
+
+    What EXPLAIN explains its own type does not tell, and EXPLAIN ANALYZE does it.
+    """
+    kinds, texts = _statements(sql)
+    if kinds == ["EXPLAIN"]:
+        kinds = [f"EXPLAIN {kind}" for kind in _statements(_EXPLAIN.sub("", texts[0], count=1))[0]]
+    if kinds == ["MULTI"]:
+        raise QueryError(
+            "a PIVOT that finds its columns itself takes two statements",
+            fix="name them: PIVOT ... ON method IN ('a', 'b') USING ...",
+        )
+    if kinds not in (["SELECT"], ["EXPLAIN SELECT"]):
+        raise QueryError(
+            f"the query has {len(kinds)} statements: {listing(kinds)}"
+            if len(kinds) != 1
+            else f"a query may not {kinds[0]}",
+            expected="one SELECT; nothing can be written, loaded, attached or set",
+        )
+
+
+def _statements(sql: str) -> tuple[list[str], list[str]]:
+    """Kinds and texts of the statements."""
+    try:
+        found = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
+    return [statement.type.name for statement in found], [statement.query for statement in found]
+
+
+def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The result with text where a type is not plain, and with a name of its own per column."""
+    names = _distinct(result.columns)
+    plain = [_is_plain(kind) for kind in result.types]
+    if names == result.columns and all(plain):
+        return result
+    return result.project(
+        ", ".join(
+            (f"#{i}" if same else f"CAST(#{i} AS VARCHAR)") + f" AS {_quoted(name)}"
+            for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1)
+        )
+    )
+
+
+def _is_plain(kind: Any, depth: int = 0) -> bool:
+    """Whether a type of DuckDB is plain, and what it is made of."""
+    if kind.id in ("list", "array", "struct") and depth < _DEEPEST:
+        inner = kind.children if kind.id == "struct" else kind.children[:1]
+        # a struct of nothing is not for Parquet
+        return bool(inner) and all(_is_plain(child, depth + 1) for _, child in inner)
+    return kind.id in _PLAIN
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for name in names:
+        new, number = name, 0
+        while new in found:
+            number += 1
+            new = f"{name}_{number}"
+        found[new] = None
+    return list(found)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _first_line(error: Exception) -> str:
+    """The error and DuckDB's hint, without the excerpt of the query below them."""
+    return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())

@@ -1,0 +1,102 @@
+"""What stands beside an interval: p-values, what could have been found, what zeros leave open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.comparison.multiplicity import paired_p
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.bootstrap import BootstrapInterval, bca_intervals
+from analysis_sql.intervals.moments import Integers
+from analysis_sql.intervals.power import detectable_difference
+from analysis_sql.intervals.saturation import Saturation, saturation
+from analysis_sql.intervals.sign_flip import sign_flip
+from benchmark_spec.protocol import IntervalKind
+
+FEW_TASKS = 50
+"""Below so many tasks the sign-flip test and the bootstrap stand beside Student's interval."""
+
+POWER = 0.8
+"""How often the detectable difference is found; at levels of at most 20 % none is told."""
+
+SEED = 0
+"""Of the bootstrap: the same results have the same interval."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands beside the interval of a paired difference.
+
+    Attributes
+    ----------
+    p
+        Two-sided, of the test whose interval it is; None where T < 2.
+    p_sign_flip, bootstrap
+        Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test and the BCa bootstrap
+        interval, about new images of these classes, tasks taken as independent.
+    detectable
+        The smallest true difference that these tasks would show four times in five, for new images
+        of these classes, the tasks' standard deviation taken as true (percentage points); None
+        where it cannot be told.
+    identical
+        Where the two agree on every task: on how many others they may differ.
+    """
+
+    p: float | None
+    p_sign_flip: float | None
+    bootstrap: BootstrapInterval | None
+    detectable: float | None
+    identical: Saturation | None
+
+
+def evidence(
+    differences: NDArray[np.integer[Any]],
+    unit: Integers,
+    kind: IntervalKind,
+    level: float,
+    design: ClassDesign | None,
+) -> list[Evidence]:
+    """Evidence of P pairs of methods from their differences of counts (P, T), T at least 1.
+
+    `unit` is that of each pair (P,), or one for all.
+    """
+    tasks = differences.shape[1]
+    moments = Counts(differences, np.full(len(differences), tasks), unit).moments()
+    few = design is not None and 2 <= tasks < FEW_TASKS
+    bootstraps = bca_intervals(differences, unit, level, seed=SEED) if few else []
+    shares = np.asarray(paired_p(moments, kind), float)
+    found = detectable_difference(moments, level) if 1.0 - level < POWER else np.nan
+    detectable = np.broadcast_to(np.asarray(found, float), shares.shape)
+    identical = np.asarray(moments.all_zero)
+    bound = zeros(design, tasks, level) if identical.any() else None
+    return [
+        Evidence(
+            p=_or_none(shares[i]),
+            p_sign_flip=sign_flip(d).p if few else None,
+            bootstrap=bootstraps[i] if few and not bootstraps[i].constant else None,
+            detectable=_or_none(detectable[i]),
+            identical=bound if identical[i] else None,
+        )
+        for i, d in enumerate(differences)
+    ]
+
+
+NO_EVIDENCE = Evidence(None, None, None, None, None)
+"""Of results that were stopped by what they showed."""
+
+
+def _or_none(value: float) -> float | None:
+    return None if isnan(value) else float(value)
+
+
+def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | None:
+    """What T tasks without an error, or without a difference, leave open; None for closed sets."""
+    if design is None or tasks < 1:
+        return None
+    return saturation(tasks, design.prefix(tasks).disjoint_tasks, level)

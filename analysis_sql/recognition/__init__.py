@@ -1,0 +1,1 @@
+"""Whether a method recognises single images: predictions against chance."""

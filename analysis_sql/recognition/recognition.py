@@ -1,0 +1,273 @@
+"""Whether accuracies were made on these tasks, told from the accuracies alone.
+
+Bare accuracies may have been run on other tasks, or stand in another order.  Two things give the
+right tasks away, and each is tested by permutation within blocks
+(:mod:`analysis_sql.recognition.permutation`; null hypothesis: to which task of a block an accuracy
+is assigned is of no matter).
+
+**Classes.**  Tasks that share hard classes are all hard.  With Z the T x C membership matrix of a
+task set less its column means, and y the accuracies less their mean, in standard deviations, the
+statistic is::
+
+    |Z'y + a|² - |a|²            a = Σ over the method's other task sets of the data set of Z_s'y_s
+
+For a = 0 this is Σ λ_i u_i² / |y|² times T, the score of the class variance
+(:func:`analysis_sql.class_aware.likelihood.score_statistic`); otherwise that of the model in which
+a class is as hard in one task set as in the other, where the other sets are held fixed.  So a set
+that uses each class but twice can be recognised by what a larger set says of the classes, and a
+wrong set next to a right one is not.  (R² would not do: it is 1 wherever k = T-1.)  The score is
+preferred to the likelihood ratio because it is the most powerful where effects are small, which is
+where it matters, adds over task sets, and needs one product of matrices for all permutations.  The
+ratio does better only for few tasks with large effects.
+
+**References.**  Tasks that are hard for reference methods are hard for others: the correlation of y
+with the mean accuracy of the reference methods on each task.
+
+A group of results is *recognised* if the smaller of the two p-values, allowing for their being two,
+is at most .001.  No small p-value means *cannot tell*, never that the tasks are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.recognition.permutation import (
+    PERMUTATIONS,
+    BlockOrders,
+    either,
+    is_constant,
+    log_orders,
+    p_value,
+    together,
+)
+
+Floats = NDArray[np.float64]
+
+ALPHA = 0.001
+"""Results whose p-value is at most this are recognised."""
+
+_AT_ONCE = 1 << 22
+"""Numbers that are gathered at once."""
+
+
+class Finding(Enum):
+    """What is concluded of the tasks behind some results."""
+
+    RECOGNISED = "recognised"
+    CANNOT_TELL = "cannot tell"
+    NOT_TESTABLE = "not testable"
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """One method's results on a task set, and what is known of its tasks.
+
+    Attributes
+    ----------
+    class_ids : int (T, K)
+        Classes of each task, numbered alike in all task sets of the data set, from 0.
+    values : int or float (T,)
+        Correct queries of each task, or accuracies.
+    reference : float (T,), optional
+        Mean accuracy of the reference methods on each task.
+    """
+
+    method: str
+    dataset: str
+    task_set: str
+    class_ids: NDArray[np.integer[Any]]
+    values: NDArray[Any]
+    reference: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What is concluded, and from what.
+
+    Attributes
+    ----------
+    p
+        P-value of both tests together; None if neither says anything.
+    by_classes, by_references
+        That of each; None if it says nothing.
+    reason
+        Why the results are not testable; empty otherwise.
+    """
+
+    finding: Finding
+    p: float | None
+    by_classes: float | None
+    by_references: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Recognitions:
+    """What is concluded of several results, in groups.
+
+    Attributes
+    ----------
+    each
+        Of every result, in the order in which they were given.
+    task_sets
+        Of all methods' results on a task set (data set, task set), together.
+    together
+        Of all: whether at least some of the results belong to these tasks.
+    """
+
+    each: tuple[Recognition, ...]
+    task_sets: dict[tuple[str, str], Recognition]
+    together: Recognition
+
+
+@dataclass(eq=False)
+class _Statistics:
+    """Statistics (B + 1,) of a group of results; those that are constant are left out."""
+
+    classes: list[Floats]
+    references: list[Floats]
+
+    @classmethod
+    def of(cls, classes: Iterable[Floats], references: Iterable[Floats]) -> _Statistics:
+        return cls(
+            [each for each in classes if not is_constant(each)],
+            [each for each in references if not is_constant(each)],
+        )
+
+    def recognition(self, reason: str) -> Recognition:
+        """The conclusion, or `reason` if there is nothing to test."""
+        parts = [together(found) for found in (self.classes, self.references) if found]
+        if reason or not parts:
+            return Recognition(Finding.NOT_TESTABLE, None, None, None, reason)
+        p = p_value(either(parts) if len(parts) > 1 else parts[0])
+        ps = [p_value(part) for part in parts]
+        return Recognition(
+            Finding.RECOGNISED if p <= ALPHA else Finding.CANNOT_TELL,
+            p,
+            ps[0] if self.classes else None,
+            ps[-1] if self.references else None,
+        )
+
+
+def recognise(
+    answers: Sequence[Answered],
+    *,
+    seed: int,
+    permutations: int = PERMUTATIONS,
+    progress: Callable[[str], object] = lambda _: None,
+) -> Recognitions:
+    """Test whether results were made on the tasks that they are said to answer.
+
+    Parameters
+    ----------
+    answers
+        Each method and task set once.
+    seed
+        Of the permutations.
+    permutations
+        B, at least 999 if anything is to be recognised.
+    progress
+        Called with the name of each of the results before it is looked at.
+    """
+    orders = BlockOrders(seed=seed, count=permutations)
+    families: dict[tuple[str, str], list[int]] = {}
+    for index, answer in sorted(enumerate(answers), key=lambda each: each[1].dataset):
+        families.setdefault((answer.dataset, answer.method), []).append(index)
+    own: dict[int, _Statistics] = {}
+    whole = []
+    for members in families.values():
+        family = [answers[index] for index in members]
+        sums = _ClassSums(family, permutations)
+        for index, answer in zip(members, family, strict=True):
+            progress(f"{answer.method} on {answer.dataset}/{answer.task_set}")
+            order = orders.of(len(answer.values))
+            classes = sums.score(answer, order)
+            own[index] = _Statistics.of([classes], _correlations(answer, order))
+        whole.append(sums.joint)
+    each = [own[at].recognition(_obstacle(answer, own[at])) for at, answer in enumerate(answers)]
+    sets: dict[tuple[str, str], _Statistics] = {}
+    for index, answer in enumerate(answers):
+        on_set = sets.setdefault((answer.dataset, answer.task_set), _Statistics([], []))
+        on_set.classes.extend(own[index].classes)
+        on_set.references.extend(own[index].references)
+    references = [found for one in own.values() for found in one.references]
+    return Recognitions(
+        tuple(each),
+        {name: found.recognition("") for name, found in sets.items()},
+        _Statistics.of(whole, references).recognition(""),
+    )
+
+
+class _ClassSums:
+    """Sums over the tasks of each class, of one method's results on task sets of a data set."""
+
+    def __init__(self, family: Sequence[Answered], permutations: int) -> None:
+        self._n_classes = 1 + max(int(answer.class_ids.max()) for answer in family)
+        self._observed = {id(a): _standard(a.values) @ self._members(a) for a in family}
+        self._all = sum(self._observed.values(), np.zeros(self._n_classes))
+        self._permuted = np.zeros((permutations + 1, self._n_classes))
+
+    def score(self, answer: Answered, order: NDArray[np.int32]) -> Floats:
+        """|Z'y + a|² - |a|² (B + 1,), permuting the values of this task set only."""
+        members, values = self._members(answer), _standard(answer.values)
+        others = 2.0 * (self._all - self._observed[id(answer)])
+        found = np.empty(len(order))
+        step = max(1, _AT_ONCE // max(members.shape))
+        for start in range(0, len(order), step):
+            rows = slice(start, start + step)
+            sums = values[order[rows]] @ members
+            found[rows] = np.einsum("bc,bc->b", sums, sums + others)
+            self._permuted[rows] += sums
+        return found
+
+    @property
+    def joint(self) -> Floats:
+        """|Σ Z_s'y_s|² (B + 1,), permuting all task sets' values at once."""
+        return np.asarray(np.einsum("bc,bc->b", self._permuted, self._permuted))
+
+    def _members(self, answer: Answered) -> Floats:
+        """Z (T, C), less its column means."""
+        members = np.zeros((len(answer.class_ids), self._n_classes))
+        members[np.arange(len(members))[:, None], answer.class_ids] = 1.0
+        return np.asarray(members - members.mean(axis=0))
+
+
+def _correlations(answer: Answered, order: NDArray[np.int32]) -> list[Floats]:
+    """Correlations with the references (B + 1,), if there are any."""
+    if answer.reference is None:
+        return []
+    reference = _standard(answer.reference)
+    step = max(1, _AT_ONCE // len(reference))
+    values = _standard(answer.values)
+    parts = [values[order[at : at + step]] @ reference for at in range(0, len(order), step)]
+    return [np.concatenate(parts) / len(reference)]
+
+
+def _standard(values: NDArray[Any]) -> Floats:
+    """Values (T,) less their mean, in standard deviations; 0 if they are all equal."""
+    centred = np.asarray(values, np.float64) - np.mean(values)
+    if (np.asarray(values) == values[0]).all():
+        return np.zeros(len(centred))
+    return np.asarray(centred / centred.std())
+
+
+def _obstacle(answer: Answered, found: _Statistics) -> str:
+    """Why results are not testable, or nothing."""
+    if (answer.values == answer.values[0]).all():
+        return "the same accuracy on every task"
+    possible = log_orders(answer.values)
+    if possible < log(1.0 / ALPHA):
+        return f"only {round(np.exp(possible))} orders of the accuracies differ"
+    if found.classes or found.references:
+        return ""
+    ids = np.sort(answer.class_ids, axis=1)
+    if (ids == ids[0]).all():
+        return "all tasks have the same classes"
+    return "every two tasks share equally many classes, or none"

@@ -1,0 +1,1 @@
+"""Where work runs (this process, several, Ray), and the files it shares."""

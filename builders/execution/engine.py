@@ -1,0 +1,94 @@
+"""Who does the work of a long job: this process, or a cluster.
+
+A job is cut into blocks that are fixed beforehand, such as ranges of images or of tasks.  An
+engine decides only who computes a block; what the block's result is, the job alone decides, so
+that every engine gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, Protocol, TypeVar
+from uuid import uuid4
+
+EngineName = Literal["local", "ray"]
+
+B = TypeVar("B")
+R = TypeVar("R")
+_B = TypeVar("_B", contravariant=True)
+_R = TypeVar("_R", covariant=True)
+Work = Callable[[Iterable[B]], Iterator[R]]
+"""Gives the results of blocks, one each, in their order."""
+
+
+class Job(Protocol[_B, _R]):
+    """Work that can be done in any process; it is pickled to get there.
+
+    Attributes
+    ----------
+    name
+        Tells the job from every other; a process that has started it keeps it for the next block.
+    threads
+        Of the processor, for each process that works on it.
+    gpus
+        For each such process.
+    """
+
+    @property
+    def name(self) -> str:
+        """Such as :func:`job_name` gives."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a process that works on it."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of a process that works on it."""
+
+    def start(self) -> Work[_B, _R]:
+        """Load what the job needs, once in each process."""
+
+
+class Engine(Protocol):
+    """What runs a job."""
+
+    def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
+        """Every block with its result, in the order of `blocks`.
+
+        Raises
+        ------
+        EngineError
+            If a block cannot be computed, however often it is tried.
+        FSLBenchError
+            What the job itself raises.
+        """
+
+
+class LocalEngine:
+    """Only this process; the job itself may have others at work for it."""
+
+    def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
+        """Every block with its result, in order."""
+        if blocks:
+            yield from zip(blocks, job.start()(blocks), strict=True)
+
+
+def job_name() -> str:
+    """A name that no other job has."""
+    return uuid4().hex
+
+
+def engine_of(name: EngineName, address: str | None = None) -> Engine:
+    """The engine of that name; `address` is that of a running Ray cluster.
+
+    Raises
+    ------
+    MissingPackageError
+        If Ray is asked for and not installed.
+    """
+    if name == "local":
+        return LocalEngine()
+    from builders.execution.ray_engine import RayEngine
+
+    return RayEngine(address)

@@ -1,0 +1,210 @@
+"""Jobs on a Ray cluster: one machine or many, each block a task that may be tried again."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from benchmark_spec.errors import EngineError, FSLBenchError
+from benchmark_spec.extras import require
+from builders.execution.engine import B, Job, R, Work
+
+AHEAD = 2
+"""Blocks handed out for each that can be at work at a time: one at work, one that waits."""
+_FLAGS = "fslbench-stopped"
+"""Where the cluster keeps the flags of runs that ended early."""
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Runs every block as a task of Ray.
+
+    A task whose process is killed, or whose machine is lost, is given to another process.  All
+    machines need this package and what the job reads, such as the raw folder, at the same paths.
+
+    No task is ever cancelled: Ray ends this process without a word where the reply of a cancelled
+    task is under way.  When a run ends early, tasks at work finish in vain, and tasks that wait see
+    a flag and do nothing.
+
+    Attributes
+    ----------
+    address
+        Of a running cluster, such as ``10.0.0.1:6379`` or ``auto``; None takes the one that
+        this process is in or that RAY_ADDRESS names, and else starts one on this machine.
+    retries
+        How often a block is tried again after its process was lost.
+    """
+
+    address: str | None = None
+    retries: int = 3
+
+    def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
+        """Every block with its result, in order.
+
+        Raises
+        ------
+        EngineError
+            If the cluster cannot be reached or started, does not let this process in, has no
+            machine with as many processors or GPUs as the job wants, or loses a block's process
+            more often than it is tried again.
+        FSLBenchError
+            What the job itself raises.
+        """
+        if not blocks:
+            return
+        ray = self._connected()
+        slots = _slots(ray, job)
+        task = ray.remote(_do).options(
+            num_cpus=job.threads,
+            num_gpus=job.gpus,
+            max_retries=self.retries,
+            retry_exceptions=False,  # what the job raises, it would raise again
+            scheduling_strategy="SPREAD",
+        )
+        shared, run = ray.put(job), uuid4().hex
+        waiting = iter(blocks)
+        handed_out: deque[tuple[B, Any]] = deque()
+        try:
+            while True:
+                for block in islice(waiting, AHEAD * slots - len(handed_out)):
+                    handed_out.append((block, task.remote([shared], job.name, run, block)))
+                if not handed_out:
+                    return
+                block, ref = handed_out[0]
+                result = _get(ray, ref, block)
+                handed_out.popleft()
+                yield block, result
+        finally:
+            if handed_out and ray.is_initialized():
+                _stop(run)
+
+    def _connected(self) -> Any:
+        """Ray, connected to the cluster."""
+        ray = require("ray", "ray")
+        if ray.is_initialized():
+            return ray
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        answered = False
+        try:
+            answered = _answers(self.address)
+            ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # Ray has no kind of its own for a start that takes too long
+            raise _unconnected(error, self.address or "", answered=answered) from None
+        return ray
+
+
+def _unconnected(error: Exception, address: str, *, answered: bool) -> EngineError:
+    """What it means that Ray cannot be initialised, perhaps though something answers there."""
+    # of Ray's own errors only the message, which they lengthen with advice on its commands
+    reason = (str(getattr(error, "message", error)).splitlines() or [""])[0]
+    reason = reason or type(error).__name__
+    # to who has another token than its own, a cluster does not even say so
+    unknown = answered and isinstance(error, ConnectionError)
+    if unknown or type(error).__name__ == "AuthenticationError":
+        return EngineError(
+            f"the Ray cluster does not let this process in: {reason.rstrip('.')}",
+            where=address,
+            expected="its token, if it wants one, and its version of Ray",
+            fix="set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to what `ray get-auth-token` gives "
+            "on a machine of the cluster",
+        )
+    if not address and "timed out" in reason.lower():
+        return EngineError(
+            f"Ray did not start in time on this machine: {reason.rstrip('.')}",
+            fix="try again when the machine has less to do and memory left; the logs are in "
+            "session_latest/logs of Ray's temporary folder",
+        )
+    return EngineError(
+        f"the Ray cluster cannot be reached: {reason}",
+        where=address,
+        expected="the address of a running cluster, such as 10.0.0.1:6379",
+        fix="start it with `ray start --head`, or leave the address out to use this machine alone",
+    )
+
+
+def _answers(address: str | None) -> bool:
+    """Whether something answers where a cluster should: Ray itself would wait for minutes.
+
+    False if the address does not say where.
+
+    Raises
+    ------
+    OSError
+        If nothing answers.
+    """
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        return True
+    return False
+
+
+_started: dict[str, Work[Any, Any]] = {}
+"""The job that this process of the cluster has started last, by its name."""
+
+
+def _do(shared: list[Any], name: str, run: str, block: Any) -> Any:
+    """The result of one block, in a process of the cluster; nothing if nobody waits any more."""
+    if _is_stopped(run):
+        return None
+    if name not in _started:
+        ray = require("ray", "ray")
+        _started.clear()
+        _started[name] = ray.get(shared[0]).start()
+    (result,) = _started[name]([block])
+    return result
+
+
+def _stop(run: str) -> None:
+    """Raise the flag for the tasks of a run that have not begun, on whatever machine."""
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    _internal_kv_put(run, b"stopped", namespace=_FLAGS)
+
+
+def _is_stopped(run: str) -> bool:
+    from ray.experimental.internal_kv import _internal_kv_get
+
+    return _internal_kv_get(run, namespace=_FLAGS) is not None
+
+
+def _get(ray: Any, ref: Any, block: Any) -> Any:
+    """The result of a task; what the job raised is raised again as it was."""
+    try:
+        return ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, FSLBenchError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise EngineError(
+            f"block {block} cannot be computed: {str(error).strip().splitlines()[0]}",
+            fix="see the cluster's log; a process that is killed again and again may lack memory",
+        ) from None
+
+
+def _slots(ray: Any, job: Job[Any, Any]) -> int:
+    """How many processes the cluster can have at work on the job at a time."""
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    of_each = [
+        min(
+            int(has.get("CPU", 0)) // job.threads,
+            int(has.get("GPU", 0)) // job.gpus if job.gpus else 2**31,
+        )
+        for has in machines
+    ]
+    if not sum(of_each):
+        most = {k: max((has.get(k, 0) for has in machines), default=0) for k in ("CPU", "GPU")}
+        gpus = f" and {job.gpus} GPU" if job.gpus else ""
+        raise EngineError(
+            f"no machine of the Ray cluster has {job.threads} processors{gpus} for a process",
+            expected=f"at most {most['CPU']:g} processors and {most['GPU']:g} GPUs",
+            fix="ask for fewer threads, or add such a machine",
+        )
+    return sum(of_each)

@@ -1,0 +1,246 @@
+"""Feature sets in a folder of their own, outside any release.
+
+The folder holds the shards of a data set's features and those of the canaries, where they would
+lie in a release, and ``features.json``, which lists them as a manifest does.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.declared import parsed_json
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    FSLBenchError,
+    OutputError,
+    ReleaseError,
+    UnknownNameError,
+)
+from benchmark_spec.feature_sets import check_shards, number_of_shards, shard_of
+from benchmark_spec.manifest import Table, entry_of, table_path
+from benchmark_spec.version import __version__
+from builders.execution.parquet import LARGE_FEATURES, write_features, write_table
+from builders.features import WORK, Settings, features_of, is_network
+from builders.features.extraction import described, nobody
+from builders.features.shards import Pieces, cut
+from builders.sources import canaries
+from builders.sources.image_set import ImageSet
+from fslbench_data.evaluation.progress import Progress
+from fslbench_data.files import clear_temporary, sha256_of, write_whole
+from fslbench_data.release.features import Features, read_features
+
+FILE = "features.json"
+
+
+@dataclass(frozen=True)
+class LooseFeatures:
+    """A folder of features of one backbone: of a data set, and of the canaries."""
+
+    folder: Path
+    tables: tuple[Table, ...]
+
+    @property
+    def backbone(self) -> str:
+        """Its name."""
+        return self.tables[0].name
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Of which there are features; the canaries are the last."""
+        return tuple(dict.fromkeys(table.dataset for table in self.tables))
+
+    def features(self, dataset: str) -> Features:
+        """Features (N, D) of a data set: row i is image id i.
+
+        Raises
+        ------
+        UnknownNameError
+            If there are none of it.
+        CorruptReleaseError
+            If a file is not the one that ``features.json`` lists.
+        """
+        return read_features(self.of(dataset), self.compared)
+
+    def provenance(self, dataset: str) -> dict[str, Any]:
+        """How they were made."""
+        return dict(self.of(dataset)[0].provenance)
+
+    def compared(self, table: Table) -> Path:
+        """The file of a table, if it is the one that is listed."""
+        path = self.folder / table.path
+        if not path.is_file() or sha256_of(path) != table.sha256:
+            raise CorruptReleaseError(
+                f"{table.path} is not the file that was written",
+                where=str(path),
+                expected=f"SHA-256 {table.sha256}",
+                fix="extract the features again into another folder",
+            )
+        return path
+
+    def of(self, dataset: str) -> list[Table]:
+        """The shards of a data set's features."""
+        if dataset not in self.datasets:
+            raise UnknownNameError("data set", dataset, self.datasets, where=str(self.folder))
+        return [table for table in self.tables if table.dataset == dataset]
+
+
+def write_loose(
+    images: ImageSet,
+    backbone: str,
+    folder: Path,
+    settings: Settings | None = None,
+    progress: Progress = nobody,
+) -> LooseFeatures:
+    """Extract the features of a data set, and of the canaries, into a folder.
+
+    Parameters
+    ----------
+    backbone
+        As :func:`builders.features.features_of` takes it.
+    folder
+        New, empty, or left by a run of the same: an unfinished one is gone on with, a finished one
+        is left as it is.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds anything else, or cannot be written.
+    SourceError, BackboneError, UnknownNameError, EngineError
+        See :func:`builders.features.features_of`.
+    """
+    done = _finished(folder, images, backbone, settings or Settings())
+    if done is not None:
+        clear_temporary(folder, deep=True)
+        shutil.rmtree(folder / WORK, ignore_errors=True)
+        return done
+    _check_folder(folder)
+    clear_temporary(folder, deep=True)
+    of = [images]
+    if is_network(backbone) and images.name != canaries.NAME:
+        of = [canaries.read(), images]  # the few first: what is wrong shows at once
+    with ExitStack() as unfinished:  # all is kept until all is written
+        tables: list[Table] = []
+        for each in of:
+            tell = progress if each is images else nobody
+            context = features_of(backbone, each, folder, settings, tell)
+            pieces, provenance = unfinished.enter_context(context)
+            tables = [*_write(each, pieces, provenance, folder), *tables]
+        content = {
+            "made_with": f"fslbench {__version__}",
+            "tables": [asdict(table) for table in tables],
+        }
+        write_whole(folder / FILE, json.dumps(content, indent=1) + "\n")
+    shutil.rmtree(folder / WORK, ignore_errors=True)
+    return LooseFeatures(folder, tuple(tables))
+
+
+def read_loose(folder: Path) -> LooseFeatures:
+    """Open a folder of features.
+
+    Raises
+    ------
+    ReleaseError
+        If it has no ``features.json``, or one that is damaged.
+    """
+    path = folder / FILE
+    try:
+        content = parsed_json(path.read_bytes())
+        tables = tuple(entry_of(Table, table, str(path)) for table in content["tables"])
+        _check_tables(tables)
+    except (OSError, ValueError, KeyError, TypeError, FSLBenchError) as error:
+        raise ReleaseError(
+            f"{folder} holds no features that can be read: {error}",
+            where=str(path),
+            expected="what `fslbench-build features` has written",
+        ) from None
+    return LooseFeatures(folder, tables)
+
+
+def _check_tables(tables: tuple[Table, ...]) -> None:
+    check_shards(tables)
+    if not tables or len({table.name for table in tables}) != 1:
+        raise ValueError("it lists no tables, or those of several backbones")
+    for t in tables:
+        if t.path != table_path("features", t.dataset, t.name, *shard_of(t.path)):
+            raise ValueError(f"{t.path} is not where such a table belongs")
+
+
+def _write(
+    images: ImageSet, pieces: Pieces, provenance: dict[str, Any], folder: Path
+) -> Iterator[Table]:
+    """Write the shards of a data set's features; gives what a manifest says of each."""
+    count, backbone = len(images.images), str(provenance["backbone"])
+    shards = number_of_shards(count)
+    for shard, table in enumerate(cut(pieces, count, f"{backbone} of {images.name}")):
+        relative = table_path("features", images.name, backbone, shard, shards)
+        path = folder / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        large = shards > 1 or table.nbytes >= LARGE_FEATURES
+        (write_features if large else write_table)(table, path)
+        yield Table(
+            path=relative,
+            kind="features",
+            dataset=images.name,
+            name=backbone,
+            rows=table.num_rows,
+            bytes=path.stat().st_size,
+            sha256=sha256_of(path),
+            digest=content_digest(table),
+            provenance=provenance,
+        )
+
+
+def _finished(
+    folder: Path, images: ImageSet, backbone: str, settings: Settings
+) -> LooseFeatures | None:
+    """What a run of the same images, backbone and settings has finished there, if any.
+
+    Raises
+    ------
+    CorruptReleaseError
+        If one of its files is not what was written.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    found = read_loose(folder)
+    if found.datasets[0] != images.name:
+        return None
+    provenance, tables = found.provenance(images.name), found.of(images.name)
+    if is_network(backbone):
+        left_out = provenance.pop("left_out", None)
+        wanted = described(images, backbone, settings, provenance.get("batch"))
+        if left_out and not settings.skip_corrupt:
+            return None
+    else:
+        with features_of(backbone, images, folder) as (pieces, wanted):
+            digests = [content_digest(t) for t in cut(pieces, len(images.images), backbone)]
+        if digests != [table.digest for table in tables]:
+            return None
+    if provenance != json.loads(json.dumps(wanted)):
+        return None
+    for table in found.tables:
+        found.compared(table)
+    return found
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that is neither new, empty nor left by an unfinished run."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+    if any(folder.iterdir()) and not (folder / WORK).is_dir():
+        raise OutputError(
+            f"{folder} is not an empty folder",
+            expected="a new or empty one, or an extraction of the same: a feature set "
+            "is never edited in place",
+            fix="name another folder, or remove this one yourself",
+        )
+    (folder / WORK).mkdir(exist_ok=True)

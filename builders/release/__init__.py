@@ -1,0 +1,1 @@
+"""A release: its specification, its tables, how it is built, checked, compared and described."""

@@ -1,0 +1,162 @@
+"""The dataset card: what a person, the Hub and ``datasets.load_dataset`` read of a release.
+
+It says nothing that the manifest does not, so that it can be made again from that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from benchmark_spec.manifest import Dataset, Manifest, config_and_split
+from benchmark_spec.protocol import TaskSetName, suite_of
+from builders.release.card_making import how_it_was_made
+from builders.release.card_text import markdown, paragraph, table, yaml_scalar
+
+
+def dataset_card(manifest: Manifest) -> str:
+    """README.md of a release: metadata of the Hub as YAML, then a page for people.
+
+    Licences differ by data set, so the Hub's licence is `other`; its size category counts the
+    rows of all tables.
+    """
+    return "\n".join([*_metadata(manifest), *_page(manifest)]) + "\n"
+
+
+def _metadata(manifest: Manifest) -> Iterator[str]:
+    yield from (
+        "---",
+        f"pretty_name: {yaml_scalar(manifest.name)}",
+        "license: other",
+        "license_name: terms-of-each-data-set",
+        'license_details: "Each data set has its own licence: see the table of data sets."',
+        "task_categories:",
+        "- image-classification",
+        "size_categories:",
+        f"- {size_category(sum(entry.rows for entry in manifest.tables))}",
+        "tags:",
+        "- few-shot",
+        "- benchmark",
+        "- fslbench",
+        "configs:" if manifest.tables else "configs: []",
+    )
+    for config in manifest.configs():
+        yield f"- config_name: {yaml_scalar(config.name)}"
+        yield "  data_files:"
+        for split, paths in config.splits.items():
+            yield f"  - split: {yaml_scalar(split)}"
+            yield "    path:"
+            yield from (f"    - {yaml_scalar(path)}" for path in paths)
+    yield from ("---", "")
+
+
+def size_category(rows: int) -> str:
+    """The Hub's size category of a number of rows, such as ``1K<n<10K``."""
+    bounds = ["1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T"]
+    for power, (low, high) in enumerate(zip(["", *bounds], bounds, strict=False), start=3):
+        if rows < 10**power:
+            return f"{low}<n<{high}" if low else f"n<{high}"
+    return "n>1T"
+
+
+def _page(manifest: Manifest) -> Iterator[str]:
+    yield from (
+        f"# {markdown(manifest.name)} {manifest.version}",
+        "",
+        paragraph(manifest.description),
+        "",
+        "## Data sets",
+        "",
+    )
+    yield from table(
+        ["name", "data set", "classes", "images", "licence of the images", "passed on"],
+        (
+            [
+                markdown(d.name),
+                _link(d),
+                str(d.n_classes),
+                f"{d.n_images:,}",
+                markdown(d.licence),
+                d.redistribution,
+            ]
+            for d in manifest.datasets
+        ),
+    )
+    yield from (
+        "",
+        "No images are in this release. Of a data set that says `tables` it holds, and may hold, "
+        "only classes, the list of images, task sets and results; one that says `features` lets "
+        "features computed from its images be passed on too, on the terms of its licence.",
+        "",
+    )
+    yield from (f"- {markdown(d.name)}: {markdown(d.note)}" for d in manifest.datasets if d.note)
+    yield from _task_sets(manifest)
+    yield from _loading(manifest)
+    yield from how_it_was_made(manifest)
+    yield from ("", "## Citations", "", "Cite the data sets that you use.", "")
+    for dataset in manifest.datasets:
+        yield from _fenced("bibtex", dataset.citation)
+
+
+def _link(dataset: Dataset) -> str:
+    if not re.match(r"https?://", dataset.homepage):
+        return markdown(dataset.title)
+    address = quote(dataset.homepage, safe="%/:=&?~#+!$,;'@*")
+    return f"[{markdown(dataset.title)}]({address})"
+
+
+def _task_sets(manifest: Manifest) -> Iterator[str]:
+    tasks = [t for t in manifest.tables if t.kind == "tasks"]
+    if not tasks:
+        return
+    names = sorted({TaskSetName.parse(t.name) for t in tasks})
+    yield from ("", "## Task sets", "", "Number of tasks T of each:", "")
+    counts = {(t.dataset, t.name): t.rows for t in tasks}
+    yield from table(
+        ["", *map(str, names)],
+        (
+            [markdown(dataset), *(str(counts.get((dataset, str(name)), "")) for name in names)]
+            for dataset in dict.fromkeys(t.dataset for t in tasks)
+        ),
+    )
+    yield ""
+    for suite in sorted({name.suite for name in names}):
+        yield f"- `{suite}`: {suite_of(suite).description}."
+
+
+def _loading(manifest: Manifest) -> Iterator[str]:
+    if not manifest.tables:
+        return
+    shown = next((t for t in manifest.tables if t.kind == "tasks"), manifest.tables[0])
+    config, split = config_and_split(shown)
+    version = f"v{manifest.version}"
+    yield from (
+        "",
+        "## Loading",
+        "",
+        "Put this repository for `ORG/NAME`. Each table is a split of a configuration:",
+        "",
+    )
+    yield from _fenced(
+        "python",
+        "from datasets import load_dataset\n\n"
+        f'load_dataset("ORG/NAME", "{config}", split="{split}", revision="{version}")',
+    )
+    yield from (
+        "",
+        "`fslbench` compares every file with the digest in `release.json`, runs methods on the "
+        "task sets, and says what their results show:",
+        "",
+    )
+    yield from _fenced(
+        "python",
+        f'from fslbench_data import load_release\n\nrelease = load_release("ORG/NAME@{version}")',
+    )
+
+
+def _fenced(language: str, text: str) -> Iterable[str]:
+    """A block of code that nothing in its text can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return (f"{fence}{language}", text, fence)

@@ -1,0 +1,203 @@
+"""What differs between two releases, and which number of the version that raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from benchmark_spec.digest import content_digest_of
+from benchmark_spec.errors import ReleaseError, listing
+from benchmark_spec.feature_sets import without_shard
+from benchmark_spec.manifest import Dataset, Manifest, Table
+from benchmark_spec.protocol import TaskSetName
+from fslbench_data.release.release import Release
+from fslbench_data.release.tables import read_table
+from fslbench_data.tasks import TaskSetInfo
+
+Level = Literal["patch", "minor", "major"]
+LEVELS: tuple[Level, ...] = ("patch", "minor", "major")
+
+_FROZEN = ("classes", "images", "tasks")
+"""Kinds of tables that results depend on: a change of their content is a major one."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference: of which file or data set, what, and the version number it raises."""
+
+    level: Level
+    what: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All differences from one release to another.
+
+    Attributes
+    ----------
+    changes
+        From major to patch, then by place.
+    needed
+        The highest level among them; None where the releases say the same.
+    raised
+        The level by which the second version is above the first; None where it is not.
+    """
+
+    changes: tuple[Change, ...]
+    needed: Level | None
+    raised: Level | None
+
+    @property
+    def enough(self) -> bool:
+        """Whether the second release's version says as much as has changed."""
+        if self.needed is None:
+            return True
+        return self.raised is not None and LEVELS.index(self.raised) >= LEVELS.index(self.needed)
+
+
+def diff(old: Release, new: Release) -> Difference:
+    """Compare two releases by content, as docs/versioning.md weighs changes."""
+    changes = [*_datasets(old.manifest, new.manifest), *_tables(old, new)]
+    if old.manifest.name != new.manifest.name:
+        changes.append(Change("major", f"renamed to {new.manifest.name}", old.manifest.name))
+    if old.manifest.description != new.manifest.description:
+        changes.append(Change("patch", "the description differs", "release"))
+    changes.sort(key=lambda change: -LEVELS.index(change.level))
+    needed = changes[0].level if changes else None
+    return Difference(tuple(changes), needed, _raised(old.manifest, new.manifest))
+
+
+def check_version(old: Release, new: Release, fix: str = "") -> None:
+    """Refuse a release whose version says less than has changed since another.
+
+    Raises
+    ------
+    ReleaseError
+        Naming the changes that are too large for it, and the lowest version that they need.
+    """
+    found = diff(old, new)
+    if found.enough or found.needed is None:
+        return
+    raised = LEVELS.index(found.raised) if found.raised else -1
+    large = [change for change in found.changes if LEVELS.index(change.level) > raised]
+    needed, before = next_version(old.manifest.version, found.needed), old.manifest.version
+    raise ReleaseError(
+        f"{new.manifest.version} says less than has changed since {before}: "
+        f"{len(large)} change{'s need' if len(large) > 1 else ' needs'} {needed}",
+        where=listing([f"{change.where}: {change.what} ({change.level})" for change in large]),
+        expected=f"a version from {needed} on",
+        fix=fix
+        or f"give the release that version and build it again, or keep what {before} has; "
+        "fslbench-build diff lists every change",
+    )
+
+
+def next_version(version: str, level: Level) -> str:
+    """The lowest version above another by a level."""
+    major, minor, patch = (int(part) for part in version.split("."))
+    if level == "major":
+        return f"{major + 1}.0.0"
+    return f"{major}.{minor + 1}.0" if level == "minor" else f"{major}.{minor}.{patch + 1}"
+
+
+def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
+    before, after = ({d.name: d for d in m.datasets} for m in (old, new))
+    for name in sorted(before.keys() - after.keys()):
+        yield Change("major", "the data set is gone", name)
+    for name in sorted(after.keys() - before.keys()):
+        yield Change("minor", "the data set is new", name)
+    for name in sorted(before.keys() & after.keys()):
+        texts = [
+            f.name
+            for f in fields(Dataset)
+            if f.name not in ("n_classes", "n_images")
+            and getattr(before[name], f.name) != getattr(after[name], f.name)
+        ]
+        if texts:
+            yield Change("patch", f"{', '.join(texts)} changed", name)
+
+
+def _tables(old: Release, new: Release) -> Iterator[Change]:
+    before, after = (_by_table(r.manifest) for r in (old, new))
+    for key in sorted(before.keys() - after.keys()):
+        yield Change("major", f"gone: {_rows(*before[key])}", before[key][0].path)
+    for key in sorted(after.keys() - before.keys()):
+        yield Change("minor", f"new: {_rows(*after[key])}", after[key][0].path)
+    for key in sorted(before.keys() & after.keys()):
+        if [t.path for t in before[key]] != [t.path for t in after[key]]:
+            yield _other_shards(before[key], after[key], old, new)
+            continue
+        for was, now in zip(before[key], after[key], strict=True):
+            yield from _table(was, now, old, new)
+
+
+def _by_table(manifest: Manifest) -> dict[str, list[Table]]:
+    """The tables of a release by their paths; the shards of a feature set have one together."""
+    found: dict[str, list[Table]] = {}
+    for table in manifest.tables:
+        found.setdefault(without_shard(table.path), []).append(table)
+    return found
+
+
+def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Change]:
+    if was.digest != now.digest:
+        level: Level = "major" if was.kind in _FROZEN else "minor"
+        yield Change(level, f"other content: {_content(was, now, old, new)}", now.path)
+    elif was.provenance.get("scale") != now.provenance.get("scale"):
+        yield Change("minor", "other content: the values stand for others", now.path)
+    elif dict(was.provenance) != dict(now.provenance):
+        yield Change("patch", "same content, other provenance", now.path)
+    elif was.sha256 != now.sha256:
+        yield Change("patch", "same content, written otherwise", now.path)
+
+
+def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release) -> Change:
+    """How a feature set differs that is cut otherwise."""
+    contents = [
+        [
+            content_digest_of(
+                read_table(release.files.path(t), t, lambda table: None) for t in shards
+            ),
+            shards[0].provenance.get("scale"),
+        ]
+        for shards, release in ((was, old), (now, new))
+    ]
+    shards = f"{len(was)} shards became {len(now)}"
+    if contents[0] == contents[1]:
+        return Change("patch", f"same content, {shards}", now[0].path)
+    what = f"other content: {_rows(*was)} became {_rows(*now)}, {shards}"
+    return Change("minor", what, now[0].path)
+
+
+def _rows(*tables: Table) -> str:
+    return f"{sum(t.rows for t in tables)} {'tasks' if tables[0].kind == 'tasks' else 'rows'}"
+
+
+def _content(was: Table, now: Table, old: Release, new: Release) -> str:
+    if was.kind != "tasks":
+        return f"{_rows(was)} became {_rows(now)}"
+    a, b = (
+        r.task_table(TaskSetInfo(t.dataset, TaskSetName.parse(t.name), t.rows, t.fingerprint))
+        for r, t in ((old, was), (new, now))
+    )
+    shared = min(len(a), len(b))
+    equal = np.ones(shared, bool)
+    for name in a.column_names[1:]:
+        left, right = (
+            t.slice(0, shared).column(name).combine_chunks().flatten().to_numpy() for t in (a, b)
+        )
+        equal &= (left == right).reshape(shared, -1).all(axis=1)
+    if equal.all():
+        return f"{len(a)} tasks became {len(b)}, of which the first {shared} are equal"
+    return f"{_rows(was)} became {_rows(now)}, the first other one is task {int(equal.argmin())}"
+
+
+def _raised(old: Manifest, new: Manifest) -> Level | None:
+    a, b = (tuple(int(n) for n in m.version.split(".")) for m in (old, new))
+    if b <= a:
+        return None
+    return next(level for level, x, y in zip(reversed(LEVELS), a, b, strict=True) if x != y)

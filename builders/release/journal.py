@@ -1,0 +1,144 @@
+"""What of a release is already written, so that a build that was stopped can go on.
+
+The journal lies in the release's folder until the manifest is written.  It lists the tables that
+are whole, with their digests, what the build is of, and the state of the raw folders that it read:
+a folder is only ever continued by the build that began it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec.declared import parsed_json
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import FSLBenchError, OutputError
+from benchmark_spec.manifest import Dataset, Table, entry_of
+from builders.execution.folder_lock import locked
+from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
+
+JOURNAL_FILE = ".building.json"
+LOCK_FILE = ".building.lock"
+
+
+class BuildJournal:
+    """The journal of one build in `folder`, begun or continued.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist, is empty, or holds an unfinished build of the same `build`.
+    build
+        What the build is of; compared as JSON.
+
+    Attributes
+    ----------
+    datasets, tables
+        What an earlier run has finished, by name and by path.
+    raw
+        The state of each data set's raw folder (:func:`builders.sources.unchanged.raw_state`) when
+        its images were read.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds anything else.
+    """
+
+    def __init__(self, folder: Path, build: Mapping[str, Any]) -> None:
+        self._folder, self._path, self._build = folder, folder / JOURNAL_FILE, dict(build)
+        self.datasets: dict[str, Dataset] = {}
+        self.tables: dict[str, Table] = {}
+        self.raw: dict[str, str] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+        if not self._path.exists() and any(
+            path.name != LOCK_FILE and temporary_of(path.name) is None for path in folder.iterdir()
+        ):
+            raise OutputError(
+                f"{folder} is not an empty folder",
+                expected="a new or empty one, or a build of the same specification: "
+                "a release is never edited in place",
+                fix="name another folder, or remove this one yourself",
+            )
+        self._lock = self._locked()
+        if self._path.exists():
+            self._continue()
+        clear_temporary(folder, deep=True)
+        self.add((), ())
+
+    def whole(self, path: str) -> Table | None:
+        """The entry of a table that an earlier run wrote, if its file is still what it was."""
+        table = self.tables.get(path)
+        file = self._folder / path
+        if table is None or not file.is_file() or sha256_of(file) != table.sha256:
+            return None
+        whole = content_digest(pq.ParquetFile(file).read()) == table.digest
+        return table if whole else None
+
+    def same(self, path: str, table: pa.Table, provenance: Mapping[str, Any]) -> Table | None:
+        """As :meth:`whole`, if that run wrote there what is to be written now."""
+        found = self.whole(path)
+        if found is None or found.provenance != json.loads(json.dumps(dict(provenance))):
+            return None
+        return found if found.digest == content_digest(table) else None
+
+    def add(self, datasets: Iterable[Dataset], tables: Iterable[Table]) -> None:
+        """Keep what is finished by now, beside what earlier runs finished."""
+        self.datasets |= {dataset.name: dataset for dataset in datasets}
+        self.tables |= {table.path: table for table in tables}
+        content = {
+            "build": self._build,
+            "raw": self.raw,
+            "datasets": [asdict(dataset) for dataset in self.datasets.values()],
+            "tables": [asdict(table) for table in self.tables.values()],
+        }
+        write_whole(self._path, json.dumps(content, indent=1) + "\n")
+
+    def remove(self) -> None:
+        """End the build: the release is whole."""
+        self._path.unlink(missing_ok=True)
+        (self._folder / LOCK_FILE).unlink(missing_ok=True)
+        self._lock.close()
+
+    def _locked(self) -> IO[bytes]:
+        lock = locked(self._folder / LOCK_FILE)
+        if lock is None:
+            raise OutputError(
+                f"another build is running in {self._folder}", fix="wait until it has ended"
+            )
+        return lock
+
+    def _continue(self) -> None:
+        try:
+            content, where = parsed_json(self._path.read_bytes()), str(self._path)
+            build = dict(content["build"])
+            datasets = [entry_of(Dataset, item, where) for item in content["datasets"]]
+            tables = [entry_of(Table, item, where) for item in content["tables"]]
+            self.datasets = {dataset.name: dataset for dataset in datasets}
+            self.tables = {table.path: table for table in tables}
+            self.raw = dict(content.get("raw", {}))
+        except (OSError, ValueError, KeyError, TypeError, FSLBenchError) as error:
+            raise OutputError(
+                f"the journal of the unfinished build in {self._folder} cannot be read: {error}",
+                where=str(self._path),
+                fix="remove the folder and build again",
+            ) from None
+        if build != json.loads(json.dumps(self._build)):
+            keys = sorted({*build, *self._build})
+            other = [key for key in keys if build.get(key) != self._build.get(key)]
+            raise OutputError(
+                f"{self._folder} holds an unfinished build of another release: "
+                f"they differ in {', '.join(other)}",
+                where=str(self._path),
+                expected="the same specification and package version as when it was begun",
+                fix="name another folder, or remove this one yourself",
+            )

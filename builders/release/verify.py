@@ -1,0 +1,330 @@
+"""Verifying a release: nothing in it is believed that can be computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from benchmark_spec import schemas
+from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Kind, Manifest, Table
+from benchmark_spec.protocol import TaskSetName, suite_of
+from builders.attributes.table import attribute_problems
+from builders.release.attribute_checks import bias_problems
+from builders.release.card import dataset_card
+from builders.release.feature_checks import FeatureChecks
+from builders.release.raw_checks import raw_problems
+from builders.release.spec import ReleaseSpec
+from builders.sampling import draw_again, groups_of
+from fslbench_data.files import sha256_of
+from fslbench_data.release.paths import regular_file
+from fslbench_data.release.release import Folder, Release, read_manifest
+from fslbench_data.release.tables import read_table
+from fslbench_data.release.values import OUT_OF_THE_FOLDER
+from fslbench_data.submission.reading import read_parquet
+from fslbench_data.validation.validate import validate
+
+Ids = NDArray[np.int64]
+Check = Callable[[Table, pa.Table], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a release that is not as it should be: in which file, and what."""
+
+    path: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was looked at, and what was wrong.
+
+    Attributes
+    ----------
+    manifest
+        Of the release.
+    drawn_again
+        Task sets that were drawn again from their provenance with an equal digest.
+    problems
+        In the order of the manifest; empty if all is well.
+    images_read
+        Images that were compared with those of the raw folders.
+    """
+
+    manifest: Manifest
+    drawn_again: int
+    problems: tuple[Problem, ...]
+    images_read: int = 0
+
+
+def verify(
+    folder: Path,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    raw: Path | None = None,
+    spec: ReleaseSpec | None = None,
+) -> Verification:
+    """Check a release's every file against the manifest, its provenance and the laws of its kind.
+
+    For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
+    order and counts.  Task sets: :func:`task_problems`, and the draw again from the manifest's
+    provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
+    image, sorted, each once, in lower case.  Results: as any submission.
+
+    Parameters
+    ----------
+    raw, spec
+        Where images are, to be read and hashed again (:mod:`builders.release.raw_checks`); not
+        looked at unless given.
+
+    Raises
+    ------
+    ReleaseNotFoundError, CorruptReleaseError
+        If there is no manifest, or it cannot be read.
+    """
+    return _Verifier(folder, progress, raw, spec).run()
+
+
+class _Verifier:
+    def __init__(
+        self,
+        folder: Path,
+        progress: Callable[[str], None],
+        raw: Path | None,
+        spec: ReleaseSpec | None,
+    ) -> None:
+        self._raw, self._spec, self._images_read = raw, spec, 0
+        self._folder, self._manifest = read_manifest(folder)
+        # without its reference methods, against which their own results would be refused
+        others = tuple(t for t in self._manifest.tables if t.kind != "results")
+        self._release = Release(replace(self._manifest, tables=others), Folder(self._folder))
+        self._progress = progress
+        self._problems: list[Problem] = []
+        self._drawn_again = 0
+        self._sizes: dict[str, Ids] = {}
+        self._names: dict[str, list[str]] = {}
+        self._groups: dict[str, Ids] = {}
+        self._feature_checks = FeatureChecks()
+        self._checks: dict[Kind, Check] = {
+            "classes": self._classes,
+            "images": self._images,
+            "attributes": self._attributes,
+            "tasks": self._tasks,
+            "features": self._features,
+            "results": self._results,
+        }
+
+    def run(self) -> Verification:
+        order = list(self._checks)
+        for table in sorted(self._manifest.tables, key=lambda t: order.index(t.kind)):
+            self._progress(table.path)
+            self._problems += [Problem(table.path, what) for what in self._of(table)]
+        for dataset in self._manifest.datasets:
+            if dataset.name not in self._sizes:
+                self._problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
+        card = self._folder / CARD_FILE
+        expected = dataset_card(self._manifest).encode()
+        if not card.is_file() or card.read_bytes() != expected:
+            self._problems.append(Problem(CARD_FILE, "is not the card of this manifest"))
+        listed = {table.path for table in self._manifest.tables}
+        for path in sorted(self._folder.rglob("*.parquet")):
+            relative = path.relative_to(self._folder).as_posix()
+            if relative not in listed:
+                self._problems.append(Problem(relative, "is not in the manifest"))
+        found = tuple(self._problems)
+        return Verification(self._manifest, self._drawn_again, found, self._images_read)
+
+    def _of(self, entry: Table) -> Iterator[str]:
+        """Problems of one table."""
+        try:
+            path = regular_file(self._folder / entry.path, self._folder)
+            if path.stat().st_size != entry.bytes or sha256_of(path) != entry.sha256:
+                yield "is not the file that was released: its SHA-256 or its size is another"
+            table = read_table(path, entry, lambda table: None)
+            digest = content_digest(table)
+            if digest != entry.digest:
+                yield f"its content digest is {digest}, not {entry.digest}"
+            yield from self._checks[entry.kind](entry, table)
+        except FSLBenchError as error:
+            yield str(error)
+        except (OSError, pa.ArrowException) as error:
+            yield f"cannot be read: {error}"
+        except (ValueError, TypeError, IndexError) as error:
+            yield f"holds what cannot be checked: {error}"
+
+    def _sizes_of(self, entry: Table) -> Ids:
+        if entry.dataset not in self._sizes:
+            raise ReleaseError(f"cannot be checked without the classes of {entry.dataset}")
+        return self._sizes[entry.dataset]
+
+    def _classes(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        schemas.check(table, schemas.CLASSES, entry.path)
+        counts = table.column("n_images")
+        if not table.num_rows or counts.null_count or pc.min(counts).as_py() < 1:
+            yield "has no classes, or classes without images"
+            return
+        sizes: Ids = counts.to_numpy().astype(np.int64)
+        names = table.column("class_name").to_pylist()
+        self._sizes[entry.dataset], self._names[entry.dataset] = sizes, names
+        if len(set(names)) != len(names) or not all(names):
+            yield "class names are missing, empty or not different"
+        if not np.array_equal(table.column("class_id").to_numpy(), np.arange(sizes.size)):
+            yield "class ids do not count from 0"
+        if not np.array_equal(table.column("first_image_id").to_numpy(), sizes.cumsum() - sizes):
+            yield "first image ids are not the sums of the sizes before"
+        about = next(d for d in self._manifest.datasets if d.name == entry.dataset)
+        if (about.n_classes, about.n_images) != (sizes.size, sizes.sum()):
+            yield (
+                f"has {sizes.size} classes of {sizes.sum()} images; the manifest says "
+                f"{about.n_classes} of {about.n_images}"
+            )
+
+    def _images(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        schemas.check(table, schemas.IMAGES, entry.path)
+        self._groups[entry.dataset] = groups_of(table)
+        sizes = self._sizes_of(entry)
+        yield from image_problems(table)
+        names = np.repeat(np.array(self._names[entry.dataset], dtype=object), sizes).tolist()
+        if table.column("class_name").to_pylist() != names:
+            yield "class names are not those of the classes"
+        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(sizes.sum())):
+            yield "image ids do not count from 0 to the number of images"
+        of_class = np.repeat(np.arange(sizes.size), sizes)
+        if not np.array_equal(table.column("class_id").to_numpy(), of_class):
+            yield "images are not in class order, or not as many as their classes say"
+        if self._raw is not None:
+            of = (self._release, entry, self._raw, self._spec, self._progress)
+            yield from raw_problems(*of)
+            self._images_read += table.num_rows
+
+    def _tasks(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        name = TaskSetName.parse(entry.name)
+        schemas.check(table, schemas.task_set(name), entry.path)
+        sizes, groups = self._sizes_of(entry), self._groups.get(entry.dataset)
+        if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
+            yield "its fingerprint is not that of its content"
+        if not table.num_rows:
+            yield "has no tasks"
+            return
+        yield from task_problems(table, name, sizes, groups)
+        label = suite_of(name.suite).attributes
+        attributes = self._release.attributes(entry.dataset, label) if label else None
+        if attributes is not None:
+            for wrong, what in bias_problems(table, name, attributes):
+                yield from _tasks_where(wrong, what)
+        drawn = draw_again(
+            entry.dataset,
+            name,
+            sizes.tolist(),
+            entry.provenance,
+            table.num_rows,
+            groups,
+            attributes,
+        )
+        if content_digest(drawn) != entry.digest:
+            yield "the tasks drawn again from its provenance are others"
+        else:
+            self._drawn_again += 1
+
+    def _features(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        yield from self._feature_checks.problems(entry, table, int(self._sizes_of(entry).sum()))
+
+    def _attributes(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        schemas.check(table, schemas.ATTRIBUTES, entry.path)
+        yield from attribute_problems(table, int(self._sizes_of(entry).sum()))
+
+    def _results(self, entry: Table, table: pa.Table) -> Iterator[str]:
+        submission = read_parquet(self._folder / entry.path)
+        if list(submission.methods) != [entry.name]:
+            yield f"holds results of {listing(list(submission.methods))}"
+        validate(submission, self._release)
+        yield from ()
+
+
+def image_problems(images: pa.Table) -> Iterator[str]:
+    """What in an images table (its paths, digests and groups) cannot be right.
+
+    Parameters
+    ----------
+    images
+        Of the schema :data:`benchmark_spec.schemas.IMAGES`.
+    """
+    paths = images.column("path").drop_null()
+    if len(pc.unique(paths)) != len(paths):
+        yield "two images have the same path"
+    if pc.any(pc.match_substring_regex(paths, OUT_OF_THE_FOLDER)).as_py():
+        yield "a path leads out of the raw folder"
+    digests = images.column("sha256").drop_null()
+    if not pc.all(pc.match_substring_regex(digests, "^[0-9a-f]{64}$")).as_py() and len(digests):
+        yield "a sha256 is not 64 hexadecimal digits"
+    groups = images.column("group").drop_null().to_numpy()
+    _, first = np.unique(groups, return_index=True)
+    if not np.array_equal(groups[np.sort(first)], np.arange(first.size)):
+        yield "groups are not numbered from 0 in the order of their first image"
+
+
+def task_problems(
+    table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
+) -> Iterator[str]:
+    """What in a task set breaks the laws of its suite.
+
+    Parameters
+    ----------
+    table
+        Of the schema :func:`benchmark_spec.schemas.tasks`.
+    sizes : int (C,)
+        Images of each class.
+    groups : int (N,), optional
+        Group of each image, -1 for none.
+    """
+    way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
+    column: Callable[[str], Any] = lambda key: (  # noqa: E731
+        table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
+    )
+    if not np.array_equal(table.column("task_id").to_numpy(), np.arange(table.num_rows)):
+        yield "task ids do not count from 0"
+    class_ids, support, queries = column("class_ids"), column("support"), column("query")
+    labels = column("query_label")
+    images = np.concatenate([support, queries], axis=1)
+    if class_ids.min() < 0 or class_ids.max() >= sizes.size:
+        yield f"names classes beyond {sizes.size}"
+        return
+    if images.min() < 0 or images.max() >= sizes.sum():
+        yield f"names images beyond {sizes.sum()}"
+        return
+    ordered = np.sort(class_ids, axis=1)
+    yield from _tasks_where((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "a class twice")
+    counts = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
+    yield from _tasks_where(counts.any(axis=1), f"not {query} queries of each class")
+    class_of = np.repeat(np.arange(sizes.size), sizes)
+    wrong = class_of[support] != np.repeat(class_ids, shot, axis=1)
+    yield from _tasks_where(wrong.any(axis=1), "support images of other classes")
+    of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
+    yield from _tasks_where((class_of[queries] != of_label).any(axis=1), "mislabelled queries")
+    within = np.sort(images, axis=1)
+    twice = (within[:, 1:] == within[:, :-1]).any(axis=1)
+    yield from _tasks_where(twice, "an image twice, perhaps on both sides")
+    if name.interval == "open":
+        repeated = images.size - np.unique(images).size
+        if repeated:
+            yield f"{repeated} images are used twice in the set, though its suite forbids it"
+    if name.suite == "grouped" and groups is not None:
+        used = groups[images.reshape(-1)]
+        used = used[used >= 0]
+        if np.unique(used).size != used.size:
+            yield "images of one group are used twice in the set"
+
+
+def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Iterator[str]:
+    if wrong.any():
+        numbers = listing(np.flatnonzero(wrong).tolist())
+        yield f"task{'s' if wrong.sum() > 1 else ''} {numbers}: {what}"

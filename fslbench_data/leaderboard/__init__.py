@@ -1,0 +1,1 @@
+"""Results repositories: who submitted what, whether it counts, and who leads."""

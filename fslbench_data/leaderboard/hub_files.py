@@ -1,0 +1,173 @@
+"""The files of a results repository on the Hub, at one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from glob import escape
+from pathlib import Path
+
+from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
+from benchmark_spec.naming import one_line
+from fslbench_data.hub.address import HubAddress
+from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub.download import fetch
+from fslbench_data.leaderboard.repository import BOARD_FILE, SUBMISSIONS
+from fslbench_data.sandbox.limits import LIMITS
+
+_ONE_BY_ONE = 20
+"""Files up to which each is fetched by itself, when it is asked for."""
+_ASKED = 100
+"""Files whose last change is asked for at once."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a repository: its bytes, and the digest that Git knows it by."""
+
+    size: int
+    oid: str
+
+
+@dataclass(frozen=True)
+class HubResults:
+    """A results repository at a commit; sizes are known before anything is fetched.
+
+    Attributes
+    ----------
+    address
+        Repository and revision, as they were asked for.
+    commit
+        What that was when the repository was opened.
+    tree
+        Size and digest of every file, by path.
+    """
+
+    address: HubAddress
+    commit: str
+    tree: dict[str, Entry] = field(repr=False)
+
+    @classmethod
+    def open(cls, address: HubAddress) -> HubResults:
+        """Look at a data set repository, at its branch ``main`` if no revision is named.
+
+        Raises
+        ------
+        HubError
+            If it does not exist, may not be read, or cannot be reached.
+        """
+        from huggingface_hub import constants
+        from huggingface_hub.hf_api import RepoFile
+
+        if constants.HF_HUB_OFFLINE:
+            raise HubUnreachableError(
+                "a results repository is asked anew each time, and HF_HUB_OFFLINE forbids it",
+                where=address.repo_id,
+                fix="unset HF_HUB_OFFLINE, or name a folder with a copy of the repository",
+            )
+        revision = address.revision or "main"
+        with hub_errors("listing its files", address.repo_id):
+            client = api()
+            info = client.dataset_info(address.repo_id, revision=revision)
+            if info.sha is None:
+                raise HubError(f"the Hub does not say what commit {address} is")
+            tree = client.list_repo_tree(
+                address.repo_id, recursive=True, revision=info.sha, repo_type="dataset"
+            )
+            entries = {
+                file.path: Entry(file.size, file.blob_id)
+                for file in tree
+                if isinstance(file, RepoFile)
+            }
+        return cls(address, info.sha, dict(sorted(entries.items())))
+
+    @property
+    def where(self) -> str:
+        """The address."""
+        return str(self.address)
+
+    def names(self) -> Sequence[str]:
+        """Paths of all files, sorted."""
+        return list(self.tree)
+
+    def path(self, name: str) -> Path:
+        """Fetch a file into the cache.
+
+        Raises
+        ------
+        ResultsError
+            If the repository has no such file.
+        TooLargeError
+            If it is larger than any submission may be; it is then not fetched.
+        HubError
+            If it cannot be fetched.
+        """
+        if name not in self.tree:
+            raise ResultsError(
+                f"the repository has no {one_line(name)}",
+                where=f"{self.where}, commit {self.commit}",
+                expected=f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}",
+                fix="name the repository that results are sent to",
+            )
+        if self._is_large(name):
+            raise TooLargeError(
+                f"{one_line(name)} has {self.tree[name].size:,} bytes",
+                where=self.where,
+                expected=f"at most {LIMITS.file_bytes:,}",
+            )
+        if len(self.tree) > _ONE_BY_ONE:
+            return self._all / name
+        return fetch(self.address.repo_id, name, self.commit)
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        """When files came: the number of the commit that brought them, in the order of commits.
+
+        A commit's date may be whatever its author says.  Empty if a file's commit is not one of
+        them, since nothing can then be said of that file.
+
+        Raises
+        ------
+        HubError
+            If the Hub cannot be asked.
+        """
+        from huggingface_hub.hf_api import RepoFile
+
+        repo_id, found = self.address.repo_id, dict[str, int]()
+        with hub_errors("reading its history", repo_id):
+            client = api()
+            commits = client.list_repo_commits(repo_id, repo_type="dataset", revision=self.commit)
+            number = {each.commit_id: n for n, each in enumerate(reversed(commits))}
+            for start in range(0, len(names), _ASKED):
+                for file in client.get_paths_info(
+                    repo_id,
+                    list(names[start : start + _ASKED]),
+                    expand=True,
+                    revision=self.commit,
+                    repo_type="dataset",
+                ):
+                    last = file.last_commit if isinstance(file, RepoFile) else None
+                    if last is None or last.oid not in number:
+                        return {}
+                    found[file.path] = number[last.oid]
+        return found
+
+    @cached_property
+    def _all(self) -> Path:
+        """A folder of all files of admissible size, several fetched at a time."""
+        from huggingface_hub import snapshot_download
+
+        with hub_errors("fetching its files", self.address.repo_id):
+            return Path(
+                snapshot_download(
+                    self.address.repo_id,
+                    repo_type="dataset",
+                    revision=self.commit,
+                    allow_patterns=[f"{SUBMISSIONS}/*", BOARD_FILE],
+                    ignore_patterns=[escape(name) for name in self.tree if self._is_large(name)],
+                    library_name="fslbench",
+                )
+            )
+
+    def _is_large(self, name: str) -> bool:
+        return self.tree[name].size > LIMITS.file_bytes

@@ -1,0 +1,227 @@
+"""A leaderboard: all that the submissions of a results repository allow to conclude."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.intervals.intervals import check_level
+from benchmark_spec.errors import ResultsError, UnknownNameError
+from benchmark_spec.version import __version__
+from fslbench_data.leaderboard.admission import Admitted, Refused, results_of
+from fslbench_data.leaderboard.intake import admit_all
+from fslbench_data.leaderboard.labels import unique_labels
+from fslbench_data.leaderboard.ranking import ranked
+from fslbench_data.leaderboard.repository import Ignored, ResultsFiles, list_submissions
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing
+from fslbench_data.release.release import Release
+from fslbench_data.sandbox.untrusted import LIMITS, Limits
+from fslbench_data.scoring.scores import Signature, scored_set
+from fslbench_data.scoring.selection import reference_results
+from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
+
+Wanted = Callable[[int, TaskSetInfo], bool]
+"""Whether a task set of the release number so and so shall have a table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The table of one release: only submissions that answer its own tasks.
+
+    Attributes
+    ----------
+    release
+        name@version.
+    signature
+        What it rests on; `submissions` and their digest stand beside it.
+    submissions
+        SHA-256 of the files that are scored here, the first to come first, else by name.
+    came
+        0 for those that came first, 1 for the next, and so on: it tells equal means apart.
+    sets
+        In the release's order; those that some method answers.
+    """
+
+    release: str
+    signature: Signature
+    submissions: tuple[str, ...]
+    came: tuple[int, ...]
+    sets: tuple[Standing, ...]
+
+    @property
+    def submissions_digest(self) -> str:
+        """SHA-256 (hex) of the submissions' names, a line each; after when they came, if known."""
+        lines: Iterable[str] = self.submissions
+        if any(self.came):
+            lines = (f"{n} {d}" for n, d in zip(self.came, self.submissions, strict=True))
+        return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        names = f"{len(self.submissions)}#{self.submissions_digest[:12]}"
+        return f"{self.signature}|submissions:{names}"
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """The tables of all releases, newest first, and the files that are in none.
+
+    ``signature`` gives the line that every output starts with: one part a release.
+    """
+
+    title: str
+    where: str
+    boards: tuple[Board, ...]
+    refused: tuple[Refused, ...]
+    ignored: tuple[Ignored, ...]
+
+    @property
+    def signature(self) -> str:
+        """What the tables rest on."""
+        return " + ".join(str(board) for board in self.boards)
+
+
+def leaderboard(
+    files: ResultsFiles,
+    releases: Sequence[Release],
+    *,
+    title: str = "",
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
+    level: float = 0.95,
+    limits: Limits = LIMITS,
+    progress: Callable[[str], None] | None = None,
+) -> Leaderboard:
+    """Read, check and rank all submissions of a results repository.
+
+    Every file is checked again.  One that is refused is listed with the reason and changes nothing
+    for the others.
+
+    Parameters
+    ----------
+    files
+        The repository.
+    releases
+        Whose tasks may be answered, newest first.  A submission is scored on the first one whose
+        fingerprints it has, together with the others of that release and its reference methods.
+    datasets, task_sets
+        Only these; by default all that are answered, but those made with attributes of images.
+    level
+        Confidence level of intervals, and of the sets of methods that could be the best.
+    progress
+        Told what is being done.
+
+    Raises
+    ------
+    ResultsError
+        If the repository is not what it should be.
+    UnknownNameError
+        If no release has a data set or task set that is asked for.
+    """
+    check_level(level)
+    if not releases:
+        raise ResultsError("no release is given", expected="at least one whose tasks are answered")
+    tell = progress or (lambda _: None)
+    found = list_submissions(files)
+    sources = [(files, name) for name in found.submissions]
+    came = files.came(found.submissions)
+    admitted, refused = admit_all(sources, releases, limits, tell, came)
+    wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
+    boards = boards_of(admitted, releases, wanted, level=level, tell=tell)
+    return Leaderboard(title, files.where, boards, tuple(refused), found.ignored)
+
+
+def _wanted(
+    releases: Sequence[Release], datasets: Sequence[str], task_sets: Sequence[str]
+) -> Wanted:
+    """What is asked for, if some release has it."""
+    infos = [info for release in releases for info in release.task_sets]
+    for kind, asked, there in (
+        ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
+        ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
+    ):
+        for name in asked:
+            if name not in there:
+                raise UnknownNameError(kind, name, there, where="the releases of the leaderboard")
+
+    def wanted(_: int, info: TaskSetInfo) -> bool:
+        chosen = str(info.name) in task_sets if task_sets else not info.name.attributes
+        return chosen and (not datasets or info.dataset in datasets)
+
+    return wanted
+
+
+def boards_of(
+    admitted: Sequence[Admitted],
+    releases: Sequence[Release],
+    wanted: Wanted,
+    *,
+    level: float,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[Board, ...]:
+    """The tables of the newest release, and of the older ones that some submission answers."""
+    used = {one.release for one in admitted} | {0}
+    return tuple(
+        _board(releases[number], number, admitted, wanted, level, tell) for number in sorted(used)
+    )
+
+
+def _entries(release: Release, number: int, admitted: Iterable[Admitted]) -> dict[str, list[Entry]]:
+    """What stands in the tables of a release, by task set: the references come first."""
+    known = reference_results(release)
+    references = () if known is None else results_of(known)
+    here = [one for one in admitted if one.release == number]
+    methods = [
+        (method, one.digest)
+        for one in here
+        for method in dict.fromkeys(result.method for result in one.results)
+    ]
+    labels = dict(zip(methods, unique_labels(methods, release.methods), strict=True))
+    found: dict[str, list[Entry]] = {}
+    for result in references:
+        entry = Entry(result.method, REFERENCE, result)
+        found.setdefault(result.info.text, []).append(entry)
+    for one in here:
+        for result in one.results:
+            label = labels[result.method, one.digest]
+            entry = Entry(label, one.digest, result, one.also, one.came)
+            found.setdefault(result.info.text, []).append(entry)
+    return found
+
+
+def _board(
+    release: Release,
+    number: int,
+    admitted: Iterable[Admitted],
+    wanted: Wanted,
+    level: float,
+    tell: Callable[[str], None],
+) -> Board:
+    admitted = sorted(admitted, key=lambda one: (one.came, one.name))
+    entries = _entries(release, number, admitted)
+    sets = []
+    for info in release.task_sets:
+        if info.text in entries and wanted(number, info):
+            tell(str(info))
+            kind = info.name.interval
+            design = None if kind == "closed" else ClassDesign.of(release.class_ids(info))
+            sets.append(ranked(scored_set(info), kind, entries[info.text], level, design))
+    signature = Signature(
+        package_version=__version__,
+        release=str(release),
+        release_digest=release.manifest.digest,
+        hub=release.hub,
+        level=level,
+        sets=tuple(each.scored for each in sets),
+        unbound=(),
+    )
+    here = [one for one in admitted if one.release == number]
+    places = {came: n for n, came in enumerate(sorted({one.came for one in here}))}
+    return Board(
+        release=str(release),
+        signature=signature,
+        submissions=tuple(digest for one in here for digest in one.digests),
+        came=tuple(places[one.came] for one in here for _ in one.digests),
+        sets=tuple(sets),
+    )

@@ -1,0 +1,190 @@
+"""A release on the Hub: pinned to a commit, fetched table by table, compared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    HubError,
+    HubNotFoundError,
+    HubUnreachableError,
+    MovedTagError,
+    listing,
+)
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
+from fslbench_data.files import sha256_of
+from fslbench_data.hub.address import HubAddress, is_commit, version_of
+from fslbench_data.hub.calls import api, hub_errors
+from fslbench_data.hub.download import fetch_checked, fits_its_name, has_digest
+from fslbench_data.hub.tag_memory import Memory, Pin
+from fslbench_data.release.paths import read_manifest_file
+
+
+@dataclass(frozen=True)
+class HubFiles:
+    """The files of a release at one commit of a repository.
+
+    Attributes
+    ----------
+    address
+        As it was asked for, with the tag that was chosen.
+    """
+
+    address: HubAddress
+    commit: str
+
+    @property
+    def where(self) -> str:
+        """The address."""
+        return str(self.address)
+
+    @property
+    def hub(self) -> str:
+        """Repository and commit."""
+        return f"{self.address.repo_id}@{self.commit}"
+
+    def path(self, table: Table) -> Path:
+        """The file of a table: from the cache if it was fetched before, else from the Hub.
+
+        Raises
+        ------
+        CorruptReleaseError
+            If the Hub gives another file than the manifest says, again and again.
+        HubError, OutputError
+            If it cannot be fetched, or not be kept.
+        """
+        memory = Memory(self.address.repo_id)
+
+        def whole(path: Path) -> bool:
+            if memory.is_whole(path, table.sha256):
+                return True
+            if not has_digest(path, table.sha256):
+                return False
+            memory.remember_whole(path, table.sha256)
+            return True
+
+        return fetch_checked(
+            self.address.repo_id, table.path, self.commit, whole, f"SHA-256 {table.sha256}"
+        )
+
+
+def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
+    """The manifest of a release on the Hub, and its files at the commit that it has now.
+
+    A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did
+    when it was first loaded from this cache.
+
+    Raises
+    ------
+    MovedTagError
+        If the tag named another commit.
+    CorruptReleaseError
+        If the manifest cannot be trusted, or is of another version than the tag.
+    HubError
+        If there is no such release, or it can neither be fetched nor found in the cache.
+    """
+    if not address.revision:
+        address = HubAddress(address.repo_id, newest_tag(address.repo_id))
+    try:
+        path = fetch_checked(
+            address.repo_id,
+            MANIFEST_FILE,
+            address.revision,
+            fits_its_name,
+            "the bytes that its name in the cache promises",
+        )
+    except HubNotFoundError as error:
+        raise _with_tags(error, address) from None
+    commit = address.revision if is_commit(address.revision) else path.parent.name
+    if version_of(address.revision) is not None:
+        _check_pin(address, Pin(commit, sha256_of(path)))
+    manifest = Manifest.from_json(read_manifest_file(path), f"{MANIFEST_FILE} of {address}")
+    if version_of(address.revision) not in (None, version_of(f"v{manifest.version}")):
+        raise CorruptReleaseError(
+            f"the tag {address.revision} holds version {manifest.version} of {manifest.name}",
+            where=str(address),
+            expected="a tag that says the version of its release",
+            fix="tell the maintainers, or load it by its commit",
+        )
+    return manifest, HubFiles(address, commit)
+
+
+def newest_tag(repo_id: str) -> str:
+    """The tag of a repository's highest version; of those loaded before, without a connection.
+
+    Raises
+    ------
+    HubNotFoundError
+        If no tag is one of a version, such as v1.0.0.
+    HubError
+        If the repository cannot be asked.
+    """
+    from huggingface_hub import constants
+
+    known = Memory(repo_id).tags()
+    try:
+        tags = known if constants.HF_HUB_OFFLINE else _tags(repo_id)
+    except HubUnreachableError as error:
+        if known:
+            raise error.saying(
+                fix=f"{error.fix}; or name a version that was loaded before: {listing(known)}"
+            ) from None
+        raise
+    versions = {version: tag for tag in tags if (version := version_of(tag)) is not None}
+    if not versions:
+        raise HubNotFoundError(
+            f"{repo_id} has no released version"
+            f"{' in the cache' if constants.HF_HUB_OFFLINE else ''}",
+            where=repo_id,
+            expected="a tag such as v1.0.0" + (f"; its tags are {listing(tags)}" if tags else ""),
+            fix="name a branch or a commit: ORG/NAME@main",
+        )
+    return versions[max(versions)]
+
+
+def _tags(repo_id: str) -> list[str]:
+    with hub_errors("listing its tags", repo_id):
+        return [tag.name for tag in api().list_repo_refs(repo_id, repo_type="dataset").tags]
+
+
+def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError:
+    """The error about a revision that is not there, with those that are."""
+    try:
+        tags = _tags(address.repo_id)
+    except HubError:
+        return error
+    near = [f"v{address.revision.lstrip('vV')}", f"v{address.revision.lstrip('vV')}.0"]
+    meant = next((tag for tag in near if tag in tags and tag != address.revision), None)
+    return error.saying(
+        expected=f"one of the tags {listing(tags)}; or a branch or a whole commit" if tags else "",
+        fix=f"did you mean {address.repo_id}@{meant}?" if meant else "",
+    )
+
+
+def _check_pin(address: HubAddress, now: Pin) -> None:
+    """Compare what a tag names with what it named before, or remember it."""
+    memory = Memory(address.repo_id)
+    before = memory.pin(address.revision)
+    if before is None:
+        memory.remember_pin(address.revision, now)
+        return
+    kept = f"remove {memory.pin_path(address.revision)}"
+    if before.commit != now.commit:
+        raise MovedTagError(
+            f"the tag {address.revision} of {address.repo_id} was moved: it names commit "
+            f"{now.commit}",
+            where=str(address),
+            expected=f"{before.commit}, which it named when it was first loaded here",
+            fix="ask the maintainers why: the tag of a release is never moved. "
+            f"{address.repo_id}@{before.commit} is what you had; to take the other, {kept}",
+        )
+    if before.manifest != now.manifest:
+        raise CorruptReleaseError(
+            f"{MANIFEST_FILE} of {address} is not the one that was first loaded here",
+            where=str(address),
+            expected=f"SHA-256 {before.manifest}; found {now.manifest}",
+            fix="try again later; if it stays so, one of them is forged: compare with what others "
+            f"have, then {kept}",
+        )

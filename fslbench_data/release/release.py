@@ -1,0 +1,323 @@
+"""Opening a release: on the Hub, in a folder, or the one in the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec import schemas
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    ReleaseError,
+    ReleaseNotFoundError,
+    UnknownNameError,
+)
+from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
+from benchmark_spec.protocol import TaskSetName
+from fslbench_data.files import sha256_of
+from fslbench_data.hub.address import HubAddress, is_address, meant_address
+from fslbench_data.release import values as release_values
+from fslbench_data.release.features import Features, read_features
+from fslbench_data.release.paths import read_manifest_file, regular_file
+from fslbench_data.release.tables import open_table, read_table, readable
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import canonical, read_parquet
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+
+if TYPE_CHECKING:
+    from datasets import Dataset as HubDataset
+
+
+class ReleaseFiles(Protocol):
+    """Where the files of a release lie."""
+
+    @property
+    def where(self) -> str:
+        """The folder, or the address on the Hub."""
+
+    @property
+    def hub(self) -> str:
+        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
+
+    def path(self, table: Table) -> Path:
+        """The file of a table, compared with the manifest's SHA-256."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A release in a folder, whose files were compared with the manifest when it was opened."""
+
+    folder: Path
+    hub: str = ""
+
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    def path(self, table: Table) -> Path:
+        """The file of a table."""
+        return regular_file(self.folder / table.path, self.folder)
+
+
+@dataclass(frozen=True)
+class Release:
+    """An opened release; every file that is read was compared with the manifest.
+
+    Tables are read, and from the Hub fetched, when they are asked for.
+    """
+
+    manifest: Manifest
+    files: ReleaseFiles
+
+    def __str__(self) -> str:
+        return f"{self.manifest.name}@{self.manifest.version}"
+
+    @property
+    def hub(self) -> str:
+        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
+        return self.files.hub
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names of the data sets."""
+        return tuple(dataset.name for dataset in self.manifest.datasets)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the reference methods."""
+        return tuple(table.name for table in self._tables("results"))
+
+    @property
+    def backbones(self) -> tuple[str, ...]:
+        """Names of the backbones that there are features of."""
+        return tuple(dict.fromkeys(table.name for table in self._tables("features")))
+
+    @property
+    def attribute_sets(self) -> tuple[str, ...]:
+        """Names of the sets of attributes."""
+        return tuple(dict.fromkeys(table.name for table in self._tables("attributes")))
+
+    def datasets_with(self, kind: Kind, name: str = "") -> tuple[str, ...]:
+        """Data sets of which there are tables of a kind, such as the features of a backbone."""
+        return tuple(dict.fromkeys(t.dataset for t in self._tables(kind) if t.name == name))
+
+    @cached_property
+    def task_sets(self) -> tuple[TaskSetInfo, ...]:
+        """All task sets, in the manifest's order."""
+        return tuple(
+            TaskSetInfo(t.dataset, TaskSetName.parse(t.name), t.rows, t.fingerprint)
+            for t in self._tables("tasks")
+        )
+
+    def task_set(self, dataset: str, name: str) -> TaskSet:
+        """The tasks of ``name`` (such as ``open-5w5s5q``) of a data set."""
+        info = self.task_set_info(dataset, name)
+        return TaskSet.from_table(info, self.task_table(info))
+
+    def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
+        """What the release says of a task set, without its tasks."""
+        self._known_dataset(dataset)
+        for info in self.task_sets:
+            if (info.dataset, str(info.name)) == (dataset, name):
+                return info
+        there = [str(info.name) for info in self.task_sets if info.dataset == dataset]
+        raise UnknownNameError("task set", name, there, where=f"{dataset} of release {self}")
+
+    def task_table(self, info: TaskSetInfo) -> pa.Table:
+        """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""
+        entry = self._find("tasks", info.dataset, str(info.name))
+        table = self._read(entry, schemas.task_set(info.name), str(info))
+        about = self._about(info.dataset)
+        return release_values.check_tasks(table, entry, about, info.protocol)
+
+    def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
+        """Classes of each task of a set, int32 (T, K), without its images."""
+        entry = self._find("tasks", info.dataset, str(info.name))
+        schema = schemas.task_set(info.name)
+        path = self.files.path(entry)
+        file, _ = open_table(path, entry, lambda table: schemas.check(table, schema, str(info)))
+        with readable(path, entry):
+            table = file.read(["class_ids"])
+        release_values.check_tasks(table, entry, self._about(info.dataset), info.protocol)
+        column = table.column("class_ids")
+        found: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
+        return found.reshape(-1, info.protocol.way)
+
+    def classes(self, dataset: str) -> pa.Table:
+        """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
+        entry = self._find("classes", dataset, "")
+        table = self._read(entry, schemas.CLASSES, f"classes of {dataset}")
+        return release_values.check_classes(table, entry, self._about(dataset))
+
+    def images(self, dataset: str) -> pa.Table:
+        """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""
+        entry = self._find("images", dataset, "")
+        table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
+        return release_values.check_images(table, entry, self._about(dataset))
+
+    def features(self, dataset: str, backbone: str) -> Features:
+        """Features of a data set's images, (N, D), read-only: row i is image id i.
+
+        float16, or float32 where the release keeps them as int8.  Large ones are memory-mapped
+        from the second time on (:mod:`fslbench_data.release.feature_cache`).
+        """
+        shards = self._find_all("features", dataset, backbone)
+        return read_features(shards, self.files.path)
+
+    def attributes(self, dataset: str, name: str) -> pa.Table:
+        """A set of attributes of a data set's images: :data:`benchmark_spec.schemas.ATTRIBUTES`.
+
+        Row i is image id i.
+        """
+        entry = self._find("attributes", dataset, name)
+        table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
+        return release_values.check_attributes(table, entry)
+
+    def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
+        """The reference methods' results, a submission each; perhaps without predictions."""
+        return tuple(self._results(t, counts_only) for t in self._tables("results"))
+
+    def load_dataset(self, config: str, split: str) -> HubDataset:
+        """A table as ``datasets.load_dataset`` gives it, from the same commit, digest compared.
+
+        Parameters
+        ----------
+        config, split
+            Such as ``tasks-open-5w5s5q`` and the name of a data set; `fslbench info --format json`
+            lists them all.
+        """
+        from fslbench_data.release.as_dataset import as_dataset
+
+        repo_id, _, commit = self.hub.partition("@")
+        where = repo_id or self.files.where
+        return as_dataset(self.manifest, where, commit or None, config, split)
+
+    def _tables(self, kind: Kind) -> list[Table]:
+        return [table for table in self.manifest.tables if table.kind == kind]
+
+    def _known_dataset(self, dataset: str) -> None:
+        if dataset not in self.datasets:
+            raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
+
+    def _find(self, kind: Kind, dataset: str, name: str) -> Table:
+        return self._find_all(kind, dataset, name)[0]
+
+    def _find_all(self, kind: Kind, dataset: str, name: str) -> list[Table]:
+        """A table; of features all its shards."""
+        self._known_dataset(dataset)
+        there = [t for t in self._tables(kind) if t.dataset == dataset]
+        found = [t for t in there if t.name == name]
+        if found:
+            return found
+        if name:
+            names = list(dict.fromkeys(t.name for t in there))
+            raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self}")
+        having = dict.fromkeys(t.dataset for t in self._tables(kind))
+        raise ReleaseError(
+            f"release {self} has no {kind} of {dataset}", expected=f"one of {', '.join(having)}"
+        )
+
+    def _about(self, dataset: str) -> Dataset:
+        return next(about for about in self.manifest.datasets if about.name == dataset)
+
+    def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
+        path = self.files.path(entry)
+        return read_table(path, entry, lambda table: schemas.check(table, schema, where))
+
+    def _results(self, entry: Table, counts_only: bool) -> Submission:
+        path = self.files.path(entry)
+        open_table(path, entry, lambda table: canonical(table, entry.path))
+        with readable(path, entry):
+            results = read_parquet(path, counts_only=counts_only, any_texts=False)
+            found = release_values.check_results(results, entry)
+        bound = {key: replace(each, of_release=True) for key, each in found.bindings.items()}
+        return replace(found, bindings=bound)
+
+
+def embedded_folder() -> Path:
+    """Folder of the release that comes with the package."""
+    return Path(str(files("fslbench_data") / "embedded"))
+
+
+def load_release(where: str | Path | None = None) -> Release:
+    """Open a release.
+
+    Parameters
+    ----------
+    where
+        A folder; or on the Hub ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or
+        ``ORG/NAME`` for its newest version; None opens the release that comes with the package.
+
+        A folder's every file is compared with the manifest's SHA-256 at once. Of a release on the
+        Hub only the tables that are asked for are fetched, and each is compared once.
+
+    Raises
+    ------
+    ReleaseNotFoundError
+        If there is no release in that folder.
+    CorruptReleaseError
+        If a file is missing or differs from the manifest by as little as a bit.
+    MovedTagError
+        If the tag named another commit when it was first loaded.
+    HubError
+        If the Hub has no such release, refuses it or does not answer, and the cache has it not.
+    """
+    if isinstance(where, str) and is_address(where) and not Path(where).exists():
+        from fslbench_data.release.hub_files import open_on_hub
+
+        manifest, on_hub = open_on_hub(HubAddress.parse(where))
+        release_values.check_rows(manifest, on_hub.where)
+        return Release(manifest, on_hub)
+    folder, manifest = read_manifest(where)
+    release_values.check_rows(manifest, str(folder / MANIFEST_FILE))
+    for table in manifest.tables:
+        _check_file(folder, table)
+    return Release(manifest, Folder(folder))
+
+
+def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
+    """A release's folder and manifest, whose tables are not looked at; see load_release."""
+    folder = Path(where) if where is not None else embedded_folder()
+    try:
+        folder = folder.resolve()
+        text = read_manifest_file(folder / MANIFEST_FILE)
+    except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
+        meant = meant_address(str(where))
+        raise ReleaseNotFoundError(
+            f"there is no release at {folder}: {getattr(error, 'strerror', error)}",
+            where=str(folder / MANIFEST_FILE),
+            expected=f"a folder with {MANIFEST_FILE} and the tables it lists, or on the Hub "
+            "ORG/NAME@v1.0.0",
+            fix=(f"did you mean {meant}? Or " if meant else "")
+            + "name the folder of a finished release; the one in the package needs no name",
+        ) from None
+    return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
+
+
+def _check_file(folder: Path, table: Table) -> None:
+    try:
+        path = regular_file(folder / table.path, folder)
+        size = path.stat().st_size
+        found = sha256_of(path) if size == table.bytes else ""
+    except OSError as error:
+        problem, expected = f"cannot be read: {error.strerror}", f"{table.bytes} bytes"
+    else:
+        if found == table.sha256:
+            return
+        what = f"its SHA-256 is {found}" if found else f"it has {size} bytes"
+        problem = f"is not the file that was released: {what}"
+        expected = f"{table.bytes} bytes with the SHA-256 {table.sha256}"
+    raise CorruptReleaseError(
+        f"{table.path} {problem}",
+        where=str(folder / table.path),
+        expected=expected,
+        fix="get the release again; a table is never edited in place",
+    )

@@ -1,0 +1,350 @@
+"""What figures show, as rows of plain values, each figure with its caption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.intervals.intervals import ESTIMANDS, Interval
+from benchmark_spec.declared import parsed_json
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
+from fslbench_data.render.figures.charts import BETWEEN, TIES
+from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.sentences import difference_text, plus_minus
+from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.report import verdict_counts
+from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.task_set_report import MOST_COUNTED, SetReport
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure without its drawing.
+
+    Attributes
+    ----------
+    chart
+        Of :data:`fslbench_data.render.figures.charts.CHARTS`.
+    caption
+        Says the level, the kind of interval and the number of tasks.
+    """
+
+    chart: str
+    title: str
+    caption: str
+    rows: tuple[Row, ...]
+
+
+def forest(sets: Sequence[SetReport]) -> Figure:
+    """The paired differences of one task set, or of one pair of methods on several.
+
+    Raises
+    ------
+    SubmissionError
+        If nothing is compared, or several pairs on several task sets.
+    """
+    shown = [(each, c) for each in sets for c in each.comparisons]
+    if not shown:
+        raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
+    pairs = {(c.method, c.versus) for _, c in shown}
+    if len(pairs) > 1 and len(sets) > 1:
+        raise SubmissionError(
+            f"{len(pairs)} pairs of methods on {len(sets)} task sets",
+            expected="pairs on one task set, or one pair on several",
+            fix="choose with --dataset and --task-set, or two methods with --method",
+        )
+    one_method = len({c.method for _, c in shown}) == 1
+    rows = [
+        {
+            "label": str(each.scored)
+            if len(sets) > 1
+            else c.versus
+            if one_method
+            else f"{c.method}{BETWEEN}{c.versus}",
+            **difference_row(c),
+        }
+        for each, c in shown
+    ]
+    method, versus = shown[0][1].method, shown[0][1].versus
+    title = "Methods compared" if not one_method else f"{method} compared with others"
+    title = f"{method} compared with {versus}" if len(pairs) == 1 else title
+    caption = set_caption(sets, [c.difference.tasks for _, c in shown])
+    for reason in dict.fromkeys(c.reason for _, c in shown if c.reason):
+        of = [row["label"] for row, (_, c) in zip(rows, shown, strict=True) if c.reason == reason]
+        caption += _without_verdict(of, reason)
+    return Figure("forest", _on(title, sets), caption, _placed(rows))
+
+
+def difference_row(c: Comparison) -> Row:
+    """A paired difference with both intervals."""
+    aware = None if c.new_classes is None else c.new_classes.difference
+    return {
+        "mean": c.difference.mean,
+        **_ends(c.difference, ""),
+        **_ends(aware, "_new"),
+        "verdict": VERDICT_NAMES[c.verdict.value],
+        "shown": f"{difference_text(c)}; {c.reason}" if c.reason else difference_text(c),
+    }
+
+
+def accuracies(each: SetReport) -> Figure:
+    """Mean accuracies on a task set, from the highest down."""
+    tie, apart, alone = TIES
+    contest = each.contest
+    known = (
+        dict.fromkeys(contest.methods, apart) | dict.fromkeys(contest.tied, tie) if contest else {}
+    )
+    rows = []
+    found = zip(each.scores, each.new_classes, strict=True)
+    for score, aware in sorted(found, key=lambda pair: -pair[0].accuracy.mean):
+        rows.append(
+            {
+                "label": score.method,
+                "mean": score.accuracy.mean,
+                **_ends(score.accuracy, ""),
+                **_ends(aware, "_new"),
+                "tied": known.get(score.method, alone),
+                "shown": plus_minus(score.accuracy) + (f"; {PREFIX}" if score.prefix else ""),
+            }
+        )
+    caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
+    caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
+    return Figure("accuracies", _on("Accuracies", [each]), caption, _placed(rows))
+
+
+def scatter(each: SetReport, first: str, second: str) -> Figure:
+    """Accuracies of two methods task by task; equal pairs are one point.
+
+    Raises
+    ------
+    UnknownNameError
+        If one of them has no results on the task set.
+    """
+    if first == second:
+        raise SubmissionError(f"{first} is named twice", expected="two methods")
+    for name in (first, second):
+        if name not in each.methods:
+            raise UnknownNameError("method", name, each.methods, where=str(each.scored))
+    at = [each.methods.index(name) for name in (first, second)]
+    tasks = int(each.counts.tasks[at].min())
+    x, y = (100.0 * each.counts.correct[i, :tasks] / each.counts.units[i] for i in at)
+    pairs, number = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
+    rows: list[Row] = [
+        {"first": a, "second": b, "tasks": n}
+        for (a, b), n in zip(pairs.tolist(), number.tolist(), strict=True)
+    ]
+    low, high = (float(f(np.concatenate([x, y]))) for f in (np.min, np.max))
+    rows += [{"end": low}, {"end": high}]
+    c = each.only((first, second)).comparisons[0]
+    direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
+    said = set_caption([each], [tasks], lines=False)
+    said += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
+    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {said}"
+    return Figure("scatter", _on(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
+
+
+def correlation(x: Any, y: Any) -> str:
+    """Pearson's correlation over tasks, as text; undefined where a method has equal accuracies."""
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return "undefined"
+    return f"{np.corrcoef(x, y)[0, 1]:.2f}"
+
+
+def queries(sweeps: Iterable[Path]) -> Figure:
+    """Sweeps of the number of queries, as ``fslbench-build query-size --format json`` writes them.
+
+    Raises
+    ------
+    SubmissionError
+        If a file is no such sweep.
+    """
+    rows: list[Row] = []
+    said: dict[str, None] = {}
+    for path in sweeps:
+        try:
+            found = parsed_json(path.read_bytes())
+            name = f"{found['dataset']}, {found['method']}, {found['way']}w{found['shot']}s"
+            name = f"{name} ({path.stem})" if any(name == row["sweep"] for row in rows) else name
+            about = f"{100 * found['level']:.8g} % open intervals, {found['seeds']} seeds a point"
+            tasks = [float(row["tasks"]) for row in found["rows"]]
+            said[f"{name}: {about}, T = {min(tasks):.8g} to {max(tasks):.8g} tasks"] = None
+            rows += [
+                {"sweep": name, "Q": int(r["query"]), **{k: _finite(r[k]) for k in _WIDTHS}}
+                for r in found["rows"]
+            ]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SubmissionError(
+                f"{path} is no sweep of the number of queries: {str(error)[:100]}",
+                fix="fslbench-build query-size ... --format json -o FILE makes one",
+            ) from None
+    if not rows:
+        raise SubmissionError("there is no sweep to show", expected="--sweep FILE.json")
+    caption = "Points: mean half-width over seeds; lines: the model. " + "; ".join(said) + "."
+    return Figure("queries", "Interval width against the number of queries", caption, tuple(rows))
+
+
+_WIDTHS = ("observed", "model")
+
+
+def _finite(value: Any) -> float | None:
+    """A number, or None where there is none."""
+    if value is None:
+        return None
+    if not isfinite(value):
+        raise ValueError(f"{value} is no half-width")
+    return float(value)
+
+
+def ladder(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+    """Accuracy and wAcc of methods on the steps of a ladder."""
+    rows = [
+        {
+            "method": each.method,
+            "step": step,
+            "measure": measure,
+            "mean": interval.mean,
+            **_ends(interval, ""),
+            "shown": plus_minus(interval),
+        }
+        for each in found.methods
+        if not methods or each.method in methods
+        for step, of in each.steps.items()
+        for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
+    ]
+    _check_shown(rows, found)
+    title = f"{found.dataset}/{found.name}: accuracy and worst-class accuracy by step"
+    return Figure("ladder", title, ladder_caption(found, level), _placed(rows))
+
+
+def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+    """Accuracy against wAcc on the last step of a ladder."""
+    steps = {step for each in found.methods for step in each.steps}
+    last = next((s for s in reversed((*LADDER, *COUNTERFACTUAL)) if s in steps), "")
+    rows = [
+        {
+            "method": each.method,
+            "named": each.method,
+            "accuracy": of.accuracy.mean,
+            **_ends(of.accuracy, ""),
+            "worst": of.worst.mean,
+            **{f"worst_{end}": value for end, value in _ends(of.worst, "").items()},
+        }
+        for each in found.methods
+        if (of := each.steps.get(last)) and (not methods or each.method in methods)
+    ]
+    _check_shown(rows, found)
+    title = f"{found.dataset}/{found.name}, {last}: accuracy and worst-class accuracy"
+    return Figure("worst", title, ladder_caption(found, level), tuple(rows))
+
+
+def _check_shown(rows: Sequence[Row], found: LadderReport) -> None:
+    if not rows:
+        raise SubmissionError(
+            f"none of these methods says which classes it answers rightly on {found.name}",
+            where=found.dataset,
+            expected="predictions, or class_correct, of one run",
+            fix="choose other methods",
+        )
+
+
+CLAIMS = {
+    "closed": "closed, separate",
+    "direct": "open, separate",
+    "paired": "open, paired",
+    "new classes": "class-aware, paired",
+}
+"""The kinds of comparison, by their keys in :func:`fslbench_data.scoring.report.verdict_counts`."""
+
+
+def conclusive(sets: Sequence[SetReport]) -> Figure:
+    """How many comparisons each kind of interval calls conclusive, over task sets together."""
+    shown = [each for each in sets if each.kind == "open" and each.counted.any()]
+    if not shown:
+        raise SubmissionError("nothing is compared on tasks that reuse no image")
+    counts = verdict_counts(shown)
+    rows = [
+        {
+            "kind": text,
+            "share": 100.0 * (counts[kind].share or 0.0),
+            "shown": f"{counts[kind].conclusive} of {counts[kind].compared}",
+        }
+        for kind, text in CLAIMS.items()
+        if kind in counts
+    ]
+    about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
+    tasks = [t for each in shown for t in each.counted_tasks]
+    caption = (
+        f"{set_caption(shown, tasks, lines=False)} Closed: of tasks that reuse images; {about}."
+    )
+    if len(counts) == 2:
+        caption += f" Of more than {MOST_COUNTED} comparisons the other kinds are not counted."
+    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, _placed(rows))
+
+
+def set_caption(sets: Sequence[SetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
+    """Level, kind of interval and number of tasks.
+
+    Parameters
+    ----------
+    tasks
+        Over how many each of the things shown is.
+    lines
+        Whether the class-aware interval is drawn as thin lines.
+    """
+    kinds = dict.fromkeys(each.kind for each in sets)
+    about = "; ".join(f"{kind} ({ESTIMANDS[kind]})" for kind in kinds)
+    how = "thin lines: class-aware" if lines else "class-aware"
+    if any(each.design is not None for each in sets):
+        about += f"; {how} ({ESTIMANDS['class-aware']})"
+    return f"{100 * sets[0].level:.8g} % intervals, {about}. {_tasks(tasks)}."
+
+
+def _without_verdict(labels: Sequence[str], reason: str) -> str:
+    """Whom nothing is concluded about, and why, as a sentence after a caption."""
+    return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
+
+
+def _tasks(tasks: Iterable[int]) -> str:
+    """``T = 19 tasks``, or the fewest and the most."""
+    ordered = sorted(tasks)
+    low, high = ordered[0], ordered[-1]
+    if low == high:
+        return f"T = {low} task{'s' if low != 1 else ''}"
+    return f"T = {low} to {high} tasks"
+
+
+def ladder_caption(found: LadderReport, level: float) -> str:
+    """Level, kind of interval and number of tasks of a ladder."""
+    about = ESTIMANDS[found.kind]
+    tasks = [of.accuracy.tasks for each in found.methods for of in each.steps.values()]
+    left_out = f" Not shown, without counts by class: {', '.join(found.left_out)}."
+    said = f"{100 * level:.8g} % intervals, {found.kind} ({about}). {_tasks(tasks)} a step."
+    return said + (left_out if found.left_out else "")
+
+
+def _placed(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows with their places, which the axis follows."""
+    return tuple({**row, "place": i} for i, row in enumerate(rows))
+
+
+def _on(title: str, sets: Sequence[SetReport]) -> str:
+    if len(sets) == 1:
+        return f"{title} on {sets[0].scored}"
+    return f"{title} on {len(sets)} task sets"
+
+
+def _ends(interval: Interval | None, suffix: str) -> Mapping[str, float | None]:
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return {f"low{suffix}": low, f"high{suffix}": high}
+
+
+assert [v.value for v in Verdict] == [*VERDICT_NAMES]  # noqa: S101 - one order for both

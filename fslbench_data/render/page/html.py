@@ -1,0 +1,76 @@
+"""The page as one file of HTML, with everything it needs inside."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import OutputError
+from benchmark_spec.extras import require
+from fslbench_data.files import whole_file
+from fslbench_data.render.figures.charts import CHARTS, Canvas
+from fslbench_data.render.figures.style import SCREEN
+
+INDEX = "index.html"
+_PARTS = ("page.css", "page.js")
+
+
+def write_page(content: dict[str, Any], folder: Path) -> Path:
+    """Write ``index.html`` into a folder, which is made if it is not there; gives its path.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    MissingPackageError
+        Without the extra ``report``.
+    """
+    check_folder(folder)
+    path = folder / INDEX
+    with whole_file(path) as temporary:
+        temporary.write_text(html(content), encoding="utf-8")
+    return path
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder if it is not there.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{folder} cannot be a folder: {error.strerror}", fix="name another folder"
+        ) from None
+
+
+def html(content: dict[str, Any]) -> str:
+    """The page's text."""
+    convert = require("vl_convert", "report")
+    here = files("fslbench_data.render.page")
+    text = here.joinpath("page.html").read_text(encoding="utf-8")
+    fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
+    fill["charts.json"] = _json(charts())
+    fill["content.json"] = _json(content)
+    fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
+    parts = re.split(r"@@([a-z.]+)@@", text)
+    return "".join(fill[part] if i % 2 else part for i, part in enumerate(parts))
+
+
+def charts() -> dict[str, Any]:
+    """The charts as Vega-Lite, without rows and titles."""
+    canvas = Canvas(SCREEN, None)
+    return {name: chart(canvas, None).to_dict() for name, chart in CHARTS.items()}
+
+
+def _json(content: Any) -> str:
+    """JSON that can stand inside ``<script>``."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")

@@ -1,0 +1,322 @@
+"""What a comparison says, in plain words: the same in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from analysis_sql.comparison.ties import VerdictCounts
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.near_perfect import ABOVE
+from analysis_sql.intervals.saturation import Saturation, unseen_bound
+from analysis_sql.ranking.evidence import Evidence
+from analysis_sql.ranking.ties_with_best import Contest
+from benchmark_spec.errors import listing
+from fslbench_data.scoring.scores import PREFIX, Score
+
+TRANSDUCTIVE = "†"
+TRANSDUCTIVE_NOTE = (
+    "† transductive: uses a task's queries together, and so gains from every class having as many."
+)
+
+
+STOPPED = "‡"
+STOPPED_NOTE = (
+    "‡ run under a rule to stop when conclusive: its ordinary intervals do not hold and are left "
+    "out; the confidence sequence holds however often one looks."
+)
+
+
+def labels(scores: Iterable[Score]) -> dict[str, str]:
+    """What each method is called in a table: its name, and its marks."""
+    marks = {
+        s.method: (TRANSDUCTIVE if s.transductive else "") + (STOPPED if s.stopped else "")
+        for s in scores
+    }
+    return {name: f"{name} {mark}" if mark else name for name, mark in marks.items()}
+
+
+def stopped_text(scores: Iterable[Score]) -> list[str]:
+    """What holds of runs that were stopped when they were conclusive."""
+    said = []
+    for s in scores:
+        if s.stopped is None:
+            continue
+        found, text = s.stopped.sequence, f"{s.method} {STOPPED} was run against {s.stopped.versus}"
+        if found is None and s.stopped.level != s.accuracy.level:
+            said.append(
+                f"{text}, to stop at level {100 * s.stopped.level:.8g} %: no verdict at "
+                f"{100 * s.accuracy.level:.8g} %, since a run is judged at the level it stopped at."
+            )
+            continue
+        if found is None:
+            said.append(f"{text}, which is not here.")
+            continue
+        verdict = {1: "better", -1: "worse", 0: "not told apart"}[found.sign]
+        when = f" from task {found.conclusive_at} on" if found.conclusive_at else ""
+        said.append(
+            f"{text}, {found.tasks} tasks: {verdict}{when}, difference {found.low:+.2f} to "
+            f"{found.high:+.2f} ({100 * found.level:.8g} % confidence sequence: "
+            f"{s.stopped.estimand})."
+        )
+    return said
+
+
+def prefix_text(scores: Iterable[Score], n_tasks: int) -> list[str]:
+    """Which methods answer only the first tasks of a set, as many as the submitter chose."""
+    said = [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]
+    if not said:
+        return []
+    return [
+        f"{listing(said, 4)} of {n_tasks} tasks, {PREFIX}: who looks first finds a number that "
+        "flatters, so its intervals are shown and nothing is concluded (?)."
+    ]
+
+
+_CLAIM = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.INCONCLUSIVE: "no difference",
+    Verdict.NOT_ESTIMABLE: "nothing",
+}
+_LINK = {
+    Verdict.BETTER: "than",
+    Verdict.WORSE: "than",
+    Verdict.INCONCLUSIVE: "from",
+    Verdict.NOT_ESTIMABLE: "about",
+}
+
+
+def plus_minus(interval: Interval, *, signed: bool = False) -> str:
+    """An interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
+    mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
+    if interval.halfwidth is None:
+        return f"{mean}, no interval"
+    if interval.constant:
+        return f"{mean} on every task"
+    return f"{mean} ± {_width(interval.halfwidth)}"
+
+
+def _width(halfwidth: float) -> str:
+    """Two decimals, or two significant digits where these would round to nothing."""
+    return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
+
+
+def difference_text(comparison: Comparison) -> str:
+    """The paired difference as text, the half-width for new classes in brackets."""
+    if comparison.verdict is Verdict.IDENTICAL:
+        return "identical"
+    if comparison.difference.constant and comparison.difference.tasks > 1:
+        return f"{comparison.difference.mean:+.2f} on every task"
+    found = comparison.new_classes
+    text = plus_minus(comparison.difference, signed=True)
+    return text + bracket(found.difference if found is not None else None)
+
+
+def bracket(new_classes: Interval | None) -> str:
+    """The half-width for new classes, in brackets; nothing where there is none."""
+    if new_classes is None or new_classes.halfwidth is None or new_classes.constant:
+        return ""
+    return f" ({_width(new_classes.halfwidth)})"
+
+
+def sentence(comparison: Comparison) -> str:
+    """One plain sentence: the paired conclusion, and whether the usual comparisons agree."""
+    a, b, found = comparison.method, comparison.versus, comparison.difference
+    tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"
+    size = f"{abs(found.mean):.2f} points"
+    if found.halfwidth and not found.constant:
+        size = f"{plus_minus(found).removeprefix('-')} points"
+    if comparison.verdict is Verdict.IDENTICAL:
+        text = f"{a} and {b} answer alike: identical counts on all {tasks}"
+    elif comparison.reason:
+        text = f"nothing is concluded about {a} and {b} from {tasks}: {comparison.reason}"
+    elif comparison.verdict is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
+        text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
+    elif comparison.verdict is Verdict.NOT_ESTIMABLE:
+        text = f"nothing can be concluded about {a} and {b} from {tasks}"
+    elif comparison.verdict is Verdict.INCONCLUSIVE:
+        text = f"{a} and {b} cannot be told apart on {tasks} (difference {plus_minus(found)})"
+    else:
+        direction = "better" if comparison.verdict is Verdict.BETTER else "worse"
+        constant = ", the same on every task" if found.constant else ""
+        text = f"{a} is {direction} than {b} by {size}{constant}, on {tasks}"
+    usual = [
+        f"{name} would say {_CLAIM[verdict]}"
+        for name, verdict in (
+            ("comparing their intervals directly", comparison.verdict_direct),
+            ("closed intervals", comparison.verdict_closed),
+        )
+        if verdict is not None and _differs(verdict, comparison.verdict)
+    ]
+    other = new_classes_text([comparison])
+    text += f"; {other[0].lower()}{other[1:]}" if other else ""
+    return text + (f"; {' and '.join(usual)}." if usual else ".")
+
+
+def summary(method: str, comparisons: Sequence[Comparison]) -> str:
+    """One sentence on a method's comparisons within a task set, and where closed ones mislead."""
+    said = []
+    phrases = {
+        Verdict.BETTER: "better than",
+        Verdict.WORSE: "worse than",
+        Verdict.INCONCLUSIVE: "not told apart from",
+        Verdict.IDENTICAL: "identical to",
+        Verdict.NOT_ESTIMABLE: "nothing concluded, from too few tasks, about",
+    }
+    for verdict, phrase in phrases.items():
+        names = [c.versus for c in comparisons if c.verdict is verdict and not c.reason]
+        if names:
+            said.append(f"{phrase} {listing(names, 4)}")
+    for reason in dict.fromkeys(c.reason for c in comparisons if c.reason):
+        names = [c.versus for c in comparisons if c.reason == reason]
+        said.append(f"nothing concluded about {listing(names, 4)}: {reason}")
+    text = f"{method}: {'; '.join(said)}."
+    if other := new_classes_text(comparisons):
+        text += f" {other}."
+    for name, verdicts in (
+        ("Comparing intervals directly", [(c, c.verdict_direct) for c in comparisons]),
+        ("Closed intervals", [(c, c.verdict_closed) for c in comparisons]),
+    ):
+        if name.startswith("Closed") and comparisons[0].difference.kind == "closed":
+            continue  # they are the separate ones
+        wrong = [
+            f"{_CLAIM[usual]} {_LINK[usual]} {c.versus}"
+            for c, usual in verdicts
+            if usual is not None and _differs(usual, c.verdict)
+        ]
+        if wrong:
+            text += f" {name} would say: {listing(wrong, 4)}."
+    if comparisons[0].difference.kind == "closed":
+        text += " None of this is about new images."
+    return text
+
+
+def ties_text(found: Contest) -> str:
+    """Who cannot be told from the best, and among how many comparisons."""
+    others = [name for name in found.tied if name != found.best]
+    text = f"Highest mean: {found.best}. Not told from it (Holm, {found.family} pairs): "
+    text += listing(others, 6) or "no other"
+    aware = found.tied_new_classes
+    if aware is not None and set(aware) != set(found.tied):
+        text += f"; for new classes: {listing([n for n in aware if n != found.best], 6)}"
+    return f"{text}."
+
+
+def power_text(comparisons: Sequence[Comparison], beside: Sequence[Evidence]) -> str:
+    """What these tasks could have shown; of few tasks, the exact test's p-values too."""
+    sizes = sorted(e.detectable for e in beside if e.detectable is not None)
+    said = []
+    if sizes and sizes[0] > 100:
+        said.append("No possible difference would be found 4 times in 5.")
+    elif sizes:
+        shown = f"{sizes[0]:.1f}"
+        if f"{sizes[-1]:.1f}" != shown:
+            shown += f" to {sizes[-1]:.1f}" if sizes[-1] <= 100 else " or far more"
+        said.append(f"A true difference of {shown} points, on new images, is found 4 times in 5.")
+    exact = [
+        (c, e.p_sign_flip)
+        for c, e in zip(comparisons, beside, strict=True)
+        if e.p_sign_flip is not None and c.verdict is not Verdict.IDENTICAL
+    ]
+    if exact:
+        shown = listing([f"{c.versus} {p:.2g}" for c, p in exact], 6)
+        said.append(f"Few tasks; sign-flip test, p: {shown}.")
+        level = exact[0][0].difference.level
+        lost = [
+            c.versus
+            for c, p in exact
+            if c.verdict in (Verdict.BETTER, Verdict.WORSE) and p > 1.0 - level + 1e-12
+        ]
+        if lost:
+            said.append(
+                f"It does not confirm the verdict on {listing(lost, 4)}, which rests on the "
+                "normal law."
+            )
+    return " ".join(said)
+
+
+def unseen_text(classes: int, level: float) -> str:
+    """What verdicts for new classes cannot know of: kinds of classes that the set has none of."""
+    bound = unseen_bound(classes, level)
+    return (
+        f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "
+        f"({100 * level:.8g} %)."
+    )
+
+
+def near_perfect_text(scores: Sequence[Score]) -> list[str]:
+    """Exact bounds of accuracies above 98 %."""
+    return [
+        f"{s.method}, above {ABOVE:g} %, where ± covers too little: {s.near_perfect.low:.2f} to "
+        f"{s.near_perfect.high:.2f} (exact bounds of {s.near_perfect.effective:.0f} effective "
+        f"queries, {100 * s.near_perfect.level:.8g} %)."
+        for s in scores
+        if s.near_perfect is not None
+    ]
+
+
+def zeros_text(scores: Sequence[Score], pairs: Sequence[tuple[Comparison, Evidence]]) -> list[str]:
+    """What results without any error or difference leave open; nothing where there are none."""
+    said = [
+        f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
+        f"{_bounds(s.faultless)}."
+        for s in scores
+        if s.faultless is not None
+    ]
+    said += [
+        f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on up "
+        f"to {_bounds(e.identical)}."
+        for c, e in pairs
+        if e.identical is not None
+    ]
+    return said
+
+
+def _bounds(found: Saturation) -> str:
+    return (
+        f"{found.bound:.2g} % of others, and on {found.new_classes_bound:.2g} % of those with new "
+        f"classes ({100 * found.level:.8g} %)"
+    )
+
+
+def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
+    """How many comparisons each kind of interval calls conclusive, as one line."""
+    paired = counts.get("paired")
+    if paired is None or not paired.compared:
+        return ""
+    said = []
+    for kind, count in counts.items():
+        of = f" of {count.compared}" if count.compared != paired.compared else ""
+        if count.compared:
+            said.append(f"{kind} {count.conclusive}{of}")
+    many = f"{paired.compared} comparison{'s' if paired.compared != 1 else ''}"
+    return f"Conclusive, of {many} on new images: {', '.join(said)}."
+
+
+def new_class_verdict(comparison: Comparison) -> Verdict:
+    """The verdict for new classes; not estimable of a run that stopped itself."""
+    found = comparison.new_classes
+    return Verdict.NOT_ESTIMABLE if found is None else found.verdict
+
+
+def new_classes_text(comparisons: Sequence[Comparison]) -> str:
+    """Where class-aware intervals conclude otherwise; empty where they agree."""
+    lost, found = [], []
+    for c in comparisons:
+        if c.new_classes is None or c.new_classes.verdict is c.verdict:
+            continue
+        if c.verdict in (Verdict.BETTER, Verdict.WORSE):
+            lost.append(f"{_CLAIM[c.verdict]} {_LINK[c.verdict]} {c.versus}")
+        else:
+            verdict = c.new_classes.verdict
+            found.append(f"{_CLAIM[verdict]} {_LINK[verdict]} {c.versus}")
+    said = [f"Not shown for new classes: {listing(lost, 4)}"] if lost else []
+    said += [f"For new classes: {listing(found, 4)}"] if found else []
+    return ". ".join(said)
+
+
+def _differs(usual: Verdict, verdict: Verdict) -> bool:
+    """Whether another way of comparing concludes otherwise; identical counts as no difference."""
+    same = Verdict.INCONCLUSIVE if verdict is Verdict.IDENTICAL else verdict
+    return usual is not same

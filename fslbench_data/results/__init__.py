@@ -1,1 +1,0 @@
-"""A results repository: submissions of many people, each checked again, in one table."""

@@ -1,0 +1,160 @@
+"""A process of the sandbox from inside: it answers requests, under limits that it sets on itself.
+
+It takes requests from standard input, a line of JSON each and the Arrow streams whose sizes that
+line tells.  It answers on standard output: lines that tell the size of a table, each before the
+table as an Arrow stream, and a last line that says that this was all, or which error it met.
+:mod:`fslbench_data.sandbox.process` starts it and asks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from benchmark_spec.errors import FSLBenchError, QueryError
+from fslbench_data.sandbox.limits import MIB, Limits
+
+_OVERHEAD = 192 * MIB
+"""Of address space that DuckDB takes beyond what its own limit counts: threads, batches."""
+
+Tables = Mapping[str, pa.Table]
+Answer = Callable[[Any, Tables], Iterable[pa.Table]]
+
+
+def serve(service: str) -> None:
+    """Answer requests until standard input ends."""
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed is no answer
+    answer = {"read": _reading, "query": _querying}[service]()
+    _reply(replies, {"end": True})
+    for line in requests:
+        request = json.loads(line)
+        tables = {name: _received(requests, size) for name, size in request["tables"].items()}
+        try:
+            for table in answer(request, tables):
+                _send(replies, table)
+            _reply(replies, {"end": True})
+        except MemoryError:
+            _bound_memory(sys.maxsize)
+            _reply(replies, {"memory": True})
+        except FSLBenchError as error:
+            _reply(replies, _described(error))
+        pa.default_memory_pool().release_unused()
+
+
+def _reading() -> Answer:
+    """Reads strangers' files; `taken` before any of them counts for none of them."""
+    from fslbench_data.sandbox import reader as bounded
+
+    taken = _address_space()
+
+    def read(request: Any, _: Tables) -> Iterable[pa.Table]:
+        where, limits = request["where"], Limits(**request["limits"])
+        _bound(taken + limits.memory_bytes, limits.seconds)
+        try:
+            yield bounded.read_bounded(Path(request["path"]), where, limits)
+        except (FSLBenchError, MemoryError):
+            raise
+        except Exception as error:
+            raise bounded.unreadable(where, error) from None
+
+    return read
+
+
+def _querying() -> Answer:
+    """Opens a database over the tables that it gets, and then runs queries of it."""
+    from analysis_sql.queries import engine
+    from analysis_sql.queries.limits import memory_bytes
+
+    opened: list[Any] = []
+    taken = 0
+
+    def query(request: Any, tables: Tables) -> Iterable[pa.Table]:
+        nonlocal taken
+        if not opened:
+            opened.append(engine.open_database(tables, memory=request["memory"]))
+            taken = _address_space() + memory_bytes(request["memory"]) + _OVERHEAD
+            return
+        _bound(taken, request["seconds"] * (os.cpu_count() or 1))
+        try:
+            for batch in engine.run_query(opened[0], request["sql"]):
+                yield pa.Table.from_batches([batch])
+        except (FSLBenchError, MemoryError):
+            raise
+        except Exception as error:
+            raise QueryError(f"the query failed: {error}") from None
+
+    return query
+
+
+def _reply(replies: BinaryIO, content: dict[str, Any]) -> None:
+    replies.write(json.dumps(content).encode() + b"\n")
+    replies.flush()
+
+
+def _described(error: FSLBenchError) -> dict[str, Any]:
+    about = {key: getattr(error, key) for key in ("what", "where", "expected", "fix")}
+    return {"error": type(error).__name__, "about": about}
+
+
+def _received(requests: BinaryIO, size: int) -> pa.Table:
+    with pa.ipc.open_stream(pa.py_buffer(requests.read(size))) as reader:
+        return reader.read_all()
+
+
+def _send(replies: BinaryIO, table: pa.Table) -> None:
+    counter = pa.MockOutputStream()
+    _write(counter, table)
+    _reply(replies, {"bytes": counter.size()})
+    _write(replies, table)
+    replies.flush()
+
+
+def _write(sink: Any, table: pa.Table) -> None:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _address_space() -> int:
+    """Bytes of address space that this process has taken with all its packages."""
+    if sys.platform != "linux":
+        return 0
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _bound(memory: int, seconds: float) -> None:
+    """Let this process take so much memory in all, and so much more time of processors.
+
+    The time is for a process that nobody waits for any more; who waits has a clock.
+    """
+    if sys.platform != "linux":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _bound_memory(memory)
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    most = int(min(time.process_time() + 2 * seconds, 2**31)) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (_capped(most, hard), hard))
+
+
+def _bound_memory(memory: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (_capped(memory, hard), hard))
+
+
+def _capped(limit: int, hard: int) -> int:
+    return limit if hard < 0 else min(limit, hard)

@@ -1,0 +1,1 @@
+"""Who is compared with whom, and what their per-task results show."""

@@ -1,0 +1,200 @@
+"""A pilot: what a method's results, or the difference of two, say of variances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.planning.likely_components import LikelyComponents
+from analysis_sql.planning.query_size import SetEstimate, estimate_difference, estimate_set
+from analysis_sql.planning.variance_budget import Components, components_of
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from fslbench_data.release.release import Release
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.per_class import class_counts, class_differences, rows_of
+from fslbench_data.validation.runs import Group
+from fslbench_data.validation.validate import Validated, validate
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Variances of a method's accuracy, or of its paired difference from another's.
+
+    Attributes
+    ----------
+    info
+        The task set of the results.
+    method, versus
+        Names; `versus` is empty where it is the accuracy alone.
+    mean
+        Accuracy or difference, percentage points.
+    estimate, components
+        In fractions squared.
+    likely
+        The components that the results leave likely; None where all tasks are alike.
+    bound
+        Whether the results say which tasks they were made on.
+    """
+
+    info: TaskSetInfo
+    method: str
+    versus: str
+    mean: float
+    estimate: SetEstimate
+    components: Components
+    likely: LikelyComponents | None
+    bound: bool
+
+    @property
+    def name(self) -> str:
+        """The method, or both."""
+        return f"{self.method} minus {self.versus}" if self.versus else self.method
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results that a pilot can be taken from: those of a submission, and the reference methods'."""
+
+    release: Release
+    parts: tuple[Validated, ...]
+
+    @classmethod
+    def of(
+        cls, submission: Submission | None, release: Release, *, allow_unbound: bool = False
+    ) -> Results:
+        """The release's reference results, and those of a submission before them."""
+        parts = []
+        if submission is not None:
+            parts.append(validate(submission, release, allow_unbound=allow_unbound))
+        if references := release.references():
+            found = validate(merge(references), release, taken=())
+            parts.append(replace(found, are_references=True))
+        return cls(release, tuple(parts))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of all methods, the submission's first."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.methods))
+
+    def find(self, method: str, info: TaskSetInfo) -> tuple[Validated, Group] | None:
+        """What a method answered of a task set, and where."""
+        for part in self.parts:
+            for group in part.on(info.dataset, str(info.name)):
+                if group.method == method:
+                    return part, group
+        return None
+
+    def only_method(self) -> str:
+        """The method to plan with where none is named: the submission's, or the first reference."""
+        if not self.parts:
+            raise SubmissionError(
+                f"release {self.release} has no reference results to plan with",
+                expected="results of a pilot",
+                fix="give a submission with class_correct or predictions: --pilot FILE",
+            )
+        first = self.parts[0]
+        if len(first.methods) > 1 and not first.are_references:
+            raise SubmissionError(
+                f"{first.submission.source} has results of {len(first.methods)} methods",
+                expected=f"one of {listing(first.methods)}",
+                fix="name the one to plan with: --pilot FILE::METHOD",
+            )
+        return first.methods[0]
+
+    def check_method(self, name: str) -> str:
+        """Return the name if there are results of the method."""
+        if name not in self.methods:
+            raise UnknownNameError("method", name, self.methods)
+        return name
+
+    def pilot_sets(self, methods: Sequence[str], way: int, shot: int) -> list[TaskSetInfo]:
+        """Task sets of these ways and shots that all the methods answer and variances come from."""
+        return [
+            info
+            for info in self.release.task_sets
+            if (info.protocol.way, info.protocol.shot) == (way, shot)
+            and info.protocol.query > 1
+            and info.name.interval == "open"
+            and all(self.find(method, info) is not None for method in methods)
+        ]
+
+    def pilot(self, info: TaskSetInfo, method: str, versus: str = "") -> Pilot:
+        """Estimate the variances on one task set.
+
+        Raises
+        ------
+        SubmissionError
+            If the results do not say which class's queries were answered rightly (or, for a
+            difference, which queries), are of several runs, or of a transductive method.
+        SpecError
+            If there are too few tasks, or all have the same classes.
+        """
+        tasks = self.release.task_set(info.dataset, str(info.name))
+        names = [method, *([versus] if versus else [])]
+        rows, bound = [], True
+        for name in names:
+            found = self.find(name, info)
+            if found is None:
+                raise SubmissionError(f"{name} has no results on {info}")
+            part, group = found
+            _check_usable(part, group)
+            bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
+            if bound_to is not None and bound_to.stopping is not None:
+                raise SubmissionError(
+                    f"{name} on {info} was run until it was conclusive, which makes its tasks no "
+                    "fair sample to plan from",
+                    fix="plan from a run of a fixed number of tasks",
+                )
+            rows.append(rows_of(part.submission, name, info))
+            bound = bound and group.bound
+        query = info.protocol.query
+        if versus:
+            differences = class_differences(rows[0], rows[1], tasks)
+            if differences is None:
+                raise _lacks(f"{method} and {versus}", info, "predictions")
+            sums, estimate = differences[0], estimate_difference(*differences, query)
+        else:
+            counts = class_counts(rows[0], tasks)
+            if counts is None:
+                raise _lacks(method, info, "class_correct (or predictions)")
+            sums, estimate = counts, estimate_set(counts, query)
+        design = ClassDesign.of(tasks.class_ids).prefix(len(sums))
+        return Pilot(
+            info,
+            method,
+            versus,
+            100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query),
+            estimate,
+            components_of(design, sums, estimate),
+            LikelyComponents.of(design, sums, estimate),
+            bound,
+        )
+
+
+def _check_usable(part: Validated, group: Group) -> None:
+    if len(group.runs) > 1:
+        raise SubmissionError(
+            f"{group.method} has {len(group.runs)} runs on {group.info}",
+            expected="one run: several answer the same queries, which are then no new ones",
+            fix="give a file with one of the runs",
+        )
+    about = part.submission.methods.get(group.method)
+    if about is not None and about.transductive:
+        raise SubmissionError(
+            f"{group.method} is transductive: its answers to the queries of a task are not "
+            "independent of each other",
+            expected="a method that answers each query by itself",
+            fix="plan with another method's results",
+        )
+
+
+def _lacks(who: str, info: TaskSetInfo, column: str) -> SubmissionError:
+    return SubmissionError(
+        f"the results of {who} on {info} do not say how many queries of each class are right"
+        if column != "predictions"
+        else f"the results of {who} on {info} do not say which queries each is right on",
+        expected=f"the column {column} in every row",
+        fix="record the answers with fslbench evaluate or the recorder, which write it",
+    )

@@ -1,0 +1,88 @@
+"""The result of scoring: what can be concluded, and from what exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
+from analysis_sql.comparison.verdicts import VERDICTS
+from fslbench_data.scoring.scores import Score, Signature
+from fslbench_data.scoring.task_set_report import MOST_COUNTED, Comparisons, SetReport
+
+
+@dataclass(frozen=True)
+class Report:
+    """All scores and comparisons of a submission.
+
+    Attributes
+    ----------
+    sets
+        In the release's order of task sets; methods in the order of the submission, then of the
+        release.
+    left_out
+        Task sets made with attributes of images, as ``dataset/task_set``: answered too, but not
+        asked for (:mod:`fslbench_data.scoring.bias`).
+    """
+
+    signature: Signature
+    sets: tuple[SetReport, ...]
+    left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def verdict_counts(self) -> dict[str, VerdictCounts]:
+        """Verdicts by kind of comparison over the task sets that reuse no image."""
+        return verdict_counts([each for each in self.sets if each.kind == "open"])
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """The scores of all task sets."""
+        return tuple(score for each in self.sets for score in each.scores)
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """The comparisons of all task sets."""
+        return Comparisons(self.sets)
+
+    def __repr__(self) -> str:
+        return f"<Report: {len(self.comparisons)} comparisons on {len(self.sets)} task sets>"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Report)
+            and self.signature == other.signature
+            and self.scores == other.scores
+            and self.comparisons == other.comparisons
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def verdict_counts(sets: Sequence[SetReport]) -> dict[str, VerdictCounts]:
+    """Verdicts by kind of comparison: paired, new classes, direct, closed.
+
+    Comparisons on a prefix that its submitter chose do not count.  Of more than
+    :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
+    """
+    codes: dict[str, list[NDArray[np.int8]]] = {
+        "paired": [each.pairs.verdict[each.counted] for each in sets],
+        "new classes": [],
+        "direct": [each.pairs.direct[each.counted] for each in sets],
+        "closed": [],
+    }
+    if sum(int(each.asked.sum()) for each in sets) <= MOST_COUNTED:
+        comparisons = [c for each in sets for c in each.counted_comparisons]
+        number = {verdict: i for i, verdict in enumerate(VERDICTS)}
+        for kind, verdicts in (
+            ("paired", [c.verdict for c in comparisons]),
+            ("new classes", [c.new_classes.verdict for c in comparisons if c.new_classes]),
+            ("direct", [c.verdict_direct for c in comparisons]),
+            ("closed", [c.verdict_closed for c in comparisons if c.verdict_closed is not None]),
+        ):
+            codes[kind] = [np.array([number[v] for v in verdicts], np.int8)]
+    joined = {kind: np.concatenate(parts) for kind, parts in codes.items() if parts}
+    return count_verdicts({kind: found for kind, found in joined.items() if found.size})

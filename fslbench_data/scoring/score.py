@@ -1,0 +1,306 @@
+"""Scoring a submission: from per-task counts to what can be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
+from analysis_sql.intervals.near_perfect import near_perfect
+from analysis_sql.intervals.stopping import last_interval
+from analysis_sql.ranking.evidence import zeros
+from benchmark_spec.errors import SubmissionError, listing
+from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.version import __version__
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import Score, Signature, Stopped, scored_set
+from fslbench_data.scoring.selection import Entrants, enter
+from fslbench_data.scoring.task_set_report import SetReport
+from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSetInfo, names_of
+from fslbench_data.validation.validate import Validated, counts_on
+
+
+def score(
+    submission: Submission | str | Path | None = None,
+    release: Release | None = None,
+    *,
+    against: str | Sequence[str] = (),
+    datasets: str | Sequence[str] = (),
+    task_sets: str | Sequence[str] = (),
+    level: float = 0.95,
+    allow_unbound: bool = False,
+    references: bool = True,
+    only_compared: bool = False,
+) -> Report:
+    """Compare every method of a submission with each other and with the reference methods.
+
+    Parameters
+    ----------
+    submission, release
+        The answers, or a file of them, and the release whose tasks they answer: None is the
+        one inside the package.  Without answers, the reference methods are compared with each
+        other.
+    against
+        Names of the methods to compare with, of the submission or reference methods; by default
+        all of both.
+    datasets, task_sets
+        Score only these; by default all that the submission answers, but those made with
+        attributes of images, which :func:`fslbench_data.scoring.bias.bias` reads together.
+    level
+        Confidence level of every interval.
+    allow_unbound
+        Accept answers that do not say which tasks they were made on; the report says so.
+    references
+        Whether the release's reference methods take part; without them, the submission may use
+        their names.
+    only_compared
+        Leave out task sets on which nothing is compared.
+
+    Returns
+    -------
+    Report
+        Each unordered pair of methods once per task set, over the tasks that both answered.
+
+    Raises
+    ------
+    FSLBenchError
+        A kind of it for everything that can be wrong with the arguments or the submission.
+    """
+    check_level(level)
+    release = load_release() if release is None else release
+    against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
+    entrants = enter(
+        submission,
+        release,
+        against=against,
+        datasets=datasets,
+        task_sets=task_sets,
+        allow_unbound=allow_unbound,
+        references=references,
+    )
+    report = report_on(entrants, release, against=against, level=level)
+    if against and not any(each.asked.any() for each in report.sets):
+        raise SubmissionError(
+            f"there is nothing to compare: {listing(against)} has no results on "
+            f"{listing(entrants.infos, 4)}, or is the only method there",
+            fix="choose methods that answered the same task sets",
+        )
+    if only_compared:
+        sets = [each for each in report.sets if each.asked.any()]
+        return _report(entrants, release, sets, level)
+    return report
+
+
+def report_on(
+    entrants: Entrants,
+    release: Release,
+    *,
+    against: Sequence[str] = (),
+    level: float = 0.95,
+) -> Report:
+    """Scores and comparisons of those who entered.
+
+    Parameters
+    ----------
+    against
+        As :func:`score` takes it.
+    """
+    sets = [
+        _set_report(info, entrants, against, level, _design(release, info))
+        for info in entrants.infos
+    ]
+    return _report(entrants, release, sets, level)
+
+
+def _report(
+    entrants: Entrants, release: Release, sets: Sequence[SetReport], level: float
+) -> Report:
+    used = {str(each.scored) for each in sets}
+    used |= {each.closed_set for each in sets if each.has_closed}
+    signature = signature_of(release, entrants.answers, used, level)
+    return Report(signature, tuple(sets), tuple(str(info) for info in entrants.left_out))
+
+
+def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
+    """The classes of a task set's tasks, for intervals about new classes.
+
+    None where tasks reuse images: they are then not independent, whatever their classes.
+    """
+    if info.name.interval == "closed":
+        return None
+    return ClassDesign.of(release.class_ids(info))
+
+
+def _set_report(
+    info: TaskSetInfo,
+    entrants: Entrants,
+    against: Sequence[str],
+    level: float,
+    design: ClassDesign | None,
+) -> SetReport:
+    """Scores and pairs on a task set that the submission answers."""
+    parts = entrants.parts
+    here = (info.dataset, str(info.name))
+    twin = (info.dataset, str(info.name.closed_twin))
+    own = entrants.answers.on(*here)
+    groups = [group for part in parts for group in part.on(*here)]
+    counts = counts_on(groups)
+    return SetReport(
+        scored=scored_set(info),
+        kind=info.name.interval,
+        level=level,
+        scores=tuple(_scores(counts, parts, here, info.name.interval, level, design)),
+        asked=_asked([group.method for group in groups], len(own), against),
+        counts=counts,
+        design=design,
+        closed={
+            score.method: replace(score.accuracy, halfwidth=None)
+            if score.prefix
+            else score.accuracy
+            for score in _scores(
+                counts_on([group for part in parts for group in part.on(*twin)]),
+                parts,
+                twin,
+                "closed",
+                level,
+            )
+            if score.stopped is None
+        }
+        if any(part.on(*twin) for part in parts)
+        else {},
+    )
+
+
+def _scores(
+    counts: Counts,
+    parts: Sequence[Validated],
+    task_set: tuple[str, str],
+    kind: IntervalKind,
+    level: float,
+    design: ClassDesign | None = None,
+) -> Iterator[Score]:
+    """Accuracies on a task set of everything that the parts answer of it, in order."""
+    groups = [group for part in parts for group in part.on(*task_set)]
+    n_query = TaskSetName.parse(task_set[1]).protocol.n_query
+    position = {group.method: i for i, group in enumerate(groups)}
+    found = iter(intervals(counts.moments(), kind, level))
+    for part in parts:
+        for group in part.on(*task_set):
+            about = part.submission.methods.get(group.method)
+            accuracy = next(found)
+            stopped = _stopped(part, group.method, task_set, counts, position, level)
+            if stopped is not None:
+                accuracy = replace(accuracy, halfwidth=None)
+            prefix = part.is_prefix(group)
+            ordinary = stopped is None and not prefix
+            faultless = ordinary and accuracy.constant and accuracy.mean == 100.0
+            yield Score(
+                *task_set,
+                group.method,
+                part.are_references,
+                accuracy,
+                faultless=zeros(design, accuracy.tasks, level) if faultless else None,
+                stopped=stopped,
+                runs=max(len(group.runs), 1),
+                run_spread=group.run_spread,
+                transductive=about is not None and about.transductive,
+                prefix=prefix,
+                near_perfect=near_perfect(accuracy, n_query),
+            )
+
+
+def _stopped(
+    part: Validated,
+    method: str,
+    task_set: tuple[str, str],
+    counts: Counts,
+    position: Mapping[str, int],
+    level: float,
+) -> Stopped | None:
+    """How a run was stopped, where it was, and what its confidence sequence says at `level`."""
+    binding = part.submission.bindings.get((method, *task_set))
+    if binding is None or binding.stopping is None:
+        return None
+    rule = binding.stopping
+    closed = TaskSetName.parse(task_set[1]).interval == "closed"
+    about = ESTIMANDS["closed"] if closed else INDEPENDENT_TASKS
+    if rule.versus not in position or rule.level != level:
+        return Stopped(rule.versus, about, rule.level, None)
+    own, rival = (position[name] for name in (method, rule.versus))
+    common = int(min(counts.tasks[[own, rival]]))
+    apart = counts.differences([own], [rival], common)
+    sequence = last_interval(apart.correct[0], int(apart.units[0]), level)
+    return Stopped(rule.versus, about, level, sequence)
+
+
+def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
+    """Which pairs to compare, (own, methods): every unordered pair once.
+
+    Each method with the later ones and the references; with `against`, only with those.
+    """
+    row, column = np.arange(own)[:, None], np.arange(len(methods))[None, :]
+    if not against:
+        return np.asarray(column > row)
+    chosen = np.array([method in against for method in methods])
+    both = chosen[:own, None] & chosen[None, :] & (column < own)
+    return np.asarray(chosen[None, :] & (column != row) & ~(both & (column < row)))
+
+
+def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:
+    """What results on some task sets rest on.
+
+    Parameters
+    ----------
+    used
+        As ``dataset/task_set``: those that are scored, and closed ones that stand beside them.
+    """
+    return Signature(
+        package_version=__version__,
+        release=str(release),
+        release_digest=release.manifest.digest,
+        hub=release.hub,
+        level=level,
+        sets=tuple(scored_set(info) for info in release.task_sets if info.text in used),
+        unbound=tuple(
+            f"{group.method} on {group.info}"
+            for group in answers.groups
+            if not group.bound and group.info.text in used
+        ),
+    )
+
+
+def sets_of(
+    entrants: Entrants, release: Release, level: float, methods: Sequence[str] = ()
+) -> list[SetReport]:
+    """The reports on all task sets, with every pair of `methods`.
+
+    Without `methods`, as :func:`fslbench_data.score` compares: the files' methods with all others.
+
+    Raises
+    ------
+    SubmissionError
+        If none of `methods` has results there.
+    """
+    report = report_on(entrants, release, level=level)
+    if not methods:
+        return list(report.sets)
+    found = [some for each in report.sets if (some := each.only(methods)).scores]
+    if not found:
+        raise no_results(methods, entrants)
+    return found
+
+
+def no_results(methods: Sequence[str], entrants: Entrants) -> SubmissionError:
+    """The error of methods that have none on the chosen task sets."""
+    return SubmissionError(
+        f"{listing(methods)}: no results on {listing(entrants.infos, 4)}",
+        fix="choose other methods, or another data set",
+    )

@@ -1,0 +1,232 @@
+"""SQL over a release and submissions: documented views of a locked DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from analysis_sql.queries.limits import MEMORY
+from benchmark_spec import schemas
+from benchmark_spec.errors import DoubledTaskError
+from benchmark_spec.manifest import Kind
+from benchmark_spec.protocol import suite_of
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.model import Submission
+from fslbench_data.validation.validate import Validated, validate
+
+if TYPE_CHECKING:
+    import duckdb
+
+VIEWS = {
+    "task_sets": "One row a task set: its T, sizes, interval and fingerprint.",
+    "tasks": "One row a task: its classes, support and query images, and the queries' labels.",
+    "classes": "One row a class of a data set.",
+    "images": "One row an image, of the data sets whose images are known.",
+    "attributes": "One row an image and table of attributes (`name`): its text and attributes.",
+    "results": "One row a method and task: submissions and reference methods together.",
+}
+"""The tables of a connection; the package's own queries are views besides."""
+
+_RESULTS = pa.schema(
+    [
+        ("method", pa.string()),
+        ("is_reference", pa.bool_()),
+        ("dataset", pa.string()),
+        ("task_set", pa.string()),
+        ("task_id", pa.int32()),
+        ("run", pa.string()),
+        ("n_correct", pa.int16()),
+        ("n_query", pa.int16()),
+        ("class_correct", pa.list_(pa.int16())),
+        ("predictions", pa.list_(pa.int8())),
+    ]
+)
+
+
+_OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(pa.bool_())}
+"""Columns of `tasks` that are null where tasks are not made with attributes of images."""
+
+
+def connect(
+    release: Release | None = None,
+    submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
+    *,
+    allow_unbound: bool = False,
+    memory: str = MEMORY,
+) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB connection over a release and submissions to it, in this process.
+
+    What is asked of it takes as much memory and time as it needs: `memory` is what DuckDB counts,
+    and one function of one value may take more.  ``fslbench sql`` runs strangers' SQL.
+
+    Parameters
+    ----------
+    release, submissions, allow_unbound
+        As of :func:`tables`.
+    memory
+        At most so much, such as ``1GB``.
+
+    Returns
+    -------
+    duckdb.DuckDBPyConnection
+        With the views of :data:`VIEWS` and of ``analysis_sql/queries``; closed to files, network,
+        extensions and Python's variables, its configuration locked.
+    """
+    from analysis_sql.queries.engine import open_database
+
+    return open_database(tables(release, submissions, allow_unbound=allow_unbound), memory=memory)
+
+
+def tables(
+    release: Release | None = None,
+    submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
+    *,
+    allow_unbound: bool = False,
+) -> dict[str, pa.Table]:
+    """Tables of :data:`VIEWS` over a release and submissions to it.
+
+    Parameters
+    ----------
+    release
+        None is the one inside the package.
+    submissions
+        Submissions, or files of them; each is validated.
+    allow_unbound
+        Accept submissions that do not say which tasks they were made on.
+
+    Raises
+    ------
+    DoubledTaskError
+        If two submissions answer the same task set with the same method.
+    FSLBenchError
+        Whatever else is wrong with a submission.
+    """
+    release = load_release() if release is None else release
+    if isinstance(submissions, Submission | str | Path):
+        submissions = [submissions]
+    read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
+    _check_once([validate(each, release, allow_unbound=allow_unbound) for each in read])
+    return {
+        "task_sets": _task_sets(release),
+        "tasks": _tasks(release),
+        "classes": _of_datasets(release, "classes"),
+        "images": _of_datasets(release, "images"),
+        "attributes": _attributes(release),
+        "results": pa.concat_tables(
+            [
+                *(_results(submission, is_reference=False) for submission in read),
+                *(_results(submission, is_reference=True) for submission in release.references()),
+            ]
+            or [_RESULTS.empty_table()]
+        ),
+    }
+
+
+def _check_once(parts: Sequence[Validated]) -> None:
+    """Refuse a method's results from two submissions: they would count as runs of it."""
+    first: dict[tuple[str, str], str] = {}
+    for part in parts:
+        for group in part.groups:
+            key = (group.method, str(group.info))
+            if key in first:
+                raise DoubledTaskError(
+                    f"{group.method} answers {group.info} in two submissions",
+                    where=f"{first[key]} and {part.submission.source}",
+                    fix="leave one of them out, or give the methods different names",
+                )
+        first |= {(group.method, str(group.info)): part.submission.source for group in part.groups}
+
+
+def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
+    """The views of a connection: name, what it holds, and its columns with their types."""
+    from analysis_sql.queries.engine import query_names, query_question
+
+    about = {**VIEWS, **{name: query_question(name) for name in query_names()}}
+    found = []
+    for name, text in about.items():
+        columns = connection.execute(f"DESCRIBE {name}").fetchall()
+        found.append((name, text, ", ".join(f"{c[0]} {c[1]}" for c in columns)))
+    return found
+
+
+def _task_sets(release: Release) -> pa.Table:
+    infos = release.task_sets
+    suites = [suite_of(info.name.suite) for info in infos]
+    return pa.table(
+        {
+            "dataset": pa.array([info.dataset for info in infos], pa.string()),
+            "task_set": pa.array([str(info.name) for info in infos], pa.string()),
+            "n_tasks": pa.array([info.n_tasks for info in infos], pa.int32()),
+            "way": pa.array([info.protocol.way for info in infos], pa.int32()),
+            "shot": pa.array([info.protocol.shot for info in infos], pa.int32()),
+            "query": pa.array([info.protocol.query for info in infos], pa.int32()),
+            "n_query": pa.array([info.protocol.n_query for info in infos], pa.int32()),
+            "interval": pa.array([info.name.interval for info in infos], pa.string()),
+            "step": pa.array(
+                [suite_of(info.name.suite).step or None for info in infos], pa.string()
+            ),
+            "attributes": pa.array([suite.attributes or None for suite in suites], pa.string()),
+            "fingerprint": pa.array([info.fingerprint for info in infos], pa.string()),
+        }
+    )
+
+
+def _tasks(release: Release) -> pa.Table:
+    """All task sets in one table; lists are of free length, since protocols differ."""
+    parts = []
+    for info in release.task_sets:
+        table = release.task_table(info)
+        columns = {
+            "dataset": _repeated(info.dataset, table.num_rows),
+            "task_set": _repeated(str(info.name), table.num_rows),
+        }
+        for field in table.schema:
+            column = table.column(field.name)
+            if pa.types.is_fixed_size_list(field.type):
+                column = column.cast(pa.list_(field.type.value_type))
+            columns[field.name] = column
+        for name, kind in _OF_ATTRIBUTES.items():
+            columns.setdefault(name, pa.nulls(table.num_rows, kind))
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def _attributes(release: Release) -> pa.Table:
+    head = pa.schema([("dataset", pa.string()), ("name", pa.string())])
+    parts = [pa.schema([*head, *schemas.ATTRIBUTES]).empty_table()]
+    for name in release.attribute_sets:
+        for dataset in release.datasets_with("attributes", name):
+            table = release.attributes(dataset, name)
+            texts = [_repeated(text, table.num_rows) for text in (dataset, name)]
+            columns = [*texts, *table.columns]
+            parts.append(pa.Table.from_arrays(columns, schema=parts[0].schema))
+    return pa.concat_tables(parts)
+
+
+def _of_datasets(release: Release, kind: Kind) -> pa.Table:
+    read = {"classes": release.classes, "images": release.images}[kind]
+    parts = []
+    for dataset in release.datasets_with(kind):
+        table = read(dataset)
+        parts.append(table.add_column(0, "dataset", _repeated(dataset, table.num_rows)))
+    return pa.concat_tables(parts) if parts else pa.table({"dataset": pa.array([], pa.string())})
+
+
+def _results(submission: Submission, *, is_reference: bool) -> pa.Table:
+    table = submission.table
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for field in _RESULTS:
+        if field.name == "is_reference":
+            columns[field.name] = pa.repeat(pa.scalar(is_reference), table.num_rows)
+        elif field.name in table.column_names:
+            columns[field.name] = table.column(field.name).cast(field.type)
+        else:
+            columns[field.name] = pa.nulls(table.num_rows, field.type)
+    return pa.table(columns, schema=_RESULTS)
+
+
+def _repeated(text: str, times: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text), times)

@@ -1,0 +1,1 @@
+"""What makes a submission valid on a release."""

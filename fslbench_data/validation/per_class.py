@@ -1,0 +1,83 @@
+"""Which queries of each class a method answers rightly: what variances within a task need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+
+Counts = NDArray[np.int64]
+
+
+def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
+    """The rows of one method on one task set, in the order of tasks.
+
+    The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`),
+    and have one run of the method.
+    """
+    wanted = pa.scalar(True)
+    for column, name in (
+        ("method", method),
+        ("dataset", info.dataset),
+        ("task_set", str(info.name)),
+    ):
+        here = pc.equal(submission.table.column(column).cast(pa.string()), name)
+        wanted = pc.and_(wanted, here)
+    return submission.table.filter(wanted).sort_by("task_id")
+
+
+def class_counts(rows: pa.Table, tasks: TaskSet) -> Counts | None:
+    """Correct queries of each class of each task (T, K); None where some row does not say."""
+    way = tasks.class_ids.shape[1]
+    if (given := _lists(rows, "class_correct", way)) is not None:
+        return given.astype(np.int64)
+    right = right_answers(rows, tasks)
+    return None if right is None else _by_class(right, tasks)
+
+
+def class_differences(
+    rows: pa.Table, versus: pa.Table, tasks: TaskSet
+) -> tuple[Counts, Counts] | None:
+    """Σd and Σd² of each class of each task (T, K) that both answered; None without predictions.
+
+    d is 1 where only the first method is right on a query, -1 where only the second is, else 0.
+    """
+    first, second = right_answers(rows, tasks), right_answers(versus, tasks)
+    if first is None or second is None:
+        return None
+    common = min(len(first), len(second))
+    d = first[:common].astype(np.int64) - second[:common]
+    return _by_class(d, tasks), _by_class(d * d, tasks)
+
+
+def right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
+    """Which queries are answered rightly (T, K·Q), in the frozen order; None where not said."""
+    predictions = _lists(rows, "predictions", tasks.query_label.shape[1])
+    if predictions is None:
+        return None
+    return np.asarray(predictions == tasks.query_label[: len(predictions)])
+
+
+def _by_class(values: NDArray[Any], tasks: TaskSet) -> Counts:
+    """Sums (T, K) over the queries of each class of values (T, K·Q)."""
+    labels = tasks.query_label[: len(values)]
+    way = tasks.class_ids.shape[1]
+    sums = [np.where(labels == k, values, 0).sum(axis=1, dtype=np.int64) for k in range(way)]
+    return np.stack(sums, axis=1)
+
+
+def _lists(rows: pa.Table, name: str, length: int) -> NDArray[Any] | None:
+    """A list column as an array (rows, length); None where it is missing or has a null."""
+    if name not in rows.column_names or not rows.num_rows:
+        return None
+    column = rows.column(name).combine_chunks()
+    if column.null_count:
+        return None
+    found: NDArray[Any] = column.flatten().to_numpy().reshape(rows.num_rows, length)
+    return found

@@ -1,0 +1,112 @@
+"""Several runs (training seeds) of one method: their counts are summed, their spread reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+
+from analysis_sql.intervals.moments import EXACT
+from benchmark_spec.errors import MissingTaskError, TooLargeError
+from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.grouping import Array, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One method's answers on one task set, found complete.
+
+    Attributes
+    ----------
+    counts : int16 (tasks,), or int32 where there are several runs
+        Correct queries of each task, summed over runs.
+    bound
+        Whether the answers say, by fingerprint, that they were made on these tasks.
+    runs
+        Names of the runs; empty where the submission has no column `run`.
+    run_totals : int64 (runs,)
+        Correct queries of each run, over all its tasks.
+    """
+
+    method: str
+    info: TaskSetInfo
+    counts: Array
+    bound: bool
+    runs: tuple[str, ...]
+    run_totals: Array
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks answered: T of the set, or the declared prefix."""
+        return len(self.counts)
+
+    @property
+    def unit(self) -> int:
+        """Queries in a task, over all runs."""
+        return self.info.protocol.n_query * max(len(self.runs), 1)
+
+    @property
+    def run_spread(self) -> float | None:
+        """Sample standard deviation between runs' accuracies, percentage points; None below 2."""
+        if len(self.runs) < 2:
+            return None
+        accuracy = 100.0 * self.run_totals / (self.tasks * self.info.protocol.n_query)
+        return float(np.std(accuracy, ddof=1))
+
+
+def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> list[Group]:
+    """One group a method and task set, in the order of their first row.
+
+    Raises
+    ------
+    MissingTaskError
+        If the runs of a method do not answer the same tasks.
+    TooLargeError
+        If they are more than can be compared exactly with as many runs of another method.
+    """
+    parts: dict[tuple[str, str], list[int]] = {}
+    for index, key in enumerate(table.keys):
+        parts.setdefault((key.method, key.info.text), []).append(index)
+    groups = []
+    for (method, _), members in parts.items():
+        info = table.keys[members[0]].info
+        lengths = {len(counts[i]) for i in members}
+        if len(lengths) > 1:
+            raise MissingTaskError(
+                f"the runs of {method} on {info} answer different numbers of tasks",
+                where=f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}",
+                expected="the same tasks in every run",
+            )
+        _check_number(method, info, len(members), lengths.pop(), table.where)
+        whole = counts[members[0]]
+        if len(members) > 1:
+            whole = np.asarray(np.sum([counts[i] for i in members], axis=0, dtype=np.int32))
+        groups.append(
+            Group(
+                method,
+                info,
+                whole,
+                all(bound[i] for i in members),
+                tuple(table.keys[i].run for i in members if table.keys[i].run),
+                np.array([counts[i].sum() for i in members] if len(members) > 1 else ()),
+            )
+        )
+    return groups
+
+
+def _check_number(method: str, info: TaskSetInfo, runs: int, tasks: int, where: str) -> None:
+    """Refuse runs beyond which the counts of two methods have no exact common unit.
+
+    It is at most K·Q times both numbers of runs, and T times it must not exceed :data:`EXACT`.
+    """
+    most = isqrt(EXACT // (tasks * info.protocol.n_query))
+    if runs > most:
+        raise TooLargeError(
+            f"{method} on {info} has {runs} runs",
+            where=where,
+            expected=f"at most {most} of {tasks} tasks of {info.protocol.n_query} queries: counts "
+            "are compared in whole numbers of 63 bits",
+            fix="leave out some runs",
+        )

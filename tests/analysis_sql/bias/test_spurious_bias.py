@@ -1,0 +1,96 @@
+"""Steps of a ladder and their gaps: by hand, by scipy, by simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis_sql.bias.spurious_bias import contrast, gap, interval_of, step_score
+from analysis_sql.bias.worst_class import excess
+from benchmark_spec.errors import SpecError
+
+
+def test_by_hand() -> None:
+    before = np.array([[2, 2], [2, 1], [1, 2]])
+    after = np.array([[1, 2], [0, 1], [0, 2]])
+    score = step_score(after, 2, "open")
+    assert score.accuracy.mean == pytest.approx(100 * 6 / 12)
+    assert score.worst.mean == pytest.approx(100 * 1 / 6)
+    # given 3, 1 and 2 of 4 right, equal classes have a minimum of 1, 0 and 4/6 of 2
+    assert score.equal == pytest.approx(100 * (0.5 + 0 + 1 / 3) / 3)
+    assert score.excess is not None
+    assert score.excess.mean == pytest.approx(100 * (0.5 + 1 / 3) / 3 - 100 / 6)
+    assert score.independent == pytest.approx(100 * ((0.75**2) + (0.25**2)) / 2)
+    lost = gap(before, after, 2, "open")
+    assert lost.accuracy.mean == pytest.approx(100 * 4 / 12)
+    assert lost.worst.mean == pytest.approx(100 * 3 / 6)
+    assert lost.excess is not None
+    assert lost.excess.mean == pytest.approx(score.excess.mean - 0.0)
+
+
+def test_intervals_are_scipys() -> None:
+    rng = np.random.default_rng(0)
+    before, after = rng.binomial(5, 0.8, (40, 5)), rng.binomial(5, 0.6, (40, 5))
+    lost = gap(before, after, 5, "open", 0.9)
+    differences = 100 * (before.min(axis=1) - after.min(axis=1)) / 5
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.9)
+    assert lost.worst.low == pytest.approx(expected.low)
+    assert lost.worst.high == pytest.approx(expected.high)
+    found = interval_of(differences, "open", 0.9)
+    assert found.low == pytest.approx(expected.low)
+    closed = interval_of(differences, "closed", 0.9)
+    width = stats.norm.isf(0.05) * differences.std(ddof=1) / np.sqrt(40)
+    assert closed.halfwidth == pytest.approx(width)
+    assert closed.kind == "closed"
+
+
+def test_the_gap_of_the_excess_is_free_of_mere_difficulty() -> None:
+    """Accuracy falls alike for all classes: wAcc falls more, the excess stays."""
+    rng = np.random.default_rng(1)
+    easy, hard = rng.binomial(5, 0.9, (4000, 5)), rng.binomial(5, 0.6, (4000, 5))
+    even = gap(easy, hard, 5, "open")
+    assert even.excess is not None
+    assert even.excess.halfwidth is not None
+    assert abs(even.excess.mean) < 2 * even.excess.halfwidth
+    assert even.worst.low is not None
+    assert even.worst.low > 30
+    shares = np.array([0.9, 0.9, 0.9, 0.9, 0.2])
+    unfair = gap(easy, rng.binomial(5, shares, (4000, 5)), 5, "open")
+    assert unfair.excess is not None
+    assert unfair.excess.low is not None
+    assert unfair.excess.low > 20
+
+
+def test_contrasts_of_methods_and_of_gaps() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c, d = (rng.binomial(5, p, (30, 4)) for p in (0.9, 0.7, 0.8, 0.7))
+    found = contrast([(1, a), (-1, c)], 5, "open")
+    for interval, values in (
+        (found.accuracy, (a - c).mean(axis=1) / 5),
+        (found.worst, (a.min(axis=1) - c.min(axis=1)) / 5),
+        (found.excess, excess(a, 5) - excess(c, 5)),
+    ):
+        assert interval is not None
+        expected = stats.ttest_1samp(100 * values, 0).confidence_interval()
+        assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    gaps = contrast([(1, a), (-1, b), (-1, c), (1, d)], 5, "open")
+    lost = gap(a, b, 5, "open"), gap(c, d, 5, "open")
+    assert gaps.worst.mean == pytest.approx(lost[0].worst.mean - lost[1].worst.mean)
+    same = contrast([(1, a), (-1, a)], 5, "open")
+    assert same.worst.constant
+    assert same.worst.mean == 0
+
+
+def test_one_query_a_class() -> None:
+    ones = np.array([[1, 0], [1, 1]])
+    score = step_score(ones, 1, "closed")
+    assert (score.equal, score.excess) == (None, None)
+    assert score.worst.mean == 50
+    assert gap(ones, ones, 1, "closed").excess is None
+    assert gap(ones, ones, 1, "closed").accuracy.constant
+
+
+def test_other_tasks() -> None:
+    with pytest.raises(SpecError, match="of the same tasks"):
+        gap(np.ones((2, 2), int), np.ones((3, 2), int), 2, "open")
+    alone = interval_of(np.array([3.0]), "open", 0.95)
+    assert (alone.halfwidth, alone.constant) == (None, True)

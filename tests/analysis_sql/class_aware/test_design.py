@@ -1,0 +1,397 @@
+"""Class-aware intervals by hand, against plain dense algebra, statsmodels and identities."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import (
+    class_aware_interval,
+    halfwidths,
+    method_halfwidths,
+    pair_halfwidths,
+    relative_halfwidths,
+)
+from analysis_sql.class_aware.likelihood import variance_components
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.intervals import interval
+from analysis_sql.intervals.moments import Moments
+from benchmark_spec.errors import SpecError
+
+Array = np.ndarray[Any, Any]
+
+
+def membership(ids: Array) -> Array:
+    """Z, a column for each class that occurs."""
+    classes = sorted(set(ids.reshape(-1).tolist()))
+    return np.array([[float(c in row) for c in classes] for row in ids.tolist()])
+
+
+def plain(ids: Array, y: Array, level: float) -> float:
+    """The half-width of one y, written out: dense matrices, a loop over g, a root finder."""
+    z = membership(ids)
+    tasks = len(y)
+    n = z.sum(axis=0)
+    v = n @ n / tasks**2
+    centred = z - z.mean(axis=0)
+    left, singular, _ = np.linalg.svd(centred)
+    lam = singular**2
+    k = int((lam > 1e-9 * lam.max()).sum())
+    lam = lam[:k]
+    residual = y - y.mean()
+    u = left[:, :k].T @ residual
+    rss = 0.0 if k == tasks - 1 else residual @ residual - u @ u
+    terms = []
+    for step in range(129):
+        x = np.exp(-16 + 0.25 * step)
+        g = x / lam.mean()
+        q = sum(u**2 / (1 + g * lam)) + rss
+        log = -(tasks - 1) / 2 * np.log(q) - 0.5 * sum(np.log(1 + g * lam))
+        log += 0.5 * np.log(x)
+        log -= np.log(1 + x / 16) if k == tasks - 1 else 0.5 * np.log(1 + x)
+        terms.append((log, np.sqrt(q / (tasks - 1) * (g * v + 1 / tasks))))
+    most = max(log for log, _ in terms)
+    total = sum(np.exp(log - most) for log, _ in terms)
+
+    def excess(h: float) -> float:
+        outside = sum(np.exp(a - most) * 2 * stats.t.sf(h / s, tasks - 1) for a, s in terms)
+        return float(outside / total - (1 - level))
+
+    widest = max(s for _, s in terms) * stats.t.isf((1 - level) / 2, tasks - 1)
+    return float(optimize.brentq(excess, 0.0, widest * 1.01, xtol=1e-13, rtol=1e-13))
+
+
+def random_ids(rng: np.random.Generator, tasks: int, classes: int, way: int) -> Array:
+    return np.array([rng.permutation(classes)[:way] for _ in range(tasks)])
+
+
+def width(ids: Array, x: Array, level: float = 0.95, unit: int = 100) -> float | None:
+    return class_aware_interval(ClassDesign.of(ids), x, unit, level).halfwidth
+
+
+def test_three_tasks_of_three_classes_by_hand() -> None:
+    """Tasks {a,b}, {a,c}, {b,c}: Z = J - a permutation, so Z_c Z_c' = I - J/3, λ = 1, 1.
+
+    Then k = 2 = T - 1, rss = 0 and λ̄ = 1.  With Σu² = |y - ȳ|² = D,  q(g) = D/(1+g), so that
+    L(g) = q^(-1) (1+g)^(-1) = 1/D whatever g: these tasks say nothing of g, and the weights are
+    the prior's, sqrt(g)/(1+g/16).  n = 2, 2, 2, v = 12/9 = 4/3 and
+    se_g² = D/(1+g)/2 · (4g/3 + 1/3) = D/6 · (1+4g)/(1+g).
+    With 2 degrees of freedom P(t > x) = 1/2 - x/(2 sqrt(2+x²)).
+    """
+    ids = np.array([[0, 1], [0, 2], [1, 2]])
+    design = ClassDesign.of(ids)
+    assert design.eigenvalues == pytest.approx([1.0, 1.0])
+    assert design.concentration == pytest.approx(4 / 3)
+    x = np.array([3, 5, 4])  # of 5: 60, 100, 80 %: D = 800 points²
+    found = class_aware_interval(design, x, 5, 0.95)
+    assert (found.kind, found.mean, found.tasks, found.constant) == ("class-aware", 80, 3, False)
+
+    g = np.exp(np.arange(129) / 4 - 16)
+    weight = np.sqrt(g) / (1 + g / 16)
+    weight /= weight.sum()
+    ratio = found.halfwidth / np.sqrt(800 / 6 * (1 + 4 * g) / (1 + g))
+    assert (weight * (1 - ratio / np.sqrt(2 + ratio**2))).sum() == pytest.approx(0.05, rel=1e-9)
+    # between the widths for no class effect (the open interval's) and for nothing else
+    assert 4.302653 * np.sqrt(800 / 6) < found.halfwidth < 4.302653 * np.sqrt(800 / 6 * 4)
+    assert found.halfwidth == pytest.approx(plain(ids, 20.0 * x, 0.95), rel=1e-9)
+
+    # and the grid is as good as the integral over ln g
+    def part(s: float, h: float) -> float:
+        w = np.exp(s / 2) / (1 + np.exp(s) / 16) / (4 * np.pi)
+        r = h / np.sqrt(800 / 6 * (1 + 4 * np.exp(s)) / (1 + np.exp(s)))
+        return float(w * (1 - r / np.sqrt(2 + r * r)))
+
+    outside = integrate.quad(part, -60, 60, args=(found.halfwidth,))[0]
+    assert outside == pytest.approx(0.05, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "classes", "way"),
+    [(2, 4, 2), (4, 3, 2), (6, 20, 5), (12, 7, 5), (30, 6, 2), (40, 43, 5), (100, 9, 3), (5, 7, 5)],
+)
+@pytest.mark.parametrize("level", [0.01, 0.5, 0.95, 0.999999])
+def test_against_plain_dense_algebra(tasks: int, classes: int, way: int, level: float) -> None:
+    rng = np.random.default_rng(tasks * classes)
+    ids = random_ids(rng, tasks, classes, way)
+    if len(np.unique(np.sort(ids, axis=1), axis=0)) == 1:
+        pytest.skip("all tasks have the same classes")
+    effect = rng.normal(0, 5, classes)
+    x = np.round(60 + effect[ids].sum(axis=1) + rng.normal(0, 8, tasks)).astype(int)
+    assert width(ids, x, level) == pytest.approx(plain(ids, x.astype(float), level), rel=1e-8)
+
+
+def test_each_class_once_is_the_open_interval() -> None:
+    ids = np.arange(40).reshape(8, 5)
+    x = np.array([20, 25, 18, 22, 25, 19, 24, 21])
+    found = class_aware_interval(ClassDesign.of(ids), x, 25, 0.95)
+    assert found.halfwidth == interval(Moments.of(x, 25), "open", 0.95).halfwidth
+    # the same by its own formula: λ = K, v = K/T, so that se_g is sd/sqrt(T) for every g
+    design = ClassDesign.of(ids)
+    y = x - x.mean()
+    by_formula = relative_halfwidths(design, design.coordinates(x[None]), np.array([y @ y]), 0.95)
+    assert by_formula[0] * np.sqrt(y @ y) * 4 == pytest.approx(found.halfwidth, rel=1e-10)
+    assert design.eigenvalues == pytest.approx(np.full(7, 5.0))
+
+
+def test_same_classes_in_all_tasks() -> None:
+    ids = np.array([[0, 1, 2], [2, 0, 1], [1, 0, 2], [0, 1, 2]])
+    design = ClassDesign.of(ids)
+    assert design.rank == 0
+    assert design.obstacle == "all tasks have the same classes"
+    assert class_aware_interval(design, np.array([1, 2, 3, 4]), 5, 0.95).halfwidth is None
+
+
+def test_one_task_and_equal_tasks() -> None:
+    one = ClassDesign.of(np.array([[3, 4]]))
+    assert one.obstacle == "fewer than 2 tasks"
+    assert class_aware_interval(one, np.array([1]), 5, 0.95).halfwidth is None
+    equal = class_aware_interval(ClassDesign.of(np.array([[0, 1], [0, 2]])), np.full(2, 4), 5, 0.95)
+    assert (equal.halfwidth, equal.constant) == (None, True)
+    apart = class_aware_interval(ClassDesign.of(np.array([[0, 1], [2, 3]])), np.full(2, 4), 5, 0.95)
+    assert (apart.halfwidth, apart.constant) == (None, True)
+
+
+def test_full_rank_leaves_no_rest() -> None:
+    rng = np.random.default_rng(3)
+    ids = random_ids(rng, 9, 60, 5)
+    design = ClassDesign.of(ids)
+    assert design.rank == design.tasks - 1
+    x = rng.integers(0, 26, 9)
+    u = design.coordinates(x[None])
+    assert (u**2).sum() == pytest.approx(((x - x.mean()) ** 2).sum(), rel=1e-12)
+    assert width(ids, x) == pytest.approx(plain(ids, x.astype(float), 0.95), rel=1e-8)
+
+
+@pytest.mark.parametrize(("tasks", "classes"), [(50, 12), (20, 60)])
+def test_both_sides_of_the_eigenproblem_agree(tasks: int, classes: int) -> None:
+    rng = np.random.default_rng(1)
+    ids = random_ids(rng, tasks, classes, 5)
+    design = ClassDesign.of(ids)
+    z = membership(ids)
+    centred = z - z.mean(axis=0)
+    lam = np.sort(np.linalg.eigvalsh(centred @ centred.T))[::-1][: design.rank]
+    assert design.eigenvalues == pytest.approx(lam, rel=1e-9)
+    assert design.typical * design.rank == pytest.approx((centred**2).sum(), rel=1e-12)
+    y = rng.normal(size=(3, tasks))
+    u = design.coordinates(y)
+    for g in (0.1, 1.0, 7.0):  # y' C (I + g Z_c Z_c')^-1 C y, C the centring
+        c = y - y.mean(axis=1, keepdims=True)
+        whole = np.einsum(
+            "mt,ts,ms->m", c, np.linalg.inv(np.eye(tasks) + g * centred @ centred.T), c
+        )
+        rest = (c**2).sum(axis=1) - (u**2).sum(axis=1)
+        assert whole == pytest.approx(
+            (u**2 / (1 + g * design.eigenvalues)).sum(axis=1) + rest, rel=1e-9
+        )
+
+
+def test_variance_of_the_mean() -> None:
+    """1'(I + g ZZ')1/T² is 1/T + g v; it equals 1/1'(I + g ZZ')^-1 1 (GLS) if ZZ'1 is constant."""
+    balanced = np.array([[i, (i + 1) % 6, (i + 2) % 6] for i in range(6)] * 2)
+    uneven = np.array([[0, 1], [0, 2], [0, 3], [1, 2]])
+    for ids, same in ((balanced, True), (uneven, False)):
+        z = membership(ids)
+        design = ClassDesign.of(ids)
+        for g in (0.0, 0.5, 4.0):
+            inside = np.eye(len(ids)) + g * z @ z.T
+            ours = 1 / design.tasks + g * design.concentration
+            assert inside.sum() / len(ids) ** 2 == pytest.approx(ours, rel=1e-12)
+            best = 1 / np.linalg.inv(inside).sum()
+            if same or g == 0.0:
+                assert ours == pytest.approx(best, rel=1e-12)
+            else:
+                assert ours > best
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> tuple[Array, Array]:
+    classes = draw(st.integers(2, 9))
+    way = draw(st.integers(1, min(classes, 4)))
+    tasks = draw(st.integers(1, 14))
+    order = st.permutations(range(classes)).map(lambda p: p[:way])
+    ids = np.array(draw(st.lists(order, min_size=tasks, max_size=tasks)))
+    x = draw(st.lists(st.integers(0, 10), min_size=tasks, max_size=tasks))
+    return ids, np.array(x)
+
+
+@given(sets(), st.sampled_from([0.01, 0.5, 0.95, 0.999999]))
+@settings(max_examples=300, deadline=None)
+def test_an_interval_wherever_there_can_be_one(
+    given_set: tuple[Array, Array], level: float
+) -> None:
+    ids, x = given_set
+    design = ClassDesign.of(ids)
+    found = class_aware_interval(design, x, 10, level)
+    assert found.constant == (len(set(x.tolist())) == 1)
+    if found.constant or design.obstacle is not None:
+        assert found.halfwidth is None
+    else:
+        assert found.halfwidth is not None
+        assert 0 < found.halfwidth < np.inf
+
+
+@given(sets(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_what_changes_nothing(given_set: tuple[Array, Array], data: st.DataObject) -> None:
+    ids, x = given_set
+    found = width(ids, x)
+    order = np.array(data.draw(st.permutations(range(len(x)))))
+    names = np.array(data.draw(st.permutations(range(10, 40))))
+    same = {
+        "task order": width(ids[order], x[order]),
+        "names and number of classes": width(names[ids], x),
+        "a constant": width(ids, x + 3),
+        "sign": width(ids, -x),
+        "unit": width(ids, 7 * x, unit=700),
+    }
+    for what, value in same.items():
+        if found is None:
+            assert value is None, what
+        else:
+            assert value == pytest.approx(found, rel=1e-7), what
+
+
+def test_wider_at_higher_levels() -> None:
+    rng = np.random.default_rng(0)
+    ids = random_ids(rng, 60, 10, 5)
+    x = rng.integers(0, 26, 60)
+    widths = [width(ids, x, level) for level in (0.01, 0.1, 0.5, 0.9, 0.95, 0.99, 0.9999, 0.999999)]
+    assert all(a < b for a, b in pairwise(widths))
+    with pytest.raises(SpecError, match="confidence level"):
+        width(ids, x, 1.0)
+
+
+def test_methods_and_pairs_over_the_tasks_they_answered() -> None:
+    rng = np.random.default_rng(5)
+    ids = random_ids(rng, 80, 12, 5)
+    design = ClassDesign.of(ids)
+    answered = np.array([80, 80, 50, 50, 1, 0])
+    x = rng.integers(0, 26, (6, 80))
+    x[1] = x[0] + 1
+    x = np.where(np.arange(80) < answered[:, None], x, 0)
+    counts = Counts(x.astype(np.int16), answered, 25)
+    own = method_halfwidths(design, counts, 0.9)
+    first, second = np.nonzero(np.ones((6, 6), bool))
+    widths = pair_halfwidths(design, counts, first, second, 0.9).reshape(6, 6)
+    for i in range(6):
+        m = answered[i]
+        expected = plain(ids[:m], x[i, :m].astype(float), 0.9) if m > 1 else np.nan
+        assert own[i] == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
+        for j in range(6):
+            m = min(answered[i], answered[j])
+            difference = (x[i] - x[j])[:m]
+            constant = len(set(difference.tolist())) <= 1
+            expected = np.nan if constant else plain(ids[:m], difference.astype(float), 0.9)
+            assert widths[i, j] == pytest.approx(4 * expected, rel=1e-8, nan_ok=True)
+    assert design.prefix(50) is design.prefix(50)
+
+
+def test_blocks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    from analysis_sql.class_aware import design as class_effects
+    from analysis_sql.class_aware import intervals as class_aware
+
+    rng = np.random.default_rng(5)
+    design = ClassDesign.of(random_ids(rng, 40, 12, 5))
+    counts = Counts(rng.integers(0, 26, (9, 40)).astype(np.int16), np.full(9, 40), 25)
+    first, second = np.triu_indices(9, 1)
+    whole = pair_halfwidths(design, counts, first, second, 0.95)
+    own = method_halfwidths(design, counts, 0.95)
+    monkeypatch.setattr(class_aware, "_BLOCK", 300)
+    monkeypatch.setattr(class_effects, "_BLOCK", 300)
+    np.testing.assert_allclose(
+        pair_halfwidths(design, counts, first, second, 0.95), whole, rtol=1e-12
+    )
+    np.testing.assert_allclose(method_halfwidths(design, counts, 0.95), own, rtol=1e-12)
+
+
+def test_disjoint_tasks_one_after_another() -> None:
+    ids = np.array([[0, 1], [1, 2], [2, 3], [4, 0], [4, 5]])
+    assert ClassDesign.of(ids).disjoint_tasks == 3  # {0,1}, {2,3}, {4,5}
+    assert not ClassDesign.of(ids).disjoint
+    assert ClassDesign.of(np.arange(10).reshape(5, 2)).disjoint_tasks == 5
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (np.array([0, 1]), "does not hold"),
+        (np.zeros((0, 5), int), "does not hold"),
+        (np.array([[0.0, 1.0]]), "does not hold"),
+        (np.array([[0, 1], [2, 2]]), "task 1 has a class twice"),
+    ],
+)
+def test_arrays_that_are_no_classes(ids: Array, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        ClassDesign.of(ids)
+
+
+def test_a_prefix_that_is_none() -> None:
+    with pytest.raises(SpecError, match="no first 3 of 2"):
+        ClassDesign.of(np.array([[0, 1], [1, 2]])).prefix(3)
+
+
+def test_many_at_once_are_each_alone() -> None:
+    rng = np.random.default_rng(11)
+    ids = random_ids(rng, 30, 8, 5)
+    design = ClassDesign.of(ids)
+    x = rng.integers(0, 26, (20, 30))
+    x[4] = 7
+    many = Moments(np.full(20, 30), x.sum(axis=1), (x * x).sum(axis=1), 25)
+    found = halfwidths(design, design.coordinates(x), many, 0.95)
+    for i in range(20):
+        one = class_aware_interval(design, x[i], 25, 0.95).halfwidth
+        assert found[i] == pytest.approx(np.nan if one is None else one, rel=1e-10, nan_ok=True)
+
+
+def test_coverage_over_new_classes() -> None:
+    """4000 sets of 60 tasks of 10 classes, effects as strong as errors (λ̄g = 3).
+
+    The class-aware interval of 95 % holds the mean over new classes about as often (93 to 94 %
+    here; a standard error is 0.4 points); the open one, and a plug-in of the likeliest g, fall
+    short.
+    """
+    rng = np.random.default_rng(0)
+    ids = random_ids(rng, 60, 10, 5)
+    design = ClassDesign.of(ids)
+    sets, effect = 4000, np.sqrt(3 / design.typical)
+    y = rng.normal(0, effect, (sets, 10))[:, ids].sum(axis=2) + rng.normal(size=(sets, 60))
+    norm2 = y.var(axis=1) * 60
+    u = design.coordinates(y)
+    error = np.abs(y.mean(axis=1))
+    aware = relative_halfwidths(design, u, norm2, 0.95) * np.sqrt(norm2)
+    t = stats.t.isf(0.025, 59)
+    found = variance_components(design, u, norm2)
+    plug_in = t * np.sqrt(found.between * design.concentration + found.within / 60)
+    opened = t * np.sqrt(norm2 / 59 / 60)
+    covered = [float((error <= h).mean()) for h in (aware, plug_in, opened)]
+    assert 0.925 < covered[0] < 0.985
+    assert covered[1] < covered[0] - 0.01
+    assert covered[2] < 0.85
+
+
+@pytest.mark.parametrize(("tasks", "classes"), [(11, 16), (14, 15), (17, 30)])
+@pytest.mark.parametrize(("skewed", "least"), [(False, 0.93), (True, 0.90)])
+def test_coverage_where_tasks_differ_by_their_classes_alone(
+    tasks: int, classes: int, skewed: bool, least: float
+) -> None:
+    """4000 sets with k = T - 1 and effects that are all but everything (λ̄g = 10).
+
+    A prior centred at 1 covers 90 to 92 % of normal effects and 87 to 90 % of exponential ones.
+    """
+    rng = np.random.default_rng([tasks, classes])
+    design = ClassDesign.of(random_ids(rng, tasks, classes, 5))
+    assert design.rank == tasks - 1
+    effects = (
+        rng.exponential(size=(4000, classes)) - 1 if skewed else rng.normal(size=(4000, classes))
+    )
+    effects = effects[:, design.members].sum(axis=2) * np.sqrt(10 / design.typical)
+    y = effects + rng.normal(size=(4000, tasks))
+    norm2 = y.var(axis=1) * tasks
+    width = relative_halfwidths(design, design.coordinates(y), norm2, 0.95) * np.sqrt(norm2)
+    covered = float((np.abs(y.mean(axis=1)) <= width).mean())
+    assert least < covered < 0.97

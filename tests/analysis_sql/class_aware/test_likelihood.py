@@ -1,0 +1,166 @@
+"""Variance components against statsmodels and against a plain restricted likelihood."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.likelihood import (
+    Shares,
+    likelihood_ratio,
+    score_statistic,
+    variance_components,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+def example(
+    seed: int, tasks: int = 40, classes: int = 9, spread: float = 1.0
+) -> tuple[Array, Array]:
+    """Classes of each task (T, 3), and values with class effects."""
+    rng = np.random.default_rng(seed)
+    ids = np.array([rng.permutation(classes)[:3] for _ in range(tasks)])
+    return ids, rng.normal(0, spread, classes)[ids].sum(axis=1) + rng.normal(size=tasks)
+
+
+def entered(ids: Array, y: Array) -> tuple[ClassDesign, Array, Array]:
+    design = ClassDesign.of(ids)
+    y = np.atleast_2d(y)
+    return design, design.coordinates(y), y.var(axis=1) * y.shape[1]
+
+
+def membership(ids: Array) -> Array:
+    return (ids[:, :, None] == np.unique(ids)).sum(axis=1).astype(float)
+
+
+def dense(ids: Array, y: Array, g: float) -> float:
+    """ln of the restricted likelihood, σ_e² maximised: |V|, |X'V^-1 X| and the GLS residual."""
+    v = np.eye(len(y)) + g * membership(ids) @ membership(ids).T
+    inverse = np.linalg.inv(v)
+    ones = np.ones(len(y))
+    information = ones @ inverse @ ones
+    residual = y - ones @ inverse @ y / information
+    q = residual @ inverse @ residual
+    return float(-0.5 * ((len(y) - 1) * np.log(q) + np.linalg.slogdet(v)[1] + np.log(information)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_likelihood_is_that_of_all_contrasts(seed: int) -> None:
+    ids, y = example(seed)
+    design, u, norm2 = entered(ids, y)
+    shares = Shares.of(design, u, norm2)
+    base = shares.log_likelihood_at(np.zeros(1))[0] - dense(ids, y, 0.0)
+    for g in (0.01, 0.3, 2.0, 50.0):
+        ours = shares.log_likelihood_at(np.array([g]))[0]
+        assert ours - base == pytest.approx(dense(ids, y, g), abs=1e-9)
+
+
+@pytest.mark.parametrize(("seed", "spread"), [(0, 1.0), (1, 0.3), (2, 3.0), (5, 0.0)])
+def test_components_maximise_the_plain_likelihood(seed: int, spread: float) -> None:
+    ids, y = example(seed, spread=spread)
+    found = variance_components(*entered(ids, y))
+    best = optimize.minimize_scalar(
+        lambda s: -dense(ids, y, float(np.exp(s))),
+        bounds=(-18, 8),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    gain = max(2 * (-best.fun - dense(ids, y, 0.0)), 0.0)
+    assert found.likelihood_ratio[0] == pytest.approx(gain, abs=1e-7)
+    if found.between[0] > 0:
+        g = found.between[0] / found.within[0]
+        assert g == pytest.approx(np.exp(best.x), rel=1e-5)
+    else:
+        assert best.x < -16
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_against_statsmodels(seed: int) -> None:
+    """MixedLM with all tasks in one group and the classes as a variance component."""
+    pytest.importorskip("statsmodels")
+    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
+
+    ids, y = example(seed)
+    z = membership(ids)
+    names = [f"class{c}" for c in range(z.shape[1])]
+    components = VCSpec(["class"], [[names]], [[z]])
+    model = MixedLM(y, np.ones((len(y), 1)), groups=np.zeros(len(y), int), exog_vc=components)
+    fit = model.fit(reml=True, method=["powell", "bfgs"])
+    found = variance_components(*entered(ids, y))
+    assert found.within[0] == pytest.approx(fit.scale, rel=1e-3)
+    assert found.between[0] == pytest.approx(fit.vcomp[0], rel=2e-3)
+    # the restricted likelihood itself, at our estimates and elsewhere
+    shares = Shares.of(*entered(ids, y))
+
+    def theirs(g: float) -> float:
+        params = fit.params_object.copy()
+        params.vcomp = np.array([g])
+        return float(model.loglike(params, profile_fe=True))
+
+    ours = [shares.log_likelihood_at(np.array([g]))[0] for g in (0.05, 0.7, 4.0)]
+    other = [theirs(g) for g in (0.05, 0.7, 4.0)]
+    assert np.diff(ours) == pytest.approx(np.diff(other), abs=1e-6)
+
+
+def test_score_is_the_slope_at_no_effect() -> None:
+    ids, y = example(7)
+    design, u, norm2 = entered(ids, y)
+    shares = Shares.of(design, u, norm2)
+    h = 1e-6
+    slope = (shares.log_likelihood_at(np.array([h])) - shares.log_likelihood_at(np.array([-h]))) / (
+        2 * h
+    )
+    score = score_statistic(design, u, norm2)
+    expected = (design.tasks - 1) / 2 * score - design.eigenvalues.sum() / 2
+    assert slope == pytest.approx(expected, rel=1e-5)
+    z = membership(ids)
+    residual = (z - z.mean(axis=0)).T @ y
+    assert score[0] == pytest.approx(residual @ residual / norm2[0], rel=1e-10)
+
+
+def test_many_permutations_are_each_alone() -> None:
+    ids, y = example(1)
+    rng = np.random.default_rng(0)
+    design, u, norm2 = entered(ids, rng.permuted(np.tile(y, (50, 1)), axis=1))
+    together = variance_components(design, u, norm2)
+    for i in range(50):
+        alone = variance_components(design, u[i : i + 1], norm2[i : i + 1])
+        assert together.between[i] == pytest.approx(alone.between[0], rel=1e-7, abs=1e-12)
+        assert together.likelihood_ratio[i] == pytest.approx(alone.likelihood_ratio[0], abs=1e-9)
+    # of tasks in random order, about half show no effect at all
+    assert 0.3 < (together.between == 0).mean() < 0.9
+    np.testing.assert_array_equal(likelihood_ratio(design, u, norm2), together.likelihood_ratio)
+
+
+def test_components_are_found_again() -> None:
+    rng = np.random.default_rng(0)
+    tasks, classes = 400, 60
+    ids = np.array([rng.permutation(classes)[:5] for _ in range(tasks)])
+    y = rng.normal(0, 2, (300, classes))[:, ids].sum(axis=2) + rng.normal(0, 3, (300, tasks))
+    found = variance_components(*entered(ids, y))
+    assert found.between.mean() == pytest.approx(4.0, rel=0.03)
+    assert found.within.mean() == pytest.approx(9.0, rel=0.03)
+
+
+def test_what_cannot_be_estimated() -> None:
+    same = ClassDesign.of(np.array([[0, 1], [1, 0], [0, 1]]))
+    found = variance_components(same, np.zeros((1, 0)), np.ones(1))
+    assert np.isnan([found.between, found.within, found.likelihood_ratio]).all()
+    design, u, norm2 = entered(*example(0))
+    u, norm2 = np.vstack([u, 0 * u]), np.append(norm2, 0.0)
+    found = variance_components(design, u, norm2)
+    assert np.isnan(found.between).tolist() == [False, True]
+    assert np.isnan(score_statistic(design, u, norm2)).tolist() == [False, True]
+
+
+def test_full_rank_may_leave_nothing_within() -> None:
+    """With k = T - 1 the likelihood has a limit as g grows; the grid's end stands for it."""
+    ids = np.array([[0, 1, 2], [0, 3, 4], [5, 6, 7], [5, 8, 9]])
+    # exactly what two tasks of a shared class would have in common
+    found = variance_components(*entered(ids, np.array([1.0, 1.0, -1.0, -1.0])))
+    assert found.between[0] > 0
+    assert np.isfinite(found.between[0])
+    assert found.within[0] >= 0

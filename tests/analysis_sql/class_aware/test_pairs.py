@@ -1,0 +1,151 @@
+"""Comparisons for new classes, ties, and what stands beside intervals: against their parts."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import class_aware_interval
+from analysis_sql.class_aware.pairs import ForNewClasses, own_intervals, p_values
+from analysis_sql.comparison.multiplicity import adjust
+from analysis_sql.comparison.pairs import Counts, all_differences
+from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.intervals.saturation import zero_bound
+from analysis_sql.ranking.evidence import evidence, zeros
+from analysis_sql.ranking.ties_with_best import contest
+
+T, C, K, UNIT = 60, 12, 5, 25
+
+
+@pytest.fixture(scope="module")
+def design() -> ClassDesign:
+    rng = np.random.default_rng(3)
+    return ClassDesign.of(np.stack([rng.permutation(C)[:K] for _ in range(T)]))
+
+
+@pytest.fixture(scope="module")
+def counts(design: ClassDesign) -> Counts:
+    """Four methods: the second a bit better, the third the first again, the fourth a prefix."""
+    rng = np.random.default_rng(4)
+    easy = rng.normal(0, 0.5, C)[design.members].mean(axis=1)
+    p = 1 / (1 + np.exp(-(easy + np.array([0.3, 0.9, 0.3, 0.0])[:, None])))
+    x = rng.binomial(UNIT, p).astype(np.int16)
+    x[2] = x[0]
+    tasks = np.array([T, T, T, 40])
+    x[3, 40:] = 0
+    return Counts(x, tasks, UNIT)
+
+
+def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, counts: Counts) -> None:
+    found = ForNewClasses(design, counts, 0.95).compare(0, np.array([1, 2, 3]))
+    for j, each in zip((1, 2, 3), found, strict=True):
+        m = int(counts.tasks[j])
+        x, y = (counts.correct[i, :m].astype(np.int64) for i in (0, j))
+        assert each.mean == class_aware_interval(design, x, UNIT, 0.95)
+        assert each.versus_mean == class_aware_interval(design, y, UNIT, 0.95)
+        apart = class_aware_interval(design, x - y, UNIT, 0.95)
+        assert each.difference.mean == apart.mean
+        if apart.halfwidth is None:
+            assert each.difference.halfwidth is None
+        else:
+            assert each.difference.halfwidth == pytest.approx(apart.halfwidth, rel=1e-12)
+    one, same, part = found
+    width = one.difference.halfwidth
+    assert width is not None
+    outside = abs(one.difference.mean) > width
+    assert one.verdict is (Verdict.WORSE if outside else Verdict.INCONCLUSIVE)
+    assert (same.verdict, same.difference.halfwidth) == (Verdict.IDENTICAL, None)
+    assert part.difference.tasks == 40
+    alone = [ForNewClasses(design, counts, 0.95).compare(0, np.array([j]))[0] for j in (1, 2, 3)]
+    assert alone == found  # to the last digit, whatever else is compared
+
+
+def test_own_intervals_are_over_the_tasks_of_each(design: ClassDesign, counts: Counts) -> None:
+    for i, found in enumerate(own_intervals(design, counts, 0.9)):
+        x = counts.correct[i, : counts.tasks[i]].astype(np.int64)
+        assert found == class_aware_interval(design, x, UNIT, 0.9)
+
+
+def test_the_p_value_is_where_the_interval_ends(design: ClassDesign, counts: Counts) -> None:
+    p = p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 3]))
+    assert p[1] == 1.0
+    for value, (i, j) in ((p[0], (0, 1)), (p[2], (1, 3))):
+        m = min(int(counts.tasks[i]), int(counts.tasks[j]))
+        d = counts.correct[i, :m].astype(np.int64) - counts.correct[j, :m]
+        level = min(max(1 - value, 0.01), 0.999999)
+        at = class_aware_interval(design, d, UNIT, level)
+        assert at.halfwidth == pytest.approx(abs(at.mean), rel=1e-6)
+
+
+def test_where_no_class_recurs_the_p_value_is_student_s() -> None:
+    design = ClassDesign.of(np.arange(40).reshape(8, 5))
+    x = np.random.default_rng(1).integers(0, 26, (2, 8)).astype(np.int16)
+    counts = Counts(x, np.array([8, 8]), UNIT)
+    (p,) = p_values(design, counts, np.array([0]), np.array([1]))
+    assert p == pytest.approx(ttest_rel(x[0], x[1]).pvalue)
+
+
+def test_constant_differences_need_enough_tasks_without_a_common_class() -> None:
+    x = np.array([[20] * 9, [18] * 9], np.int16)
+    few = ClassDesign.of(np.tile(np.arange(5), (9, 1)) + np.array([[0], [5], [0]] * 3))
+    counts = Counts(x, np.array([9, 9]), UNIT)
+    (found,) = ForNewClasses(few, counts, 0.95).compare(0, np.array([1]))
+    assert found.verdict is Verdict.NOT_ESTIMABLE  # two class-disjoint tasks
+    many = ClassDesign.of(np.arange(45).reshape(9, 5))
+    (found,) = ForNewClasses(many, counts, 0.95).compare(0, np.array([1]))
+    assert found.verdict is Verdict.BETTER  # 2^-8 <= .05
+
+
+def test_all_differences_are_those_of_the_pairs(counts: Counts) -> None:
+    moments = all_differences(counts)
+    for i in range(4):
+        for j in range(4):
+            m = int(min(counts.tasks[i], counts.tasks[j]))
+            d = counts.correct[i, :m].astype(int) - counts.correct[j, :m]
+            assert (moments.total[i, j], moments.squares[i, j]) == (d.sum(), (d * d).sum())
+
+
+def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -> None:
+    names = ("a", "b", "c", "d")
+    found = contest(names, counts, "open", 0.95, design)
+    assert (found.best, found.family) == ("b", 6)
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    p = []
+    for i, j in pairs:
+        m = int(min(counts.tasks[i], counts.tasks[j]))
+        x, y = counts.correct[i, :m], counts.correct[j, :m]
+        p.append(1.0 if (x == y).all() else ttest_rel(x, y).pvalue)
+    apart = dict(zip(pairs, adjust(np.array(p), "holm").apart(0.95).tolist(), strict=True))
+    means = [counts.correct[i, : counts.tasks[i]].mean() for i in range(4)]
+    tied = [i for i in range(4) if i == 1 or not apart[min(i, 1), max(i, 1)]]
+    assert found.tied == tuple(names[i] for i in sorted(tied, key=lambda i: -means[i]))
+    assert found.letters is not None
+    for (i, j), told in apart.items():
+        assert bool(set(found.letters[i]) & set(found.letters[j])) == (not told)
+    assert found.tied_new_classes is not None
+    assert set(found.tied) <= set(found.tied_new_classes)
+    assert contest(names, counts, "open", 0.95, None).tied_new_classes is None
+
+
+def test_evidence_beside_an_interval(design: ClassDesign) -> None:
+    rng = np.random.default_rng(5)
+    d = rng.integers(-4, 7, (2, 30))
+    d[1] = 0
+    some, none = evidence(d, UNIT, "open", 0.95, design)
+    assert some.p == pytest.approx(ttest_rel(d[0], np.zeros(30)).pvalue)
+    assert some.p_sign_flip == pytest.approx(some.p, abs=0.05)
+    assert some.bootstrap is not None
+    assert some.bootstrap.low < some.bootstrap.mean < some.bootstrap.high
+    assert some.detectable is not None
+    # t and normal power agree roughly: (2.05 + .85) standard errors
+    error = 100 * d[0].std(ddof=1) / UNIT / np.sqrt(30)
+    assert some.detectable == pytest.approx(2.9 * error, rel=0.02)
+    assert (none.p, none.p_sign_flip, none.bootstrap, none.detectable) == (1.0, 1.0, None, None)
+    assert none.identical is not None
+    assert none.identical.bound == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))
+    disjoint = design.prefix(30).disjoint_tasks
+    assert none.identical.new_classes_bound == zero_bound(disjoint)
+    closed, _ = evidence(d, UNIT, "closed", 0.95, None)
+    assert closed.p_sign_flip is None
+    assert zeros(None, 30, 0.95) is None
+    assert evidence(np.array([[3] * 60]), UNIT, "open", 0.95, design)[0].p_sign_flip is None

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis_sql.comparison.multiplicity import adjust, interval_p, paired_p
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
+from analysis_sql.intervals.intervals import interval
+from analysis_sql.intervals.moments import Moments
+from benchmark_spec.errors import SpecError
+
+nan = float("nan")
+
+
+def test_by_hand() -> None:
+    p = np.array([0.01, 0.04, 0.03, 0.005])
+    # sorted 0.005 0.01 0.03 0.04: Holm 4, 3, 2, 1 times: 0.02 0.03 0.06 and 0.04, raised to 0.06
+    assert adjust(p, "holm").p == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    # Benjamini-Hochberg 4/1, 4/2, 4/3, 4/4 times: 0.02 0.02 0.04 0.04
+    assert adjust(p, "bh").p == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    assert adjust(p, "none").p.tolist() == p.tolist()
+    assert adjust(p, "holm").apart(0.95).tolist() == [True, False, False, True]
+
+
+def test_what_cannot_be_compared_is_no_member_of_the_family() -> None:
+    p = np.array([[nan, 0.01], [0.02, nan]])
+    for method, expected in (("holm", [0.02, 0.02]), ("bh", [0.02, 0.02])):
+        found = adjust(p, method)  # type: ignore[arg-type]
+        assert found.size == 2
+        assert found.p[[0, 1], [1, 0]] == pytest.approx(expected)
+        assert np.isnan(found.p[[0, 1], [0, 1]]).all()
+        assert found.apart(0.95).tolist() == [[False, True], [True, False]]
+    assert adjust(np.array([nan]), "holm").size == 0
+    assert adjust(np.empty(0), "bh").p.size == 0
+
+
+families = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
+
+
+@given(families)
+def test_benjamini_hochberg_is_scipys(p: np.ndarray) -> None:
+    assert adjust(p, "bh").p == pytest.approx(stats.false_discovery_control(p), rel=1e-12)
+
+
+@given(families, st.sampled_from([0.01, 0.05, 0.2]))
+def test_adjusted_values_reject_what_the_step_procedures_reject(p: np.ndarray, a: float) -> None:
+    """Holm steps down until the first failure, Benjamini & Hochberg step up to the last success."""
+    n, order = p.size, np.argsort(p, kind="stable")
+    holm, bh = set(), set()
+    for i, at in enumerate(order):
+        if (n - i) * p[at] > a:
+            break
+        holm.add(int(at))
+    for i, at in enumerate(order):
+        if n * p[at] / (i + 1) <= a:
+            bh = set(order[: i + 1].tolist())
+    assert set(np.flatnonzero(adjust(p, "holm").p <= a)) == holm
+    assert set(np.flatnonzero(adjust(p, "bh").p <= a)) == bh
+    assert (p <= adjust(p, "bh").p + 1e-15).all()
+    assert (adjust(p, "bh").p <= adjust(p, "holm").p + 1e-15).all()
+
+
+def test_holm_keeps_the_familywise_error() -> None:
+    """Six equal methods on 25 tasks, all 15 pairs, 2,000 times."""
+    rng = np.random.default_rng(0)
+    x = rng.binomial(25, rng.beta(6, 3, (2000, 1, 25)), (2000, 6, 25))
+    i, j = np.triu_indices(6, 1)
+    d = x[:, i] - x[:, j]
+    p = paired_p(Moments(np.int64(25), d.sum(2), (d * d).sum(2), 25), "open")
+    rates = {
+        method: np.mean([adjust(row, method).apart(0.95).any() for row in p])  # type: ignore[arg-type]
+        for method in ("none", "holm")
+    }
+    assert rates["none"] > 0.25
+    assert rates["holm"] <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+@pytest.mark.parametrize("wrong", [np.array([-0.1]), np.array([1.1])])
+def test_what_is_no_p_value(wrong: np.ndarray) -> None:
+    with pytest.raises(SpecError, match="between 0 and 1"):
+        adjust(wrong, "holm")
+    with pytest.raises(SpecError, match="no adjustment"):
+        adjust(np.array([0.5]), "bonferroni")  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=40), st.sampled_from(["open", "closed"]))
+def test_p_values_are_scipys_and_agree_with_the_verdicts(d: list[int], kind: str) -> None:
+    moments = Moments.of(np.array(d), 25)
+    p = float(paired_p(moments, kind))  # type: ignore[arg-type]
+    if len(set(d)) > 1:
+        score = np.mean(d) / stats.sem(d)
+        law = stats.t(len(d) - 1) if kind == "open" else stats.norm()
+        assert p == pytest.approx(2 * law.sf(abs(score)), rel=1e-9)
+    for level in (0.5, 0.9, 0.95, 0.99):
+        verdict = VERDICTS[paired_verdicts(moments, kind, level)]  # type: ignore[arg-type]
+        if abs(p - (1 - level)) > 1e-9:
+            assert (p < 1 - level) == (verdict in (Verdict.BETTER, Verdict.WORSE))
+
+
+def test_p_values_where_there_is_no_spread() -> None:
+    def p(d: list[int]) -> float:
+        return float(paired_p(Moments.of(np.array(d, int), 5), "open"))
+
+    assert p([0, 0, 0]) == p([0]) == 1.0  # identical
+    assert p([2, 2, 2]) == 0.25  # the sign-flip test: 2^(1-T)
+    assert p([-1] * 6) == 2.0**-5
+    assert np.isnan(p([3]))
+    # many at once, of different T
+    many = Moments(np.array([3, 1, 4]), np.array([6, 3, 0]), np.array([12, 9, 2]), 5)
+    assert paired_p(many, "open") == pytest.approx([0.25, nan, 1.0], nan_ok=True)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=3, max_size=40).filter(lambda d: len(set(d)) > 1))
+def test_the_p_value_of_a_family_of_intervals(d: list[int]) -> None:
+    moments = Moments.of(np.array(d), 25)
+
+    def halfwidth(level: float) -> float:
+        found = interval(moments, "open", level).halfwidth
+        assert found is not None
+        return found
+
+    expected = float(paired_p(moments, "open"))
+    found = interval_p(float(moments.mean), halfwidth)
+    if expected > 0.99:
+        assert found == 1.0
+    elif expected < 1e-6:
+        assert found == 1e-6
+    else:
+        assert found == pytest.approx(expected, rel=1e-6)

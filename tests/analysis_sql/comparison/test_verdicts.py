@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis_sql.comparison.verdicts import (
+    VERDICTS,
+    Comparison,
+    PairMoments,
+    Verdict,
+    compare,
+    direct_verdict,
+    paired_verdicts,
+)
+from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.moments import Moments
+
+
+def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> Comparison:
+    x, y = np.array(a), np.array(b)
+    moments = PairMoments(Moments.of(x, unit), Moments.of(y, unit), Moments.of(x - y, unit))
+    return compare("d", "s", ("a", "b"), moments, kind="open", level=level)
+
+
+def test_by_hand() -> None:
+    # differences 1, 2, 3 of 10: 10, 20, 30 points; mean 20, sd 10; t(2) · 10 / √3 = 24.8414
+    found = _compare([5, 7, 9], [4, 5, 6])
+    assert found.difference.mean == 20.0
+    assert found.difference.halfwidth == pytest.approx(24.8414, abs=1e-4)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    # at 80 %, t(2) is 1.885618: half-width 10.8866
+    assert _compare([5, 7, 9], [4, 5, 6], level=0.8).verdict is Verdict.BETTER
+    assert _compare([4, 5, 6], [5, 7, 9], level=0.8).verdict is Verdict.WORSE
+
+
+def test_pairing_sees_what_separate_intervals_do_not() -> None:
+    # tasks vary by 80 points, the difference hardly
+    a = [1, 3, 5, 7, 9, 2, 4, 6, 8, 9]
+    b = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
+    found = _compare(a, b)
+    assert found.verdict is Verdict.BETTER
+    assert found.verdict_direct is Verdict.INCONCLUSIVE
+
+
+def test_identical_on_every_task() -> None:
+    for counts in ([3, 4, 5], [3]):
+        found = _compare(counts, counts)
+        assert found.verdict is Verdict.IDENTICAL
+        assert (found.difference.mean, found.difference.halfwidth) == (0.0, 0.0)
+    # equal means are not identical tasks
+    assert _compare([3, 5], [5, 3]).verdict is Verdict.INCONCLUSIVE
+
+
+def test_one_task_is_not_estimable() -> None:
+    found = _compare([5], [4])
+    assert found.verdict is Verdict.NOT_ESTIMABLE
+    assert found.verdict_direct is Verdict.NOT_ESTIMABLE
+    assert found.difference.mean == 10.0
+    assert found.difference.halfwidth is None
+
+
+@pytest.mark.parametrize(("tasks", "level"), [(5, 0.95), (6, 0.95), (7, 0.99), (8, 0.99)])
+def test_a_constant_difference_needs_enough_tasks_for_a_sign_flip_test(
+    tasks: int, level: float
+) -> None:
+    # scipy's exact permutation test of paired samples gives the same p-value, 2^(1-T)
+    p = stats.permutation_test(
+        (np.full(tasks, 1.0), np.zeros(tasks)),
+        lambda x, y: np.mean(x - y),
+        permutation_type="samples",
+        n_resamples=np.inf,
+    ).pvalue
+    found = _compare([5] * tasks, [4] * tasks, level=level)
+    assert found.difference.constant
+    if p <= 1 - level:
+        assert found.verdict is Verdict.BETTER
+        assert found.difference.halfwidth == 0.0
+        assert _compare([4] * tasks, [5] * tasks, level=level).verdict is Verdict.WORSE
+    else:
+        assert found.verdict is Verdict.NOT_ESTIMABLE
+        assert found.difference.halfwidth is None
+
+
+def test_separate_intervals_that_touch_overlap() -> None:
+    def at(mean: float, halfwidth: float | None) -> Interval:
+        return Interval("open", 0.95, 9, mean, halfwidth, False)
+
+    assert direct_verdict(at(50, 2), at(54, 2)) is Verdict.INCONCLUSIVE
+    assert direct_verdict(at(50, 1.9), at(54, 2)) is Verdict.WORSE
+    assert direct_verdict(at(54, 2), at(50, 1.9)) is Verdict.BETTER
+    assert direct_verdict(at(54, None), at(50, 1.9)) is Verdict.NOT_ESTIMABLE
+
+
+def test_the_closed_verdict_is_of_the_closed_intervals() -> None:
+    x = np.array([5, 7, 9])
+    moments = PairMoments(*(Moments.of(v, 10) for v in (x, x - 1, np.array([1, 1, 2]))))
+    closed = (
+        Interval("closed", 0.95, 600, 71.0, 0.4, False),
+        Interval("closed", 0.95, 600, 70.0, 0.4, False),
+    )
+    found = compare("d", "s", ("a", "b"), moments, kind="open", level=0.95, closed=closed)
+    assert found.verdict_closed is Verdict.BETTER
+    assert _compare([5, 7], [4, 5]).verdict_closed is None
+
+
+def test_verdicts_agree_with_the_paired_t_test() -> None:
+    rng = np.random.default_rng(1)
+    seen = set()
+    for turn in range(300):
+        tasks = int(rng.integers(2, 40))
+        x = rng.binomial(25, 0.6 if turn % 2 else 0.5, tasks)
+        y = rng.binomial(25, 0.5 if turn % 2 else 0.6, tasks)
+        if np.unique(x - y).size < 2:
+            continue
+        p = stats.ttest_rel(x, y).pvalue
+        verdict = VERDICTS[paired_verdicts(Moments.of(x - y, 25), "open", 0.95)]
+        assert (verdict is not Verdict.INCONCLUSIVE) == (p < 0.05)
+        seen.add(verdict)
+    assert seen == {Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.WORSE}

@@ -1,0 +1,61 @@
+"""Smallest detectable differences against scipy, statsmodels and simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.power import check_power, detectable_difference, detectable_factor
+from benchmark_spec.errors import SpecError
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 5, 12, 31, 600, 2000])
+@pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.99, 0.9), (0.5, 0.6)])
+def test_the_power_is_that_of_the_noncentral_t(tasks: int, level: float, power: float) -> None:
+    factor = detectable_factor(tasks, level, power)
+    critical = stats.t.isf((1 - level) / 2, tasks - 1)
+    above = stats.nct.sf(critical, tasks - 1, factor)
+    below = stats.nct.cdf(-critical, tasks - 1, factor)
+    assert above + below == pytest.approx(power, abs=1e-5)
+
+
+def test_many_tasks_are_the_normal_law() -> None:
+    normal = stats.norm.isf(0.025) + stats.norm.isf(0.2)
+    assert detectable_factor(10**6) == pytest.approx(normal, abs=1e-4)
+
+
+def test_as_statsmodels() -> None:
+    power = pytest.importorskip("statsmodels.stats.power")
+    for tasks in (8, 40, 300):
+        theirs = power.TTestPower().solve_power(nobs=tasks, alpha=0.05, power=0.8)
+        assert detectable_factor(tasks) / np.sqrt(tasks) == pytest.approx(theirs, rel=1e-5)
+
+
+def test_by_simulation() -> None:
+    """12 tasks: 80 % of 20,000 sets at the smallest detectable difference find it (4 errors)."""
+    delta = detectable_factor(12) / np.sqrt(12)
+    y = np.random.default_rng(0).normal(delta, 1, (20_000, 12))
+    found = stats.ttest_1samp(y, 0, axis=1).pvalue < 0.05
+    assert abs(found.mean() - 0.8) < 4 * np.sqrt(0.16 / 20_000)
+
+
+def test_differences_of_many_pairs_at_once() -> None:
+    x = np.array([[1, 3, -2, 0], [2, 2, 2, 2], [5, 0, 0, 0]])
+    tasks = np.array([4, 4, 1])
+    moments = Moments(tasks, x.sum(axis=1), (x * x).sum(axis=1), 10)
+    found = detectable_difference(moments)
+    sd = 10 * np.std([1, 3, -2, 0], ddof=1)  # percentage points of 10 queries
+    assert found[0] == pytest.approx(detectable_factor(4) * sd / 2)
+    assert np.isnan(found[1:]).all()  # equal on every task; a single task
+    one = detectable_difference(Moments.of(x[0], 10), 0.95, 0.8)
+    assert one == pytest.approx(found[0])
+    assert detectable_difference(Moments.of(x[0], 10), 0.95, 0.9) > one
+    assert detectable_difference(Moments(tasks[:2], np.array([[1], [2]]), 9, 10)).shape == (2, 2)
+
+
+def test_what_is_no_power() -> None:
+    for power in (0.05, 0.0, 1.0, 80, float("nan")):
+        with pytest.raises(SpecError, match="is not a power"):
+            check_power(power)
+    with pytest.raises(SpecError, match="confidence level"):
+        check_power(0.8, 95)

@@ -1,0 +1,133 @@
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis_sql.intervals.sign_flip import sign_flip
+from benchmark_spec.errors import SpecError
+
+
+def test_by_hand() -> None:
+    # sums of ±1 ±2 ±3: 6 4 2 0 0 -2 -4 -6; observed 1 + 2 - 3 = 0, 1 - 2 + 3 = 2, 1 + 2 + 3 = 6
+    assert sign_flip(np.array([1, 2, -3])).p == 1.0
+    assert sign_flip(np.array([1, -2, 3])).p == 6 / 8
+    assert sign_flip(np.array([-1, -2, -3])).p == 2 / 8
+    found = sign_flip(np.array([0, 2, 0, 2]))
+    assert (found.tasks, found.unequal, found.p, found.error) == (4, 2, 0.5, 0.0)
+
+
+def test_identical_methods_and_one_task() -> None:
+    found = sign_flip(np.zeros(7, np.int16))
+    assert (found.tasks, found.unequal, found.p) == (7, 0, 1.0)
+    assert sign_flip(np.array([3])).p == 1.0
+
+
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=11))
+def test_against_a_list_of_all_flips(differences: list[int]) -> None:
+    d = np.array(differences)
+    sums = np.array(list(product([1, -1], repeat=len(d)))) @ d
+    assert sign_flip(d).p == np.mean(np.abs(sums) >= abs(d.sum()))  # to the last bit
+
+
+def _count(differences: list[int]) -> Fraction:
+    """The p-value in integers: the polynomial Π (1 + z^|d|) in one huge number."""
+    width = len(differences) + 1
+    packed = 1
+    for step in map(abs, differences):
+        packed += packed << (width * step)
+    whole, observed = sum(map(abs, differences)), abs(sum(differences))
+    last = (whole - observed) // 2
+    tail = [packed >> (width * w) & ((1 << width) - 1) for w in range(last + 1)]
+    return min(Fraction(2 * sum(tail), 2 ** len(differences)), Fraction(1))
+
+
+@pytest.mark.parametrize(("tasks", "unit", "mean"), [(53, 25, 0.03), (60, 5, 0.1), (400, 35, 0.01)])
+def test_against_exact_integers(tasks: int, unit: int, mean: float) -> None:
+    rng = np.random.default_rng(tasks)
+    d = np.rint(unit * rng.normal(mean, 0.1, tasks)).astype(int)
+    found = sign_flip(d)
+    exact = _count(d.tolist())
+    assert abs(Fraction(found.p) - exact) <= Fraction(found.error) * exact
+    assert found.error < 1e-12
+
+
+@pytest.mark.parametrize("tasks", [2, 19, 33])
+def test_listed_sums_of_halves_give_what_the_distribution_gives(
+    tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    d = np.random.default_rng(tasks).integers(-90_000, 140_000, tasks)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._sums_up_to", None)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._PLACES", 1 << 24)
+    dense = sign_flip(d).p
+    monkeypatch.undo()
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._half_chances", None)
+    monkeypatch.setattr("analysis_sql.intervals.sign_flip._PLACES", 1)
+    assert sign_flip(d).p == dense  # to the last bit
+
+
+def test_very_large_differences() -> None:
+    # 10^9 in all: as many places would be gigabytes
+    d = np.random.default_rng(0).integers(-(10**9), 2 * 10**9, 19)
+    sums = np.zeros(1, np.int64)
+    for step in d.tolist():
+        sums = np.concatenate([sums + step, sums - step])
+    assert sign_flip(d).p == np.mean(np.abs(sums) >= abs(int(d.sum())))
+
+
+def test_what_no_way_is_short_enough_for() -> None:
+    d = np.arange(1, 61) * 100_000_000 - np.arange(60) % 2 * 7_000_000_000 + 1
+    with pytest.raises(SpecError, match="too many for an exact sign-flip test"):
+        sign_flip(d)
+
+
+def test_equal_differences_are_a_binomial() -> None:
+    # 1300 plus and 1200 minus: P(|Bin(2500, 1/2) - 1250| >= 50)
+    d = np.repeat([4, -4], [1300, 1200])
+    tail = sum(comb(2500, k) for k in range(1201))
+    exact = float(Fraction(2 * tail, 2**2500))
+    assert sign_flip(d).p == pytest.approx(exact, rel=1e-12)
+    assert sign_flip(d).p == pytest.approx(stats.binomtest(1300, 2500).pvalue, rel=1e-9)
+
+
+def test_against_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for tasks in (3, 8, 12):
+        x, y = rng.binomial(25, 0.7, tasks), rng.binomial(25, 0.6, tasks)
+        other = stats.permutation_test(
+            (x, y),
+            lambda a, b, axis: np.mean(a - b, axis=axis),
+            permutation_type="samples",
+            n_resamples=np.inf,
+            vectorized=True,
+        )
+        assert sign_flip(x - y).p == pytest.approx(other.pvalue, rel=1e-12)
+
+
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=60), st.integers(2, 9))
+def test_what_must_not_matter(differences: list[int], factor: int) -> None:
+    d = np.array(differences)
+    p = sign_flip(d).p
+    assert 0 < p <= 1
+    assert sign_flip(-d[::-1]).p == p
+    assert sign_flip(factor * d).p == p
+    assert sign_flip(np.append(d, 0)).p == p
+
+
+def test_it_keeps_its_level() -> None:
+    """Two equal methods on 12 tasks of 5 queries, 4,000 times: p <= 0.05 in at most 5 %."""
+    rng = np.random.default_rng(3)
+    skill = rng.beta(4, 2, (4000, 12))
+    d = rng.binomial(5, skill) - rng.binomial(5, skill)
+    found = np.mean([sign_flip(row).p <= 0.05 for row in d])
+    assert 0.02 < found <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 4000)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(0, int), np.zeros((2, 2), int), np.array([0.5])])
+def test_what_is_no_difference(wrong: np.ndarray) -> None:
+    with pytest.raises(SpecError, match="paired differences"):
+        sign_flip(wrong)

@@ -1,0 +1,185 @@
+"""Confidence sequences: by hand, one task at a time, and how often they err."""
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis_sql.intervals.stopping import (
+    GRID,
+    Assumption,
+    ConfidenceSequence,
+    confidence_sequence,
+    first_conclusive,
+)
+from benchmark_spec.errors import SpecError
+
+BOTH: tuple[Assumption, ...] = ("bounded", "symmetric")
+
+
+def _capital(y: list[float], m: float, assumption: Assumption) -> float:
+    """The module's formula, factor by factor."""
+    if assumption == "bounded":
+        bets = [63 / 64 * 2.0**-j for j in range(8)]
+        weights = [c / sum(bets) for c in bets]
+        factors = [[1 - c + c * (1 + each) / (1 + m) for each in y] for c in bets]
+    else:
+        slopes = [2.0**j for j in range(-3, 6)]
+        weights = [1 / 9] * 9
+        factors = [[2 / (1 + np.exp(-2 * a * (each - m))) for each in y] for a in slopes]
+    return float(sum(w * np.prod(f) for w, f in zip(weights, factors, strict=True)))
+
+
+def test_by_hand() -> None:
+    # every task a whole +1: one bet of 63/64 against 0 doubles, nearly, with every task
+    one = [1.0] * 7
+    capital = _capital(one[:1], 0.0, "bounded")
+    # Σ w (1 + c) with w in proportion to c: 1 + Σc²/Σc, about 1 + 2/3 · 63/64
+    assert capital == pytest.approx(1 + 63 / 64 * (2 / 3) * (1 + 2.0**-8), rel=1e-12)
+    found = confidence_sequence(np.full(7, 5), 5)
+    at = next(t for t in range(1, 8) if _capital(one[:t], 1 / GRID, "bounded") >= 40)
+    assert found[-1].conclusive_at == at == 7
+    assert (found[-1].sign, found[-1].mean, found[-1].high) == (1, 100.0, 100.0)
+    # after one task 1 + Σwc (2/(1+m) - 1) is 40 at m = 2/(1 + 39/Σwc) - 1 with Σwc = 0.65885
+    assert found[0].low == pytest.approx(-96.6775, abs=0.0016)
+    assert (found[0].high, found[0].conclusive_at, found[0].sign) == (100.0, None, 0)
+
+
+@pytest.mark.parametrize("assumption", BOTH)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_ends_are_where_the_capital_is_enough(assumption: Assumption, level: float) -> None:
+    rng = np.random.default_rng(0)
+    d = rng.integers(-2, 8, 25)
+    y = (d / 10).tolist()
+    low, high = -1.0, 1.0
+    for t, found in enumerate(confidence_sequence(d, 10, level, assumption), 1):
+        enough = 2 / (1 - level)
+        # what is outside is rejected by some interval so far; inside, by none
+        for m, limit in ((found.low / 100, low), (found.high / 100, high)):
+            if m == limit:
+                continue
+            side = 1 if m == found.low / 100 else -1
+            seen = [side * each for each in y[:t]]
+            assert _capital(seen, side * m, assumption) >= enough * (1 - 1e-9)
+            assert _capital(seen, side * m + 1 / GRID, assumption) < enough * (1 + 1e-9)
+        assert low <= found.low / 100 <= found.mean / 100 <= found.high / 100 <= high
+        low, high = found.low / 100, found.high / 100
+        assert found.tasks == t
+        assert found.mean == pytest.approx(10 * d[:t].mean())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=60), st.sampled_from(BOTH))
+def test_one_by_one_all_at_once_and_mirrored(d: list[int], assumption: Assumption) -> None:
+    sequence = ConfidenceSequence(4, 0.9, assumption)
+    stepwise = [sequence.update(each) for each in d]
+    assert stepwise == confidence_sequence(np.array(d), 4, 0.9, assumption)
+    last = stepwise[-1]
+    assert (last.conclusive_at or 0) == first_conclusive(np.array(d), 4, 0.9, assumption)
+    for one, other in zip(
+        stepwise, confidence_sequence(-np.array(d), 4, 0.9, assumption), strict=True
+    ):
+        assert (one.low, one.high) == (-other.high, -other.low)
+        assert (one.conclusive_at, one.sign) == (other.conclusive_at, -other.sign)
+        assert (one.conclusive_at is not None) == (one.low > 0 or one.high < 0)
+    assert (last.sign == 1) <= (last.low > 0)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(SpecError, match="differences of counts"):
+        ConfidenceSequence(5).update(6)
+    with pytest.raises(SpecError, match="differences of counts"):
+        first_conclusive(np.array([0.5]), 5)
+    with pytest.raises(SpecError, match="no assumption"):
+        ConfidenceSequence(5, assumption="normal")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="confidence level"):
+        ConfidenceSequence(5, 1.0)
+
+
+def test_a_drift_may_leave_nothing_in_common() -> None:
+    found = confidence_sequence(np.repeat([5, -5], [30, 300]), 5)[-1]
+    assert found.low > found.high
+    assert (found.conclusive_at, found.sign) == (7, 1)  # the first verdict stays
+
+
+def _nulls(rng: np.random.Generator, shape: tuple[int, int]) -> dict[str, tuple[np.ndarray, int]]:
+    """Differences of mean 0 and their unit; those of names in capitals are not symmetric."""
+    skill = rng.beta(5, 2, shape)
+    return {
+        "two equal methods": (rng.binomial(25, skill) - rng.binomial(25, skill), 25),
+        "one shot, Q = 1": (rng.binomial(5, skill) - rng.binomial(5, skill), 5),
+        "rare ones": (rng.choice([-1, 0, 1], shape, p=[0.02, 0.96, 0.02]), 25),
+        "whole ones": (rng.choice([-5, 5], shape), 5),
+        "heavy ties": (rng.choice([-3, 0, 3], shape, p=[0.1, 0.8, 0.1]), 25),
+        "SKEWED": (rng.choice([-9, 1], shape, p=[0.1, 0.9]), 10),
+        "RARE DISASTERS": (rng.choice([-25, 0, 1], shape, p=[0.004, 0.896, 0.1]), 25),
+        "MILDLY SKEWED": (rng.choice([-2, -1, 0, 4], shape, p=[0.1, 0.2, 0.6, 0.1]), 25),
+    }
+
+
+def _errors(sequences: int, tasks: int, assumption: Assumption) -> dict[str, float]:
+    nulls = _nulls(np.random.default_rng(0), (sequences, tasks))
+    return {
+        name: float((first_conclusive(d, unit, 0.95, assumption) > 0).mean())
+        for name, (d, unit) in nulls.items()
+    }
+
+
+def _hold(errors: dict[str, float], sequences: int, assumption: Assumption) -> None:
+    most = 0.05 + 3 * np.sqrt(0.05 * 0.95 / sequences)
+    for name, rate in errors.items():
+        if assumption == "bounded" or not name.isupper():
+            assert rate <= most, (name, rate)
+
+
+@pytest.mark.parametrize("assumption", BOTH)
+def test_zero_is_seldom_ever_excluded(assumption: Assumption) -> None:
+    _hold(_errors(300, 400, assumption), 300, assumption)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("assumption", BOTH)
+def test_zero_is_seldom_ever_excluded_in_4000_sequences_of_2000(assumption: Assumption) -> None:
+    errors = _errors(4000, 2000, assumption)
+    print(assumption, errors)
+    _hold(errors, 4000, assumption)
+
+
+def test_looking_at_an_interval_after_every_task_errs_and_this_does_not() -> None:
+    """What the sequence is for: two equal methods, 25 queries, 400 tasks, looked at every time."""
+    rng = np.random.default_rng(1)
+    skill = rng.beta(5, 2, (500, 400))
+    d = rng.binomial(25, skill) - rng.binomial(25, skill)
+    t = np.arange(1, 401)
+    mean, squares = d.cumsum(1) / t, (d * d).cumsum(1) / t
+    error = np.sqrt(np.maximum(squares - mean**2, 1e-12) / np.maximum(t - 1, 1))
+    looked = (np.abs(mean) > 1.97 * error)[:, 20:].any(axis=1).mean()
+    assert looked > 0.2
+    for assumption in BOTH:
+        assert (first_conclusive(d, 25, 0.95, assumption) > 0).mean() < 0.05
+
+
+def test_what_stopping_costs() -> None:
+    """Tasks to a verdict, median of 200: mean difference 5 points, deviation 10; Student needs 18.
+
+    That is (1.96/0.5)², rounded up, with some for Student's quantile.
+    """
+    rng = np.random.default_rng(2)
+    d = np.rint(25 * rng.normal(0.05, 0.1, (200, 600))).astype(int)
+    stopped = {a: first_conclusive(d, 25, 0.95, a) for a in BOTH}
+    assert all((each > 0).all() for each in stopped.values())
+    assert 85 < np.median(stopped["bounded"]) < 115
+    assert 30 < np.median(stopped["symmetric"]) < 60
+    # no sequence can be faster than one whole bet on every task
+    assert np.median(stopped["bounded"]) > log(40) / log(1.05)
+
+
+def test_empty_and_nested_input_is_refused() -> None:
+    assert confidence_sequence(np.zeros(0, int), 5) == []
+    for wrong in (np.zeros((2, 2), int), np.array([0.5])):
+        with pytest.raises(SpecError):
+            confidence_sequence(wrong, 5)
+    with pytest.raises(SpecError, match="differences of counts"):
+        first_conclusive(np.zeros((3, 0), int), 5)

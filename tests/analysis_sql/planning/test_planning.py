@@ -1,0 +1,261 @@
+"""Plans: by hand, against the Gaussian example's exact widths, and against full simulation."""
+
+import importlib.util
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.intervals.power import detectable_factor
+from analysis_sql.planning.likely_components import LikelyComponents
+from analysis_sql.planning.planning import designs, plan, simulated_halfwidths
+from analysis_sql.planning.query_size import estimate_set
+from analysis_sql.planning.variance_budget import Components, components_of
+from benchmark_spec.errors import SpecError, UnknownNameError
+
+
+@pytest.fixture(scope="module")
+def example(root: Path) -> ModuleType:
+    """examples/query_size.py, where the truth is known."""
+    spec = importlib.util.spec_from_file_location("example", root / "examples/query_size.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["example"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
+
+
+def test_widths_by_hand() -> None:
+    """10 classes of 100 images, S = Q = 5: u = 10, and balanced sets use every class 10 times.
+
+    T = 20, V = 10·100/400 = 2.5, R = (100 - 50)/19; σ_e² = 8e-4 + 0.0034 = 0.0042.
+    """
+    (row,) = plan(PARTS, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
+    assert row.tasks == (20, 20, 20)
+    s2 = 4e-4 * 50 / 19 + 0.0042
+    assert row.open == pytest.approx(100 * stats.t.isf(0.025, 19) * math.sqrt(s2 / 20))
+    closed = 4e-4 * 5 * (1 - 5 / 10) + 0.0042
+    assert row.closed == pytest.approx(100 * stats.norm.isf(0.025) * math.sqrt(closed / 600))
+    assert row.detectable_open == pytest.approx(100 * detectable_factor(20) * math.sqrt(s2 / 20))
+    total = 4e-4 * 2.5 + 0.0042 / 20
+    assert row.budget.classes == pytest.approx(1e-3 / total)
+    assert row.budget.queries == pytest.approx(0.0034 / 20 / total)
+    assert row.open_budget.classes == pytest.approx(4e-4 * 50 / 19 / s2)
+
+
+@pytest.mark.parametrize("shot", [1, 5, 20])
+def test_the_gaussian_example(example: ModuleType, shot: int) -> None:
+    """Both classes in all tasks: T and open widths are exact; nothing is told of new classes."""
+    model = example.exact(shot)
+    rows = plan(
+        Components(0.0, model.alpha, model.w), [500, 500], way=2, shot=shot, queries=example.QUERIES
+    )
+    exact = example.exact_widths(shot)
+    for row in rows:
+        assert set(row.tasks) == {example.tasks_of(row.query, shot)}
+        assert row.open == pytest.approx(exact[row.query])
+        assert row.class_aware is None
+        assert row.detectable_class_aware is None
+        assert row.detectable_open > row.open
+
+
+def results(
+    parts: Components, design: ClassDesign, query: int, sets: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Whole simulated results (sets, T), class effects and all."""
+    effects = rng.normal(0, math.sqrt(parts.classes), (sets, design.classes))
+    noise = rng.normal(0, math.sqrt(parts.within(query)), (sets, design.tasks))
+    return effects[:, design.members].sum(axis=2) + noise
+
+
+def widths_of(design: ClassDesign, y: np.ndarray, level: float = 0.95) -> np.ndarray:
+    norm2 = ((y - y.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return relative_halfwidths(design, design.coordinates(y), norm2, level) * np.sqrt(norm2)
+
+
+@pytest.mark.parametrize("classes", [0.0, 4e-4, 4e-3])
+@pytest.mark.parametrize(("number", "size"), [(7, 120), (15, 100), (43, 200)])
+def test_class_aware_widths_and_power_are_those_of_whole_results(
+    classes: float, number: int, size: int
+) -> None:
+    """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets."""
+    parts = Components(classes, 8e-4, 0.017)
+    (row,) = plan(parts, [size] * number, way=5, shot=5, queries=[5], seeds=1)
+    (design, *_) = designs([size] * number, way=5, shot=5, query=5)
+    y = results(parts, design, 5, 1500, np.random.default_rng(number))
+    h = widths_of(design, y)
+    assert row.class_aware is not None
+    assert row.class_aware / 100 == pytest.approx(h.mean(), rel=0.04)
+    assert row.detectable_class_aware is not None
+    shifted = y.mean(axis=1) + row.detectable_class_aware / 100
+    assert abs((np.abs(shifted) > h).mean() - 0.8) < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [0.0, 2e-4, 1e-3, 4e-3])
+@pytest.mark.parametrize(
+    ("number", "size"), [(7, 120), (10, 178), (15, 100), (30, 60), (43, 900), (200, 60)]
+)
+def test_class_aware_at_length(classes: float, number: int, size: int) -> None:
+    """Mean over the three sequences, 3000 sets each: widths within 3 %, power within 2 points."""
+    parts = Components(classes, 8e-4, 0.017)
+    (row,) = plan(parts, [size] * number, way=5, shot=5, queries=[5])
+    rng = np.random.default_rng(number)
+    means, powers = [], []
+    assert row.class_aware is not None
+    assert row.detectable_class_aware is not None
+    for design in designs([size] * number, way=5, shot=5, query=5):
+        y = results(parts, design, 5, 3000, rng)
+        h = widths_of(design, y)
+        means.append(h.mean())
+        powers.append((np.abs(y.mean(axis=1) + row.detectable_class_aware / 100) > h).mean())
+    assert row.class_aware / 100 == pytest.approx(np.mean(means), rel=0.03)
+    assert abs(np.mean(powers) - 0.8) < 0.02
+
+
+def test_open_power_of_independent_tasks() -> None:
+    """Without class effects: 80 % of 6000 sets find the planned difference (4 errors)."""
+    parts = Components(0.0, 8e-4, 0.017)
+    (row,) = plan(parts, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
+    (design, *_) = designs([100] * 10, way=5, shot=5, query=5, suite="balanced")
+    y = results(parts, design, 5, 6000, np.random.default_rng(0)) + row.detectable_open / 100
+    found = stats.ttest_1samp(y, 0, axis=1).pvalue < 0.05
+    assert abs(found.mean() - 0.8) < 4 * math.sqrt(0.16 / 6000)
+
+
+def test_a_class_used_once_makes_all_kinds_equal() -> None:
+    (row,) = plan(PARTS, [10] * 40, way=5, shot=5, queries=[5])
+    assert row.tasks == (8, 8, 8)
+    assert row.class_aware == row.open
+    assert row.detectable_class_aware == row.detectable_open
+
+
+def test_same_inputs_same_numbers() -> None:
+    sizes = [60, 90, 200, 44, 71, 300, 80]
+    whole = plan(PARTS, sizes, way=5, shot=5, queries=[7, 2, 5])
+    assert [row.query for row in whole] == [2, 5, 7]
+    assert whole[1:] == plan(PARTS, sizes, way=5, shot=5, queries=[5, 7])
+    (design, *_) = designs(sizes, way=5, shot=5, query=5)
+    first = simulated_halfwidths(PARTS, design, 5, 0.95, seed=0)
+    assert np.array_equal(first, simulated_halfwidths(PARTS, design, 5, 0.95, seed=0))
+    assert not np.array_equal(first, simulated_halfwidths(PARTS, design, 5, 0.95, seed=1))
+
+
+def test_what_wider_and_surer_ask_for() -> None:
+    sizes = [100] * 12
+    usual, surer, stronger = (
+        plan(PARTS, sizes, way=5, shot=5, queries=[5], **more)[0]
+        for more in ({}, {"level": 0.99}, {"power": 0.95})
+    )
+    for kind in ("open", "class_aware", "detectable_open", "detectable_class_aware"):
+        assert getattr(surer, kind) > getattr(usual, kind)
+    assert stronger.open == usual.open
+    assert stronger.detectable_open > usual.detectable_open
+    assert stronger.detectable_class_aware > usual.detectable_class_aware
+
+
+def pilots(
+    parts: Components, design: ClassDesign, query: int, number: int, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Counts (T, K) of pilots with such components, each of classes and images of its own.
+
+    A class's own effect is five times σ_b, and so is luck: each is a fifth of a task.
+    """
+    p = 0.5
+    for _ in range(number):
+        effect = rng.normal(0, 5 * math.sqrt(parts.classes), design.classes)[design.members]
+        luck = rng.normal(0, math.sqrt(parts.images), (design.tasks, 1))
+        yield rng.binomial(query, np.clip(p + effect + luck, 0.0, 1.0))
+
+
+def in_ranges(
+    parts: Components, sizes: list[int], query: int, number: int, seed: int
+) -> tuple[float, float]:
+    """How often the ranges of pilots hold the true detectable differences."""
+    (design, *_) = designs(sizes, way=5, shot=5, query=query, seeds=1)
+    asked = {"way": 5, "shot": 5, "queries": [query], "seeds": 1}
+    (true,) = plan(parts, sizes, **asked)
+    held = []
+    for x in pilots(parts, design, query, number, np.random.default_rng(seed)):
+        estimate = estimate_set(x, query)
+        likely = LikelyComponents.of(design, x, estimate)
+        (row,) = plan(components_of(design, x, estimate), sizes, **asked, likely=likely)
+        held.append(
+            [
+                row.range_open[0] <= true.detectable_open <= row.range_open[1],
+                row.range_class_aware[0] <= true.detectable_class_aware <= row.range_class_aware[1],
+            ]
+        )
+    opened, aware = np.mean(held, axis=0).tolist()
+    return opened, aware
+
+
+def of_binomials(effect: float, luck: float) -> Components:
+    """Components of :func:`pilots`: standard deviations of a class's effect, and of luck."""
+    return Components((effect / 5) ** 2, luck**2, (0.25 - effect**2 - luck**2) / 5)
+
+
+@pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
+def test_the_range_holds_what_the_pilot_estimates_badly(effect: float, luck: float) -> None:
+    """95 % ranges of 100 pilots of about 32 tasks of 10 classes."""
+    opened, aware = in_ranges(of_binomials(effect, luck), [178] * 10, 5, 100, 1)
+    assert opened > 0.9
+    assert aware > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "size"), [(10, 178), (43, 200)])
+@pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.05, 0.06), (0.15, 0.06)])
+def test_ranges_at_length(number: int, size: int, effect: float, luck: float) -> None:
+    """500 pilots: 95 % ranges hold in 92 % and more for new images, 86 % for new classes."""
+    opened, aware = in_ranges(of_binomials(effect, luck), [size] * number, 5, 500, number)
+    assert opened > 0.92
+    assert aware > 0.86
+
+
+def test_a_range_holds_its_point_and_narrows_with_the_pilot() -> None:
+    sizes, parts = [400] * 12, of_binomials(0.1, 0.06)
+    widths = []
+    for tasks in (20, 90):
+        (design, *_) = designs(sizes, way=5, shot=5, query=5)
+        part = design.prefix(tasks)
+        (x,) = pilots(parts, part, 5, 1, np.random.default_rng(3))
+        estimate = estimate_set(x, 5)
+        likely = LikelyComponents.of(part, x, estimate)
+        (row,) = plan(
+            components_of(part, x, estimate), sizes, way=5, shot=5, queries=[5], likely=likely
+        )
+        low, high = row.range_open
+        assert low <= row.detectable_open <= high
+        aware_low, aware_high = row.range_class_aware
+        assert aware_low <= row.detectable_class_aware <= aware_high
+        assert row.class_share is not None
+        assert 0.0 <= row.class_share[0] < row.class_share[1] < 1.0
+        widths.append(high / low)
+    assert widths[1] < widths[0]
+
+
+def test_what_cannot_be_planned() -> None:
+    rows = plan(PARTS, [20] * 6, way=5, shot=5, queries=[5, 15, 16])
+    assert [row.query for row in rows] == [5, 15]  # 21 images of a class there are not
+    assert rows[1].tasks == (1, 1, 1)
+    assert (rows[1].open, rows[1].class_aware, rows[1].detectable_open) == (None, None, None)
+    with pytest.raises(SpecError, match="no 5-way 5-shot task can be drawn from 6 classes"):
+        plan(PARTS, [20] * 6, way=5, shot=5, queries=[16])
+    with pytest.raises(UnknownNameError, match="suite to plan"):
+        plan(PARTS, [20] * 6, way=5, shot=5, queries=[5], suite="closed")
+    with pytest.raises(SpecError, match="is not a power"):
+        plan(PARTS, [20] * 6, way=5, shot=5, queries=[5], power=80)
+    nothing = plan(Components(0.0, 0.0, 0.0), [50] * 9, way=5, shot=5, queries=[5])[0]
+    assert (nothing.open, nothing.class_aware, nothing.detectable_class_aware) == (None, None, None)

@@ -1,0 +1,127 @@
+"""Importing released accuracies: the layout, the counts, and what is refused."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import AccuracyError, SourceError, UnsafeFileError
+from builders.baselines.published_results import import_published, load_tensor
+from builders.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.submission.accuracies import counts_of
+from fslbench_data.submission.model import Submission
+from fslbench_data.validation.validate import validate
+
+torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+
+
+def _save(folder: Path, name: str, value: Any) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(value, path)
+    return path
+
+
+def test_a_folder_becomes_a_submission(tmp_path: Path, embedded: Release) -> None:
+    counts = np.arange(9) % 36
+    for head in ("NCC", "LR"):
+        tensor = torch.tensor(100 * counts / 35, dtype=torch.float32)
+        _save(tmp_path / "in", f"10-shot/clip/{head}/dtd.pt", tensor)
+    _save(tmp_path / "in", "1-shot/clip/NCC/aircraft.pt", torch.full((145,), 80.0))
+    (tmp_path / "in/LICENSE").write_text("MIT")
+    out = tmp_path / "x.parquet"
+    result = CliRunner().invoke(main, ["import-published", str(tmp_path / "in"), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "2 methods on 2 task sets" in result.stderr
+    found = validate(Submission.read(out), embedded)
+    assert {(g.method, str(g.info), g.tasks, g.bound) for g in found.groups} == {
+        ("clip/LR", "dtd/published-5w10s7q", 9, True),
+        ("clip/NCC", "dtd/published-5w10s7q", 9, True),
+        ("clip/NCC", "aircraft/published-5w1s1q", 145, True),
+    }
+    rows = found.submission.table.to_pylist()
+    lr = [row["n_correct"] for row in rows if row["method"] == "clip/LR"]
+    assert lr == counts.tolist()
+
+
+def test_every_count_survives_float32_percentages(embedded: Release) -> None:
+    tasks = embedded.task_set_info("quickdraw", "published-5w10s7q")
+    counts = np.arange(2000) % 36
+    percentages = (100 * counts / 35).astype(np.float32)
+    assert counts_of(percentages, tasks, 100.0, "x").tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize("value", [81.0, 101.0, -20.0, 120.0, float("nan"), float("inf"), 0.8])
+def test_accuracies_that_no_count_gives(value: float, embedded: Release) -> None:
+    tasks = embedded.task_set_info("dtd", "published-5w5s5q")
+    percentages = np.full(16, 80.0, np.float32)
+    percentages[3] = value
+    with pytest.raises(
+        AccuracyError, match=r"1 accuracies are (no multiple of 1/25|NaN)(.|\n)*tasks 3"
+    ):
+        counts_of(percentages, tasks, 100.0, "x")
+
+
+class Payload:
+    """What a hostile file would run on being unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("/tmp/fslbench-was-here"),))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"accuracy": [1.0]},
+        [1.0, 2.0],
+        3.0,
+        "text",
+        Payload(),
+        torch.nn.Linear(2, 2),
+        torch.tensor([1 + 2j]).to_sparse(),
+    ],
+    ids=["dict", "list", "number", "text", "payload", "module", "sparse"],
+)
+def test_anything_but_a_tensor_is_refused(value: Any, tmp_path: Path) -> None:
+    marker = Path("/tmp/fslbench-was-here")
+    marker.unlink(missing_ok=True)
+    path = _save(tmp_path, "10-shot/clip/NCC/dtd.pt", value)
+    with pytest.raises(UnsafeFileError):
+        load_tensor(path)
+    result = CliRunner().invoke(
+        main, ["import-published", str(tmp_path), "-o", str(tmp_path / "x.parquet")]
+    )
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    assert str(path) in result.stderr
+    assert not (tmp_path / "x.parquet").exists()
+    assert not marker.exists()
+
+
+def test_files_that_are_no_tensors_at_all(tmp_path: Path) -> None:
+    for name, data in (("a.pt", b""), ("b.pt", b"hello"), ("c.pt", pickle.dumps([1]))):
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(UnsafeFileError, match="cannot be read as a tensor"):
+            load_tensor(path)
+
+
+def test_another_layout(tmp_path: Path, embedded: Release) -> None:
+    with pytest.raises(SourceError, match="no results"):
+        import_published(tmp_path, embedded)
+    with pytest.raises(SourceError, match="no results"):
+        import_published(tmp_path / "nowhere", embedded)
+    _save(tmp_path, "1-shot/clip/SVM/dtd.pt", torch.zeros(82))
+    with pytest.raises(SourceError, match="unknown head"):
+        import_published(tmp_path, embedded)
+
+
+@pytest.mark.parametrize("shape", [(81,), (83,), (82, 1), ()])
+def test_another_number_of_tasks(shape: tuple[int, ...], tmp_path: Path, embedded: Release) -> None:
+    _save(tmp_path, "1-shot/clip/NCC/dtd.pt", torch.zeros(shape))
+    with pytest.raises(AccuracyError, match=r"expected: \(82,\)"):
+        import_published(tmp_path, embedded)

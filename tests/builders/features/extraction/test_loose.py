@@ -1,0 +1,226 @@
+"""``fslbench-build features``: a folder with the features of a data set and of the canaries."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from tiny_features import ABOUT, TINY
+
+from benchmark_spec.errors import CorruptReleaseError, OutputError, ReleaseError
+from benchmark_spec.schemas import check_features
+from builders.cli import main
+from builders.features import Settings
+from builders.features.precomputed import FILE, read_loose, write_loose
+from fslbench_data.files import temporary_of
+
+
+@pytest.fixture(scope="module")
+def settings(weights: Path) -> Settings:
+    return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
+
+
+@pytest.fixture(scope="module")
+def written(tiny: Any, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("loose") / "features"
+    write_loose(tiny, TINY, folder, settings)
+    return folder
+
+
+def test_it_holds_shards_and_says_what_they_are(written: Path, plain: np.ndarray[Any, Any]) -> None:
+    files = sorted(p.relative_to(written).as_posix() for p in written.rglob("*") if p.is_file())
+    of = "features/timm-test_vit-tiny.safetensors"
+    assert files == [
+        FILE,
+        f"{of}/canaries-00000-of-00001.parquet",
+        f"{of}/tiny-00000-of-00001.parquet",
+    ]
+    found = read_loose(written)
+    assert (found.backbone, found.datasets) == (TINY, ("tiny", "canaries"))
+    np.testing.assert_array_equal(found.features("tiny"), plain)
+    assert found.features("canaries").shape == (32, 64)
+    assert found.provenance("canaries")["batch"] == 8
+    table = pq.read_table(written / files[2])
+    check_features(table, "")
+    assert table.column("image_id").to_pylist() == list(range(76))
+
+
+def test_it_is_never_edited_in_place(
+    written: Path, tiny: Any, settings: Settings, tmp_path: Path
+) -> None:
+    for other in (replace(tiny, name="other"), replace(tiny, images=tiny.images.slice(0, 75))):
+        with pytest.raises(OutputError, match="is not an empty folder"):
+            write_loose(other, TINY, written, settings)
+    with pytest.raises(OutputError, match="is not an empty folder"):
+        write_loose(tiny, TINY, written, replace(settings, dtype="bfloat16"))
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(OutputError, match="is not an empty folder"):
+        write_loose(tiny, TINY, tmp_path, settings)
+
+
+def test_interrupted_while_shards_are_written_it_goes_on(
+    written: Path,
+    tiny: Any,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from builders.features import precomputed as loose
+
+    calls: list[str] = []
+    real = loose.write_table
+
+    def killed(table: Any, path: Path) -> None:
+        calls.append(path.name)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(table, path)
+
+    monkeypatch.setattr(loose, "write_table", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_loose(tiny, TINY, tmp_path / "x", settings)
+    told: list[tuple[int, bool]] = []
+    write_loose(
+        tiny, TINY, tmp_path / "x", settings, lambda n, /, resumed=False: told.append((n, resumed))
+    )
+    assert told == [(76, True)]
+    assert (tmp_path / "x" / FILE).read_bytes() == (written / FILE).read_bytes()
+
+
+def test_what_is_finished_stays_as_it_is(
+    written: Path, tiny: Any, settings: Settings, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(written, tmp_path / "x"))
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    (folder / ".extracting/half/removed").mkdir(parents=True)
+    (folder / "features/.tiny.parquet.abcd1234.writing").write_bytes(b"half")
+    assert write_loose(tiny, TINY, folder, settings) == read_loose(folder)
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+    assert not (folder / ".extracting").exists()
+    next(folder.rglob("*.parquet")).write_bytes(b"PAR1")
+    with pytest.raises(CorruptReleaseError, match="is not the file that was written"):
+        write_loose(tiny, TINY, folder, settings)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from click.testing import CliRunner
+from builders.cli import main
+real, left = Path.replace, int(sys.argv[2])
+def replace(path, target):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(path, target)
+Path.replace = replace
+main(["features", "digits", "--backbone", "pixels", "-o", sys.argv[1]])
+"""
+
+
+def test_killed_at_every_write_the_same_command_leaves_no_temporary_file(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    command = ["features", "digits", "--backbone", "pixels", "-o"]
+    assert CliRunner().invoke(main, [*command, str(tmp_path / "peace")]).exit_code == 0
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        run = [sys.executable, "-c", _KILLED, str(folder), str(number)]
+        assert subprocess.run(run, check=False).returncode == -signal.SIGKILL
+        assert any(temporary_of(path.name) for path in folder.rglob("*"))
+        for said in ("wrote", "is finished"):
+            again = CliRunner().invoke(main, [*command, str(folder)])
+            assert again.exit_code == 0, again.output
+            assert said in again.stderr
+            assert _files(folder) == _files(tmp_path / "peace")
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="holds no features that can be read"):
+        read_loose(tmp_path)
+    content = json.loads((written / FILE).read_text())
+    for change in (
+        {"path": "../../secret.parquet"},
+        {"path": "features/x/tiny-00001-of-00002.parquet"},
+        {"name": "other"},
+    ):
+        tables = [content["tables"][0] | change, *content["tables"][1:]]
+        (tmp_path / FILE).write_text(json.dumps({**content, "tables": tables}))
+        with pytest.raises(ReleaseError, match="holds no features that can be read"):
+            read_loose(tmp_path)
+
+
+def _spec(folder: Path) -> str:
+    options = "\n".join(f'{key} = "{value}"' for key, value in ABOUT.items())
+    path = folder / "spec.toml"
+    path.write_text(
+        'name = "s"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\nname = "tiny"\n'
+        f'source = "image_folder"\n[dataset.options]\n{options}\n'
+    )
+    return str(path)
+
+
+def test_the_command(
+    pictures: Path, weights: Path, tmp_path: Path, plain: np.ndarray[Any, Any]
+) -> None:
+    common = ["features", "tiny", "--backbone", TINY, "--weights", str(weights)]
+    common += ["--spec", _spec(tmp_path), "--raw", str(pictures), "--workers", "1"]
+    out = tmp_path / "out"
+    result = CliRunner().invoke(main, [*common, "--batch", "8", "--threads", "1", "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "64 dimensions, float32 on" in result.stderr
+    assert "batches of 8" in result.stderr
+    tiny, canaries = result.stdout.splitlines()
+    assert tiny.startswith("tiny 76 images ")
+    assert canaries.startswith("canaries 32 images ")
+    np.testing.assert_allclose(read_loose(out).features("tiny"), plain, rtol=0.01, atol=0.002)
+    (pictures / "class_1/0003.jpg").rename(tmp_path / "kept")
+    (pictures / "class_1/0003.jpg").write_bytes(b"damaged")
+    try:
+        refused = CliRunner().invoke(main, [*common, "-o", str(tmp_path / "b")])
+        skipped = CliRunner().invoke(main, [*common, "-o", str(tmp_path / "c"), "--skip-corrupt"])
+    finally:
+        (tmp_path / "kept").replace(pictures / "class_1/0003.jpg")
+    assert refused.exit_code == 2
+    assert "class_1/0003.jpg is damaged: no image" in refused.stderr
+    assert skipped.exit_code == 0, skipped.output
+    assert "zeros for image 22: no image of a known format" in skipped.stderr
+    assert list(read_loose(tmp_path / "c").provenance("tiny")["left_out"]) == ["22"]
+
+
+def test_pixels_need_no_network(tmp_path: Path) -> None:
+    arguments = ["features", "digits", "--backbone", "pixels", "-o", str(tmp_path / "x")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("digits 1,797 images ")
+    assert read_loose(tmp_path / "x").datasets == ("digits",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["features", "digits", "--backbone", "resnet"], "unknown backbone 'resnet'"),
+        (["features", "nothing", "--backbone", "pixels"], "unknown source 'nothing'"),
+        (
+            ["features", "digits", "--backbone", "pixels", "--address", "x:1"],
+            "--address goes with --engine ray",
+        ),
+    ],
+)
+def test_what_the_command_refuses(arguments: list[str], problem: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "x")])
+    assert result.exit_code == 2
+    assert problem in result.output

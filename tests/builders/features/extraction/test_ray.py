@@ -1,0 +1,233 @@
+"""Jobs on a Ray cluster of two nodes on this machine: the same bytes, whoever is killed."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from killed_jobs import Killed, KillingEngine, Squares
+from ray_processes import CALL, HEAD, ROUNDS, command, environment, run
+from tiny_features import TINY
+
+from benchmark_spec.errors import EngineError, UnknownNameError
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def address(root: Path) -> Iterator[str]:
+    """Of a cluster of two nodes, one processor each, that finds this package and the tests' own."""
+    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+    from ray.cluster_utils import Cluster
+
+    before = dict(os.environ)
+    path = [str(root), str(root / "tests/support"), before.get("PYTHONPATH", "")]
+    os.environ |= {"PYTHONPATH": ":".join(filter(None, path)), "RAY_USAGE_STATS_ENABLED": "0"}
+    os.environ.pop("RAY_ADDRESS", None)
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8},
+    )
+    cluster.add_node(num_cpus=1, object_store_memory=10**8)
+    yield cluster.address
+    ray.shutdown()
+    cluster.shutdown()
+    os.environ.clear()
+    os.environ |= before
+
+
+@pytest.fixture(scope="module")
+def engine(address: str) -> Any:
+    from builders.execution.ray_engine import RayEngine
+
+    return RayEngine(address, retries=1)
+
+
+def test_results_come_in_order_and_errors_as_they_are(engine: Any) -> None:
+    assert list(engine.run(Squares(), [])) == []
+    blocks = [5, 3, 8, *range(20, 60)]
+    assert list(engine.run(Squares(), blocks)) == [(block, block**2) for block in blocks]
+    with pytest.raises(UnknownNameError, match=r"unknown number '13'(.|\n)*one of 12, 14"):
+        list(engine.run(Squares(), [1, 13, 2]))
+
+
+def test_two_hundred_jobs_that_fail_leave_the_process_alive(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of a task that is cancelled while its reply is under way, Ray makes the driver's end."""
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    folder = tmp_path_factory.mktemp("r")  # sockets have short names only
+    out = run(root, folder, ROUNDS, str(folder), "200")
+    assert out.returncode == 0, out.stderr[-2000:]
+    assert out.stdout.split() == [str(number) for number in range(200)]
+
+
+def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> None:
+    from builders.execution.ray_engine import _do, _stop
+
+    ray = engine._connected()
+    job = Killed(Squares(name="seen"), None, tmp_path)  # a process keeps a job by its name
+    task, shared = ray.remote(_do), ray.put(job)
+    _stop("over")
+    assert ray.get(task.remote([shared], job.name, "over", 5)) is None
+    assert not list(tmp_path.iterdir())
+    assert ray.get(task.remote([shared], job.name, "another", 5)) == 25
+    assert [path.name for path in tmp_path.iterdir()] == ["done 5"]
+
+
+def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
+    """Two processors: two blocks at work and two that wait."""
+    job = Killed(Squares(name="few"), None, tmp_path)
+    found = engine.run(job, list(range(40)))
+    assert next(found) == (0, 0)
+    found.close()
+    with pytest.raises(UnknownNameError):
+        list(engine.run(job, [13, *range(100, 140)]))
+    assert list(engine.run(Squares(), [3])) == [(3, 9)]
+    done = {int(path.name.split()[1]) for path in tmp_path.glob("done *")}
+    assert 0 in done
+    assert done <= {0, 1, 2, 3, 13, 100, 101, 102}
+
+
+def test_more_than_any_machine_has_is_refused(engine: Any) -> None:
+    with pytest.raises(EngineError, match=r"no machine .* has 2 processors(.|\n)*at most 1 proc"):
+        list(engine.run(Squares(threads=2), [1]))
+    with pytest.raises(EngineError, match="has 1 processors and 1 GPU for a process"):
+        list(engine.run(Squares(gpus=1), [1]))
+
+
+def test_a_killed_process_is_replaced_but_not_for_ever(engine: Any, tmp_path: Path) -> None:
+    found = list(engine.run(Killed(Squares(), 4, tmp_path), list(range(8))))
+    assert found == [(block, block**2) for block in range(8)]
+    assert (tmp_path / "killed").exists()
+    assert len({path.read_text() for path in tmp_path.glob("done *")}) == 2  # both nodes worked
+    with pytest.raises(EngineError, match="block 4 cannot be computed"):
+        list(engine.run(Killed(Squares(), 4, tmp_path, always=True), list(range(8))))
+
+
+def test_extraction_gives_the_same_features(
+    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, engine: Any, tmp_path: Path
+) -> None:
+    killing = KillingEngine(engine, 2, tmp_path)
+    found, provenance = extract(tiny, tmp_path, engine=killing, workers=1)
+    assert (tmp_path / "killed").exists()
+    np.testing.assert_array_equal(found, plain)
+    assert provenance == extract(tiny, tmp_path / "local")[1]
+
+
+def test_stopped_here_it_goes_on_there(
+    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, engine: Any, tmp_path: Path
+) -> None:
+    def stop(images: int, /, *, resumed: bool = False) -> None:
+        if not resumed:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        extract(tiny, tmp_path, stop)
+    np.testing.assert_array_equal(extract(tiny, tmp_path, engine=engine)[0], plain)
+
+
+def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
+    from builders.baselines.task_ranges import predictions
+
+    chance = np.random.default_rng(0)
+    features = chance.standard_normal((200, 16)).astype(np.float16)
+    sets = []
+    for tasks, shot in ((1100, 1), (600, 5)):
+        ids = np.argsort(chance.random((tasks, 200)), axis=1)[:, : 5 * (shot + 3)]
+        sets.append((ids[:, : 5 * shot].reshape(tasks, 5, shot), ids[:, 5 * shot :]))
+    killing = KillingEngine(engine, (0, 512), tmp_path, "TaskRanges")
+    for head in ("NCC", "LR"):
+        here = predictions(head, features, sets, threads=1)
+        there = predictions(head, features, sets, threads=1, engine=killing)
+        assert [found.shape for found in here] == [(1100, 15), (600, 15)]
+        for one, other in zip(here, there, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert (tmp_path / "killed").exists()
+
+
+def test_the_command(
+    address: str, pictures: Path, weights: Path, tmp_path: Path, plain: np.ndarray[Any, Any]
+) -> None:
+    from click.testing import CliRunner
+
+    from builders.cli import main
+    from builders.features.precomputed import read_loose
+
+    arguments = ["features", "canaries", "--backbone", TINY, "--weights", str(weights)]
+    arguments += ["--threads", "1", "--workers", "0"]
+    ray = ["--engine", "ray", "--address", address]
+    for name, engine in (("a", []), ("b", ray)):
+        result = CliRunner().invoke(main, [*arguments, *engine, "-o", str(tmp_path / name)])
+        assert result.exit_code == 0, result.output
+    one, other = (read_loose(tmp_path / name) for name in "ab")
+    assert one.tables == other.tables
+
+
+def test_there_is_no_cluster_where_there_is_none(address: str) -> None:
+    import ray
+
+    from builders.execution.ray_engine import RayEngine
+
+    ray.shutdown()
+    with pytest.raises(EngineError, match=r"cannot be reached: .*refused(.|\n)*ray start --head"):
+        list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
+
+
+def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray.exceptions", reason="needs the extra `ray`")
+    import ray
+
+    if not hasattr(ray.exceptions, "AuthenticationError"):
+        pytest.skip("this version of Ray has no tokens")
+    token = {"RAY_AUTH_MODE": "token"}
+    own = token | {"RAY_AUTH_TOKEN": "a" * 64}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    env = environment(root, tmp_path, own)
+    head = subprocess.Popen(command(HEAD), text=True, env=env, **pipes)
+    try:
+        assert head.stdout is not None
+        address = head.stdout.readline().strip()
+
+        def call(settings: dict[str, str]) -> str:
+            out = run(root, tmp_path, CALL, address, settings=settings)
+            assert out.returncode == 0, out.stderr[-2000:]
+            return out.stdout
+
+        assert call(own) == "[(3, 9)]\n"
+        for settings in (token, token | {"RAY_AUTH_TOKEN": "b" * 64}, {}):
+            said = call(settings)
+            assert said.startswith("the Ray cluster does not let this process in: "), said
+            assert f"where: {address}" in said
+            assert "RAY_AUTH_TOKEN" in said
+    finally:
+        head.communicate("")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Exception(
+            "The current node timed out during startup. This could happen because some of the "
+            "raylet failed to startup or the GCS has become overloaded."
+        ),
+        TimeoutError("Timed out after 30 seconds while waiting for node to startup. Did not find"),
+    ],
+    ids=["of a node", "of its store"],
+)
+def test_a_start_that_takes_too_long(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ray says it."""
+    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+    from builders.execution.ray_engine import RayEngine
+
+    def late(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", late)
+    with pytest.raises(EngineError, match=r"did not start in time(.|\n)*session_latest/logs"):
+        list(RayEngine().run(Squares(), [1]))

@@ -1,0 +1,239 @@
+"""Features written in shards, whatever they come in, and read by everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.digest import content_digest, content_digest_of
+from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError
+from builders.features.shards import cut, feature_array, feature_table
+from builders.release.verify import verify
+from builders.release.writer import ReleaseWriter
+from fslbench_data.release.release import Release, load_release
+
+Array = np.ndarray[Any, Any]
+
+ABOUT = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 8)
+
+
+def _half(n: int = 20, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal((n, 3)).astype(np.float16)
+
+
+X = _half()
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        lambda: feature_table(X),
+        lambda: [X],
+        lambda: iter([X[:1], X[1:9], X[9:9], X[9:19], X[19:]]),
+        lambda: (X[i : i + 1] for i in range(20)),
+        lambda: [feature_table(X[:13]), X[13:]],
+        lambda: [pa.concat_tables([feature_table(X[:7]), feature_table(X[7:], 7)])],
+    ],
+)
+def test_pieces_of_any_size_give_the_same_shards(pieces: Callable[[], Any]) -> None:
+    shards = list(cut(pieces(), 20, "x"))
+    assert [len(shard) for shard in shards] == [8, 8, 4]
+    assert content_digest_of(shards) == content_digest(feature_table(X))
+    assert np.array_equal(np.concatenate([feature_array(s) for s in shards]), X)
+    ids = [shard.column("image_id").to_pylist()[0] for shard in shards]
+    assert ids == [0, 8, 16]
+
+
+def test_images_that_fill_their_shards() -> None:
+    assert [len(s) for s in cut([X[:16]], 16, "x")] == [8, 8]
+    assert [len(s) for s in cut([X[:5]], 5, "x")] == [5]
+
+
+def _with(at: tuple[int, int], value: float) -> Array:
+    changed = X.copy()
+    changed[at] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("pieces", "what"),
+    [
+        ([X[:19]], "of 19 images, not one row for each image: 20"),
+        ([X, X[:1]], "of 21 images, not one"),
+        ([], "of 0 images"),
+        ([X[:10], feature_table(X[10:], 11)], "in order, from image 10 on"),
+        ([feature_table(X[::-1].copy()).take(list(range(19, -1, -1)))], "in order, from image 0"),
+        ([X[:5], _with((11, 2), np.nan)[5:]], "image 11 are not all finite"),
+        ([_with((0, 0), np.inf)], "image 0 are not all finite"),
+        ([X[:10], X[10:, :2]], r"from image 10 on are fixed_size_list<.*>\[2\]"),
+        ([X[:10], X[10:].astype(np.int8)], "from image 10 on are"),
+        ([X.astype(np.float32)], "type float32"),
+        ([X[0]], r"shape \(3,\)"),
+        ([feature_table(X).rename_columns(["id", "feature"])], "columns are id, feature"),
+        ([feature_table(X).set_column(1, "feature", [[[1.0]] * 20])], "column 'feature' is of"),
+    ],
+)
+def test_what_are_no_features_of_these_images(pieces: Any, what: str) -> None:
+    with pytest.raises((SpecError, SchemaError), match=what):
+        list(cut(iter(pieces), 20, "x"))
+
+
+def test_missing_values() -> None:
+    kind = pa.list_(pa.float16(), 1)
+    for feature in ([[1.0], None], [[1.0], [None]]):
+        ids = pa.array([0, 1], pa.int32())
+        table = pa.table({"image_id": ids, "feature": pa.array(feature, kind)})
+        with pytest.raises(SpecError, match="missing among those from image 0"):
+            list(cut(table, 2, "x"))
+
+
+def _writer(folder: Path) -> ReleaseWriter:
+    writer = ReleaseWriter(folder, "small", "0.1.0", "x")
+    if not writer.has_dataset("one"):
+        writer.add_dataset("one", **ABOUT, class_names=["a", "b"], class_sizes=[12, 8])
+    return writer
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_what_a_stopped_run_wrote_is_kept(tmp_path: Path) -> None:
+    whole = _writer(tmp_path / "whole")
+    whole.add_features("one", "net", [X], {"by": ("x", 1)})
+    whole.finish()
+
+    def broken() -> Iterator[Array]:
+        yield X[:17]
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "r"
+    with pytest.raises(KeyboardInterrupt):
+        _writer(folder).add_features("one", "net", broken(), {"by": ("x", 1)})
+    kept = sorted(folder.rglob("one-*.parquet"))
+    assert [path.name[4:9] for path in kept] == ["00000", "00001"]
+    before = [path.stat().st_mtime_ns for path in kept]
+    again = _writer(folder)
+    assert not again.has("features", "one", "net")
+    again.add_features("one", "net", [X], {"by": ("x", 1)})
+    assert [path.stat().st_mtime_ns for path in kept] == before
+    once_more = _reopened(again, folder)
+    assert once_more.has("features", "one", "net")
+    once_more.finish()
+    assert _content(folder) == _content(tmp_path / "whole")
+    assert verify(folder).problems == ()
+
+
+def _reopened(writer: ReleaseWriter, folder: Path) -> ReleaseWriter:
+    writer._journal._lock.close()
+    return _writer(folder)
+
+
+def test_other_features_or_provenance_take_the_place_of_what_was_kept(tmp_path: Path) -> None:
+    def stopped(features: Array) -> Iterator[Array]:
+        yield features[:17]
+        raise KeyboardInterrupt
+
+    folder, other = tmp_path / "r", _half(seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        _writer(folder).add_features("one", "net", stopped(other), {"by": "x"})
+    writer = _writer(folder)
+    writer.add_features("one", "net", [X], {"by": "y"})
+    writer.finish()
+    assert np.array_equal(load_release(folder).features("one", "net"), X)
+    assert {t.provenance["by"] for t in load_release(folder).manifest.tables[1:]} == {"y"}
+
+
+def test_shards_of_two_runs_are_not_one_set(tmp_path: Path) -> None:
+    def stopped() -> Iterator[Array]:
+        yield X[:16]
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "r"
+    writer = _writer(folder)
+    writer.add_features("one", "net", [X], {"by": "x"})
+    writer = _reopened(writer, folder)
+    with pytest.raises(KeyboardInterrupt):
+        writer.add_features("one", "net", stopped(), {"by": "y"})
+    assert not _reopened(writer, folder).has("features", "one", "net")
+
+
+def test_scales_are_checked_and_names_that_collide_refused(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "r")
+    with pytest.raises(FSLBenchError, match="provenance gives scale None"):
+        writer.add_features("one", "net", [X.astype(np.int8)], {})
+    with pytest.raises(FSLBenchError, match="with a scale"):
+        writer.add_features("one", "net", [X], {"scale": 1.0})
+    writer.add_features("one", "a/b", [X], {})
+    with pytest.raises(SpecError, match="written twice"):
+        writer.add_features("one", "a-b", [X], {})
+    with pytest.raises(FSLBenchError, match="unknown data set 'two'"):
+        writer.add_features("two", "net", [X], {})
+
+
+def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:
+    for table in sharded.manifest.tables:
+        if table.kind != "features":
+            continue
+        file = pq.ParquetFile(Path(sharded.files.where) / table.path)
+        feature = file.schema_arrow.field("feature")
+        assert not feature.nullable
+        assert not feature.type.value_field.nullable
+        ids, values = (file.metadata.row_group(0).column(i) for i in (0, 1))
+        assert ids.compression == values.compression == "ZSTD"
+        assert not values.has_dictionary_page
+        assert "BYTE_STREAM_SPLIT" not in values.encodings
+        assert ids.statistics is not None
+        assert values.statistics is None
+
+
+def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 65_536)
+    for large, nullable in ((8 * 2**20, True), (100, False)):
+        monkeypatch.setattr("builders.release.writer.LARGE_FEATURES", large)
+        writer = _writer(tmp_path / str(large))
+        writer.add_features("one", "net", feature_table(X), {})
+        writer.finish()
+        path = tmp_path / str(large) / "features/net/one-00000-of-00001.parquet"
+        assert pq.read_schema(path).field("feature").nullable is nullable
+        assert np.array_equal(load_release(tmp_path / str(large)).features("one", "net"), X)
+
+
+@pytest.mark.parametrize("backbone", ["net", "net-pca4"])
+def test_datasets_and_duckdb_read_shards_as_one(
+    sharded: Release, backbone: str, tmp_path: Path
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    folder = Path(sharded.files.where)
+    expected = np.concatenate(
+        [
+            feature_array(pq.read_table(folder / t.path, partitioning=None))
+            for t in sharded.manifest.tables
+            if t.name == backbone
+        ]
+    )
+    config = f"features-{backbone}-birds"
+    loaded = datasets.load_dataset(str(folder), config, split="birds", cache_dir=str(tmp_path))
+    assert loaded["image_id"][:] == list(range(100))
+    values = loaded.with_format("numpy")["feature"][:]
+    assert np.array_equal(values, expected)
+    ours = sharded.load_dataset(config, "birds")
+    assert content_digest(ours.data.table) == content_digest(loaded.data.table)
+    pattern = str(folder / f"features/{backbone}/birds-*.parquet")
+    query = "SELECT image_id, feature FROM read_parquet(?) ORDER BY image_id"
+    rows = duckdb.connect().execute(query, [pattern]).fetchall()
+    assert [row[0] for row in rows] == list(range(100))
+    assert np.array_equal(np.array([row[1] for row in rows], expected.dtype), expected)
+    assert len(pq.read_table(folder / f"features/{backbone}")) == 100  # one schema for all

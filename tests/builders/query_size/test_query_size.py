@@ -1,0 +1,282 @@
+"""The sweep of the number of queries, on the embedded digits."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from reference_heads import ncc
+from scipy.stats import sem, t
+
+from analysis_sql.planning.query_pooling import pool
+from analysis_sql.planning.query_size import estimate_set
+from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
+from benchmark_spec.protocol import Protocol, TaskSetName
+from builders.cli import main
+from builders.cli.query_size import parse_queries
+from builders.query_size.sweep import QuerySweep, sweep
+from builders.query_size.task_sets import QuerySets
+from builders.query_size.text import basis, csv_text, json_text, sentence
+from builders.sampling import draw_task_set, most_tasks
+from fslbench_data.release.release import Release
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+
+pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+
+
+@pytest.fixture(scope="module")
+def five(embedded: Release) -> QuerySweep:
+    return sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=range(1, 16))
+
+
+def test_counts_are_those_of_the_reference_results(embedded: Release) -> None:
+    """The sweep at seed 0 draws the embedded task sets, whose results the release holds."""
+    reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
+    task_set = embedded.task_set("digits", "open-5w5s5q")
+    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
+    counts = sets.counts(task_set)
+    table = reference.table.to_pylist()
+    rows = [r["n_correct"] for r in table if r["task_set"] == "open-5w5s5q"]
+    assert counts.sum(axis=1).tolist() == rows
+
+
+def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
+    """Everything again from the tasks, with loops."""
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=1, queries=[1, 3], seeds=2)
+    features = embedded.features("digits", "pixels").astype(np.float64)
+    sizes = embedded.classes("digits").column("n_images").to_pylist()
+    widths, estimates, tasks = [], [], []
+    for seed in range(2):
+        name = TaskSetName("open", Protocol(5, 1, 3))
+        table, _ = draw_task_set("digits", name, sizes, seed=seed)
+        task_set = TaskSet.from_table(TaskSetInfo("digits", name, len(table), ""), table)
+        x = np.zeros((len(table), 5), int)
+        for task in task_set:
+            predicted = ncc(features[task.support], features[task.query]).argmax(axis=1)
+            for p, label in zip(predicted, task.query_label, strict=True):
+                x[task.task_id, label] += p == label
+        accuracy = 100 * x.sum(axis=1) / 15
+        widths.append(t.ppf(0.975, len(x) - 1) * sem(accuracy))
+        estimates.append([estimate_set(x, 3)])
+        tasks.append(len(x))
+    row = {r.query: r for r in found.rows}[3]
+    assert row.observed == pytest.approx(np.mean(widths))
+    assert row.observed_error == pytest.approx(np.std(widths, ddof=1) / np.sqrt(2))
+    assert row.tasks == np.mean(tasks)
+    assert found.estimate == pool(estimates, 1)
+
+
+def test_the_model_explains_what_is_observed(five: QuerySweep) -> None:
+    """Half-widths within 8 %; a sample deviation is below its root mean square at small T."""
+    for row in five.rows:
+        assert row.observed is not None
+        assert row.model is not None
+        assert -0.08 < row.observed / row.model - 1 < 0.04
+
+
+@pytest.mark.parametrize(("shot", "low", "high"), [(1, 2, 2), (5, 5, 8), (10, 7, 12)])
+def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: int) -> None:
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=shot, queries=range(1, 16))
+    assert found.choice.best is not None
+    assert low <= found.choice.best <= high
+    observed = {row.query: row.observed or np.inf for row in found.rows}
+    near = [q for q in observed if observed[q] < 1.06 * min(observed.values())]
+    assert found.choice.best in near
+    usual = found.choice.cost_of({1: 1, 5: 5, 10: 7}[shot])  # the paper's Q: hardly worse
+    assert usual.cost is not None
+    assert usual.cost < 0.05
+    assert sentence(found) in (root / "docs/query_size.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shot", [1, 5, 10])
+def test_digits_with_parts(embedded: Release, root: Path, shot: int) -> None:
+    queries = range(1, 16)
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=shot, queries=queries, parts=20)
+    assert sentence(found) in (root / "docs/query_size.md").read_text(encoding="utf-8")
+    bound = sweep(embedded, "digits", "pixels", "NCC", shot=shot, queries=queries).estimate
+    assert found.estimate.covariance[0][0] < 0.5 * bound.covariance[0][0]
+
+
+def test_usual_queries_are_told_even_when_not_swept(embedded: Release) -> None:
+    found = sweep(embedded, "digits", "pixels", "MatchingNet", shot=5, queries=[2, 3], seeds=2)
+    assert [row.query for row in found.rows] == [1, 2, 3, 5, 7]
+    assert [row.observed is None for row in found.rows] == [True, False, False, True, True]
+    assert all(row.model is not None for row in found.rows)
+    assert "at Q = 7" in sentence(found)
+
+
+@pytest.mark.parametrize("queries", [[5, *range(12, 21)], list(range(1, 6)), [7]])
+def test_gaps_in_what_is_swept_make_no_answer(embedded: Release, queries: list[int]) -> None:
+    """Every whole Q is compared, so that what was swept moves Q* no more than its noise does."""
+    full = sweep(embedded, "digits", "pixels", "NCC", shot=10, queries=range(1, 16))
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=10, queries=queries)
+    assert full.choice.best == 8
+    assert found.choice.best in (7, 8, 9)
+    assert found.choice.low in (4, 5, 6)
+    assert found.choice.tried == tuple(range(1, max(3 * max(queries), 30) + 1))
+    assert [row.query for row in found.rows] == sorted({*queries, 1, 5, 7})
+    assert found.choice.cost_of(8).cost == pytest.approx(0.0, abs=0.01)
+
+
+def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
+    for suite in ("open", "balanced", "grouped"):
+        plain = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=2, suite="open")
+        groups = np.arange(len(plain.features)) // 3 if suite == "grouped" else None
+        sets = replace(plain, suite=suite, groups=groups)
+        for query in (1, 8, 40):
+            for seed in (0, 1):
+                assert sets.tasks(query, seed) == len(sets.draw(query, seed))
+        assert sets.tasks(200, 0) == 0
+        assert not sets.can_draw(200)
+
+
+def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> None:
+    """The last Q is said to be that or more only where the search, not the tasks, ended there."""
+    assert (five.choice.tried[-1], five.choice.more) == (45, True)
+    far = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=[2, 150], seeds=2)
+    last = far.choice.tried[-1]
+    assert 150 <= last < 176
+    assert not far.choice.more
+    for more, said in ((True, f"Q* = {last} or more, "), (False, f"Q* = {last}, ")):
+        choice = replace(far.choice, best=last, more=more)
+        assert sentence(replace(far, choice=choice)).startswith(said)
+
+
+def test_same_inputs_same_bytes(embedded: Release, five: QuerySweep) -> None:
+    again = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=range(15, 0, -1))
+    assert json_text(again) == json_text(five)
+    other = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=range(1, 16), seeds=3)
+    assert other.estimate.sets == 42
+    assert json_text(other) != json_text(five)
+
+
+def test_other_suites(embedded: Release) -> None:
+    found = sweep(
+        embedded, "digits", "pixels", "NCC", shot=5, queries=[2, 5], seeds=2, suite="balanced"
+    )
+    sizes = embedded.classes("digits").column("n_images").to_pylist()
+    most = most_tasks(sizes, Protocol(5, 5, 5))
+    assert next(row.tasks for row in found.rows if row.query == 5) == most
+    with pytest.raises(SamplingError, match="no image has a group"):
+        sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=[2], suite="grouped")
+
+
+def test_parts_of_the_images(embedded: Release) -> None:
+    """The jackknife by hand, and parts that spread each class, or whole groups, evenly."""
+    common = {"shot": 1, "queries": [4, 9], "seeds": 2}
+    found = sweep(embedded, "digits", "pixels", "NCC", **common, parts=3)  # type: ignore[arg-type]
+    plain = sweep(embedded, "digits", "pixels", "NCC", **common)  # type: ignore[arg-type]
+    assert (found.estimate.alpha, found.rows) == (plain.estimate.alpha, plain.rows)
+    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=1, suite="open")
+    parts = sets.parts(3)
+    class_of = np.repeat(np.arange(10), sets.sizes)
+    without = []
+    for i in range(3):
+        some = sets.only(parts != i)
+        assert np.ptp(np.array(some.sizes) * 3 - np.array(sets.sizes) * 2) <= 4
+        assert sum(some.sizes) == (parts != i).sum() == len(some.features)
+        assert np.array_equal(some.features, sets.features[parts != i])
+        assert np.array_equal(np.bincount(class_of[parts != i]), some.sizes)
+        seeds = [
+            [estimate_set(some.counts(some.draw(q, seed)), q) for q in (4, 9)] for seed in (0, 1)
+        ]
+        without.append(pool(seeds, 1).alpha)
+    expected = 2 / 3 * ((np.array(without) - np.mean(without)) ** 2).sum()
+    assert found.estimate.covariance[0][0] == pytest.approx(expected)
+    assert (found.estimate.freedom, found.estimate.parts) == (2.0, 3)
+    groups = np.arange(len(parts)) // 7 - 1  # seven without a group
+    grouped = replace(sets, groups=groups).parts(3)
+    assert all(np.unique(grouped[groups == g]).size == 1 for g in range(groups.max() + 1))
+    assert np.unique(grouped[groups < 0]).size > 1
+    assert "3 parts" in basis(found)
+    with pytest.raises(SpecError, match="or than there are groups"):
+        replace(sets, groups=np.arange(len(parts)) % 100).parts(101)
+
+
+def test_refusals(embedded: Release) -> None:
+    def ask(**changes: object) -> None:
+        settings = {"shot": 5, "queries": [2, 3], "seeds": 2} | changes
+        sweep(embedded, "digits", "pixels", str(settings.pop("head", "NCC")), **settings)  # type: ignore[arg-type]
+
+    with pytest.raises(SamplingError, match="3 of 10 classes have 182 images"):
+        ask(queries=[2, 177])
+    with pytest.raises(SamplingError, match=r"tasks are \d+ at Q = 1 "):
+        ask(queries=[1])
+    with pytest.raises(SamplingError, match="1 at Q = 170"):
+        ask(queries=[170])
+    with pytest.raises(UnknownNameError, match="head"):
+        ask(head="nearest")
+    for suite in ("published", "closed", "biased"):
+        with pytest.raises(UnknownNameError, match="without replacement"):
+            ask(suite=suite)
+    with pytest.raises(SpecError, match="confidence level"):
+        ask(level=95)
+    with pytest.raises(SpecError, match="0 seeds"):
+        ask(seeds=0)
+    with pytest.raises(SpecError, match="2 parts"):
+        ask(parts=2)
+    with pytest.raises(SpecError, match=r"175 parts .* smallest class(.|\n)*3 to 174"):
+        ask(parts=175)
+
+
+def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=[5, 150], seeds=2)
+    last = found.rows[-1]
+    assert (last.query, last.tasks) == (150, 2.0)
+    assert last.observed is not None
+    assert last.model is not None
+    found = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=[5, 170], seeds=2)
+    last = found.rows[-1]
+    assert (last.query, last.tasks, last.observed, last.model) == (170, 1.0, None, None)
+    assert 170 not in found.choice.tried
+    assert csv_text(found).splitlines()[-1].startswith("170,1.0,")
+    json.loads(json_text(found))
+
+
+def test_reading_queries() -> None:
+    assert parse_queries("1-4") == [1, 2, 3, 4]
+    assert parse_queries("7, 1,2-3,3") == [1, 2, 3, 7]
+    for text in ("", "0", "3-1", "1-", "a", "1..5", "-3", "1,,2"):
+        with pytest.raises(SpecError, match="numbers of queries"):
+            parse_queries(text)
+
+
+def _run(*arguments: str) -> str:
+    base = ["query-size", "--dataset", "digits", "--features", "pixels", "--shot", "5"]
+    result = CliRunner().invoke(main, [*base, *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.slow
+def test_command(five: QuerySweep) -> None:
+    text = _run()
+    assert f"Q* = {five.choice.best}, 95 % interval " in text
+    assert "at Q = 1" in text
+    assert "sqrt(β/α) = " in text
+    assert text.count("\n") < 30
+    rows = list(csv.DictReader(_run("--format", "csv").splitlines()))
+    assert [int(row["query"]) for row in rows] == list(range(1, 16))
+    assert float(rows[4]["model"]) == five.rows[4].model
+    content = json.loads(_run("--format", "json"))
+    assert content["choice"]["best"] == five.choice.best
+    assert content["model"]["beta"] == five.model.beta
+    assert _run("--format", "json") == json_text(five)
+
+
+def test_command_refuses_plainly() -> None:
+    base = ["query-size", "--dataset", "digits", "--features", "pixels", "--shot", "5"]
+    for arguments, said in (
+        (["--queries", "170-177"], "3 of 10 classes have 182 images"),
+        (["--queries", "5-1"], "numbers of queries"),
+        (["--suite", "clopen"], "open"),
+    ):
+        result = CliRunner().invoke(main, [*base, *arguments])
+        assert result.exit_code == 2
+        assert said in result.output

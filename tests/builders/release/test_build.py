@@ -1,0 +1,373 @@
+"""Whole releases from a specification, interrupted anywhere."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError
+from benchmark_spec.manifest import MANIFEST_FILE
+from builders.cli import main
+from builders.release.build import build_release
+from builders.release.journal import JOURNAL_FILE, LOCK_FILE
+from builders.release.spec import ReleaseSpec, read_spec
+from fslbench_data.release.release import load_release
+
+SpecOf = Callable[..., ReleaseSpec]
+FILES = 16  # two class lists, twelve task sets, card, manifest
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_it_holds_what_the_specification_says(built: Path) -> None:
+    release = load_release(built)
+    assert str(release) == "small@1.0.0"
+    names = [str(info) for info in release.task_sets]
+    assert names == [
+        *(
+            f"vgg_flower/{suite}-{protocol}"
+            for suite in ("published", "open", "closed", "balanced")
+            for protocol in ("5w1s1q", "3w2s2q")
+        ),
+        *(
+            f"cub/{suite}-{protocol}"
+            for suite in ("open", "balanced")
+            for protocol in ("5w1s1q", "3w2s2q")
+        ),
+    ]
+    assert release.task_set_info("vgg_flower", "closed-5w1s1q").n_tasks == 40
+    assert release.task_set_info("vgg_flower", "balanced-5w1s1q").n_tasks == 141
+    assert len(_content(built)) == FILES
+
+
+class Stop(Exception):
+    """What an interruption at a step looks like."""
+
+
+def test_stopped_before_every_step_in_turn_it_gives_the_same_files(
+    built: Path, tmp_path: Path, spec_of: SpecOf
+) -> None:
+    spec, folder = spec_of(tmp_path), tmp_path / "release"
+    seen: list[str] = []
+
+    def stop_at_the_first_new_step(step: str) -> None:
+        if step not in seen:
+            seen.append(step)
+            raise Stop
+
+    for _ in range(FILES - 2):
+        with pytest.raises(Stop):
+            build_release(spec, folder, progress=stop_at_the_first_new_step)
+        assert not (folder / MANIFEST_FILE).exists()
+        assert (folder / JOURNAL_FILE).exists()
+    again: list[str] = []
+    build_release(spec, folder, progress=again.append)
+    assert again == [seen[-1]]  # nothing that was finished is made again
+    assert _content(folder) == _content(built)
+
+
+def test_a_file_damaged_between_two_runs_is_made_again(
+    built: Path, tmp_path: Path, spec_of: SpecOf
+) -> None:
+    spec, folder = spec_of(tmp_path), tmp_path / "release"
+
+    def stop_at_cub(step: str) -> None:
+        if step == "cub":
+            raise Stop
+
+    with pytest.raises(Stop):
+        build_release(spec, folder, progress=stop_at_cub)
+    (folder / "tasks/open-5w1s1q/vgg_flower.parquet").write_bytes(b"PAR1")
+    (folder / "classes/vgg_flower.parquet").unlink()
+    left = folder / "tasks/open-5w1s1q/.cub.parquet.abcd1234.writing"
+    left.write_bytes(b"left by a killed run")
+    build_release(spec, folder)
+    assert _content(folder) == _content(built)
+
+
+_RUN = (
+    "import sys; from pathlib import Path; from builders.release.build import build_release;"
+    "from builders.release.spec import read_spec; print(flush=True);"
+    "build_release(read_spec(Path(sys.argv[1])), Path(sys.argv[2]))"
+)
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments_it_gives_the_same_files(
+    built: Path, tmp_path: Path, spec_of: SpecOf
+) -> None:
+    spec_of(tmp_path)
+    (spec,) = tmp_path.glob("*.toml")
+    expected = _content(built)
+
+    def start(folder: Path) -> tuple[subprocess.Popen[str], float]:
+        run = subprocess.Popen(
+            [sys.executable, "-c", _RUN, spec, folder], stdout=subprocess.PIPE, text=True
+        )
+        assert run.stdout is not None
+        run.stdout.readline()  # imports are done, the build begins
+        return run, time.monotonic()
+
+    run, begin = start(tmp_path / "timed")
+    assert run.wait() == 0
+    seconds = time.monotonic() - begin
+    chance = random.Random(4)
+    killed = 0
+    for number in range(10):
+        folder = tmp_path / str(number)
+        while True:  # killed at least once, then until a run gets through
+            run, begin = start(folder)
+            if killed <= number:
+                time.sleep(chance.random() * seconds * 0.9)
+                run.send_signal(signal.SIGKILL)
+                killed += run.wait() != 0
+                found = _content(folder) if folder.exists() else {}
+                for path, content in found.items():
+                    hidden = path.split("/")[-1].startswith(".")
+                    assert hidden or content == expected[path], "a final name, half-written"
+                if MANIFEST_FILE in found and JOURNAL_FILE not in found:
+                    shutil.rmtree(folder)  # it had got through: try again
+                continue
+            assert run.wait() == 0
+            break
+        assert _content(folder) == expected
+    assert killed == 10
+
+
+def test_an_unfinished_build_is_continued_by_none_but_its_own(
+    tmp_path: Path, spec_of: SpecOf
+) -> None:
+    folder = tmp_path / "release"
+
+    def stop(step: str) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        build_release(spec_of(tmp_path), folder, progress=stop)
+    with pytest.raises(OutputError, match="another release: they differ in specification"):
+        build_release(spec_of(tmp_path, seed=1), folder)
+    with pytest.raises(OutputError, match="they differ in release, specification"):
+        build_release(spec_of(tmp_path, version="1.0.1"), folder)
+    for damaged in ("{", '{"build": null, "datasets": [], "tables": []}', "[]"):
+        (folder / JOURNAL_FILE).write_text(damaged)
+        with pytest.raises(OutputError, match="cannot be read"):
+            build_release(spec_of(tmp_path), folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.tex").write_text("x")
+    with pytest.raises(OutputError, match="not an empty folder"):
+        build_release(spec_of(tmp_path), other)
+    assert [path.name for path in other.iterdir()] == ["thesis.tex"]
+
+
+def test_a_finished_build_run_again_says_so(
+    tmp_path: Path, spec_of: SpecOf, spec_text: str
+) -> None:
+    """Also where a kill came after the manifest: what it left is removed."""
+    folder, spec = tmp_path / "release", tmp_path / "spec.toml"
+    spec.write_text(spec_text.format(version="1.0.0", seed=0, closed=40))
+    command = ["release", str(spec), "-o", str(folder)]
+    first = CliRunner().invoke(main, command)
+    assert (first.exit_code, "wrote" in first.stderr) == (0, True)
+    before = _content(folder)
+    (folder / LOCK_FILE).touch()
+    (folder / "classes/.cub.parquet.abcd1234.writing").write_bytes(b"half")
+    again = CliRunner().invoke(main, command)
+    assert again.exit_code == 0, again.output
+    assert again.stdout == first.stdout
+    assert f"{folder} is finished" in again.stderr
+    assert _content(folder) == before
+    for other in ({"seed": 1}, {"closed": 50}, {"version": "1.0.1"}):
+        with pytest.raises(OutputError, match="is not an empty folder"):
+            build_release(spec_of(tmp_path, **other), folder)
+    with pytest.raises(OutputError, match="is not an empty folder"):
+        build_release(spec_of(tmp_path), folder, allow_missing=True)
+    assert _content(folder) == before
+    (folder / "classes/cub.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorruptReleaseError):
+        build_release(spec_of(tmp_path), folder)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3, 10, -4, -3, -2, -1])
+def test_stopped_at_a_write_the_next_run_leaves_nothing_behind(
+    built: Path, tmp_path: Path, spec_of: SpecOf, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """The temporary file of the first and the last writes stays behind, as a kill leaves it."""
+    written: list[Path] = []
+    real, left = Path.replace, "x0000000.writing"
+
+    def counted(path: Path, target: Path) -> Path:
+        written.append(target)
+        return real(path, target)
+
+    def killed(path: Path, target: Path) -> Path:
+        written.append(target)
+        if len(written) == nth:
+            shutil.copy(path, target.with_name(f".{target.name}.{left}"))
+            raise Stop
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", counted)
+    build_release(spec_of(tmp_path), tmp_path / "counted")
+    nth, written[:] = nth if nth > 0 else len(written) + 1 + nth, []
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(Stop):
+        build_release(spec_of(tmp_path), tmp_path / "release")
+    monkeypatch.setattr(Path, "replace", real)
+    assert list((tmp_path / "release").rglob(f".*{left}"))
+    build_release(spec_of(tmp_path), tmp_path / "release")
+    assert _content(tmp_path / "release") == _content(built)
+
+
+def test_one_build_at_a_time(tmp_path: Path, spec_of: SpecOf) -> None:
+    folder = tmp_path / "release"
+
+    def meanwhile(step: str) -> None:
+        with pytest.raises(OutputError, match="another build is running"):
+            build_release(spec_of(tmp_path), folder)
+
+    build_release(spec_of(tmp_path), folder, progress=meanwhile)
+    assert len(_content(folder)) == FILES
+
+
+def test_a_journal_that_is_not_true(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+    spec, folder = spec_of(tmp_path), tmp_path / "release"
+
+    def stop_at_cub(step: str) -> None:
+        if step == "cub":
+            raise Stop
+
+    with pytest.raises(Stop):
+        build_release(spec, folder, progress=stop_at_cub)
+    journal = json.loads((folder / JOURNAL_FILE).read_text())
+    for entry in journal["tables"]:
+        entry["digest"] = "0" * 64
+    (folder / JOURNAL_FILE).write_text(json.dumps(journal))
+    build_release(spec, folder)
+    assert _content(folder) == _content(built)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "what"),
+    [
+        ('name = "cub"\nsource = "catalogue"\nfeatures = ["pixels"]', "no images to extract"),
+        ('name = "cubs"\nsource = "catalogue"', "did you mean 'cub'"),
+        ('name = "cubs"', "did you mean 'cub'"),
+        ('name = "digits"\nfeatures = ["pixel"]', "did you mean 'pixels'"),
+        ('name = "digits"\nfeatures = ["pixels"]\nheads = ["NC"]', "did you mean 'NCC'"),
+        ('name = "digits"\nheads = ["NCC"]', "heads need features"),
+        ('name = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]', "suites to run on"),
+        ('name = "cub"\nsource = "catalogue"\n[dataset.options]\na = "b"', "takes no options"),
+        ('name = "x"\nsource = "image_folder"\n[dataset.options]\ntitel = "b"', "'title'"),
+        ('name = "x"\nsource = "image_folder"', "options are missing: title"),
+        (
+            'name = "cub"\nsource = "catalogue"\nsuites = ["published"]\ntasks = {published = 5}',
+            "are what they are",
+        ),
+        ('name = "cub"\nsource = "catalogue"\nsuites = ["closed"]', "needs a number of tasks"),
+        ('name = "cub"\nsource = "catalogue"\nsuites = ["grouped"]', "needs the groups"),
+        ('name = "cub"\nsuites = ["open"]', "read from a raw folder"),
+    ],
+)
+def test_what_cannot_be_made(tmp_path: Path, dataset: str, what: str) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n[[dataset]]\n{dataset}\n')
+    with pytest.raises(FSLBenchError, match=what):
+        build_release(read_spec(path), tmp_path / "release")
+
+
+PROJECTED = """
+name = "r"
+version = "1.0.0"
+description = "d"
+[[dataset]]
+name = "digits"
+suites = ["open"]
+protocols = ["5w5s5q"]
+features = {features}
+heads = ["NCC"]
+"""
+
+
+def _projected(folder: Path, features: str, name: str = "release") -> Path:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    path = folder / "spec.toml"
+    path.write_text(PROJECTED.format(features=features))
+    build_release(read_spec(path), folder / name)
+    return folder / name
+
+
+def test_projected_features_with_and_without_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
+    import numpy as np
+
+    from builders.features.compress import pca_int8
+    from builders.release.verify import verify
+
+    alone = load_release(_projected(tmp_path, '["pixels-pca16"]', "alone"))
+    both = load_release(_projected(tmp_path, '["pixels-pca16", "pixels"]', "both"))
+    assert alone.backbones == ("pixels-pca16",)
+    assert alone.methods == ("pixels-pca16/NCC",)
+    assert both.backbones == ("pixels", "pixels-pca16")
+    values, scale, _ = pca_int8(both.features("digits", "pixels"), 16)
+    for release in (alone, both):
+        found = release.features("digits", "pixels-pca16")
+        assert np.array_equal(found, values.astype(np.float32) * np.float32(scale))
+        assert verify(Path(release.files.where)).problems == ()
+        (table,) = (t for t in release.manifest.tables if t.name == "pixels-pca16")
+        assert table.provenance["scale"] == scale
+        assert table.provenance["backbone"] == "pixels"
+        assert table.provenance["pca"]["dimensions"] == 16
+    again = load_release(_projected(tmp_path, '["pixels-pca16"]', "again"))
+    assert again.manifest == alone.manifest
+
+
+def test_features_of_another_backbone_in_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
+    import numpy as np
+
+    from builders.features.shards import feature_table
+    from builders.release.verify import verify
+
+    made = []
+
+    @contextmanager
+    def features_of(backbone: str, *_: object) -> Iterator[tuple[object, dict[str, object]]]:
+        made.append(backbone)
+        values = np.random.default_rng(0).random((1797, 24)).astype(np.float16)
+        yield feature_table(values), {"backbone": backbone, "weights_sha256": "0" * 64}
+
+    monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 500)
+    monkeypatch.setattr("builders.release.features.features_of", features_of)
+    monkeypatch.setattr("builders.release.features.is_network", lambda name: False)
+    monkeypatch.setattr("builders.release.build.check_backbone", lambda *_: None)
+    release = load_release(_projected(tmp_path, '["net-pca8", "net-pca12", "net"]'))
+    assert made == ["net"]  # the projections are of what is in the release
+    assert release.backbones == ("net", "net-pca8", "net-pca12")
+    assert release.features("digits", "net-pca12").shape == (1797, 12)
+    assert len([t for t in release.manifest.tables if t.kind == "features"]) == 12
+    assert verify(Path(release.files.where)).problems == ()
+
+
+def test_a_projection_of_what_is_no_backbone(tmp_path: Path) -> None:
+    with pytest.raises(FSLBenchError, match="did you mean 'pixels'"):
+        _projected(tmp_path, '["pixel-pca16"]')
+    with pytest.raises(FSLBenchError, match="cannot be projected to 65 dimensions"):
+        _projected(tmp_path, '["pixels-pca65"]')

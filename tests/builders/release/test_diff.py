@@ -1,0 +1,140 @@
+"""What differs between two releases, and which version number that raises."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from builders.cli import main
+from builders.release.build import build_release
+from builders.release.diff import Level, diff, next_version
+from builders.release.spec import ReleaseSpec, read_spec
+from fslbench_data.release.release import load_release
+
+SpecOf = Callable[..., ReleaseSpec]
+
+
+def test_two_builds_of_one_specification_say_the_same(
+    built: Path, tmp_path: Path, spec_of: SpecOf
+) -> None:
+    build_release(spec_of(tmp_path), tmp_path / "again")
+    found = diff(load_release(built), load_release(tmp_path / "again"))
+    assert (found.changes, found.needed, found.enough) == ((), None, True)
+    run = CliRunner().invoke(main, ["diff", str(built), str(tmp_path / "again")])
+    assert run.exit_code == 0
+    assert "say the same" in run.output
+
+
+@pytest.mark.parametrize(
+    ("version", "enough"), [("1.0.0", False), ("1.0.1", False), ("1.1.0", False), ("2.0.0", True)]
+)
+def test_other_tasks_are_a_major_change(
+    built: Path, tmp_path: Path, spec_of: SpecOf, version: str, enough: bool
+) -> None:
+    build_release(spec_of(tmp_path, version=version, closed=50), tmp_path / "b")
+    run = CliRunner().invoke(main, ["diff", str(built), str(tmp_path / "b")])
+    assert run.exit_code == (0 if enough else 1)
+    assert run.output.count("major") >= 2
+    assert (
+        "major  tasks/closed-5w1s1q/vgg_flower.parquet: other content: "
+        "40 tasks became 50, of which the first 40 are equal" in run.output
+    )
+    assert ("which is enough" in run.output) == enough
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "expected"),
+    [
+        ("1.2.3", "patch", "1.2.4"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "major", "2.0.0"),
+        ("0.9.9", "major", "1.0.0"),
+    ],
+)
+def test_the_next_version(version: str, level: Level, expected: str) -> None:
+    assert next_version(version, level) == expected
+
+
+def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_text: str) -> None:
+    text = spec_text.format(version="1.1.0", seed=0, closed=40)
+    path = tmp_path / "more.toml"
+    path.write_text(text + '[[dataset]]\nname = "dtd"\nsource = "catalogue"\nsuites = ["open"]\n')
+    build_release(read_spec(path), tmp_path / "more")
+    old, new = load_release(built), load_release(tmp_path / "more")
+    up, down = diff(old, new), diff(new, old)
+    assert {c.level for c in up.changes} == {"minor"}
+    assert [c.where for c in up.changes] == [
+        "dtd",
+        "classes/dtd.parquet",
+        "tasks/open-3w2s2q/dtd.parquet",
+        "tasks/open-5w1s1q/dtd.parquet",
+    ]
+    assert (up.needed, up.raised, up.enough) == ("minor", "minor", True)
+    assert (down.needed, down.raised, down.enough) == ("major", None, False)
+    path.write_text(text.replace('"d"', '"another text"').replace("1.1.0", "1.0.1"))
+    build_release(read_spec(path), tmp_path / "text")
+    texts = diff(old, load_release(tmp_path / "text"))
+    assert [(c.level, c.what) for c in texts.changes] == [("patch", "the description differs")]
+    assert texts.enough
+
+
+def _features(
+    folder: Path, shard: int, patch: pytest.MonkeyPatch, *, change: float = 0, **provenance: object
+) -> Path:
+    from builders.release.writer import ReleaseWriter
+
+    patch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", shard)
+    writer = ReleaseWriter(folder, "small", "1.0.0", "x")
+    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+    writer.add_dataset("one", **about, class_names=["a", "b"], class_sizes=[12, 8])
+    kind = np.int8 if "scale" in provenance else np.float16
+    values = np.arange(60).reshape(20, 3).astype(kind)
+    values[17, 0] += change
+    writer.add_features("one", "net", [values], provenance)
+    writer.finish()
+    return folder
+
+
+def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = load_release(_features(tmp_path / "old", 8, monkeypatch))
+    last, first = (f"features/net/one-0000{i}-of-00003.parquet" for i in (2, 0))
+    one = "features/net/one-00000-of-00001.parquet"
+    for name, shard, change, found in (
+        ("same", 8, 0, []),
+        ("changed", 8, 1, [("minor", last, "other content: 4 rows became 4 rows")]),
+        ("one", 99, 0, [("patch", one, "same content, 3 shards became 1")]),
+        (
+            "one-changed",
+            99,
+            1,
+            [("minor", one, "other content: 20 rows became 20 rows, 3 shards became 1")],
+        ),
+    ):
+        new = load_release(_features(tmp_path / name, shard, monkeypatch, change=change))
+        assert [(c.level, c.where, c.what) for c in diff(old, new).changes] == found
+    none = tmp_path / "none"
+    build_release(read_spec(_spec(tmp_path)), none)
+    gone = [c for c in diff(old, load_release(none)).changes if "features" in c.where]
+    assert [(c.level, c.where, c.what) for c in gone] == [("major", first, "gone: 20 rows")]
+
+
+def _spec(folder: Path) -> Path:
+    path = folder / "none.toml"
+    path.write_text(
+        'name = "small"\nversion = "1.0.0"\ndescription = "x"\n'
+        '[[dataset]]\nname = "dtd"\nsource = "catalogue"\n'
+    )
+    return path
+
+
+@pytest.mark.parametrize("shard", [8, 99])
+def test_another_scale_is_another_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int
+) -> None:
+    old = load_release(_features(tmp_path / "old", 8, monkeypatch, scale=0.5))
+    new = load_release(_features(tmp_path / "new", shard, monkeypatch, scale=0.25))
+    found = diff(old, new)
+    assert found.needed == "minor"
+    assert all(c.what.startswith("other content") for c in found.changes)

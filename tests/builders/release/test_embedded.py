@@ -1,0 +1,212 @@
+"""The embedded release: frozen to the last bit, and made again from its sources."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.catalogue import catalogue
+from benchmark_spec.digest import content_digest
+from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
+from builders.sampling import draw_again, groups_of, most_tasks
+from fslbench_data.release.release import Release, embedded_folder
+
+MEGABYTE = 1_000_000
+
+
+def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Release) -> None:
+    found = {
+        table.path: content_digest(pq.ParquetFile(embedded.files.folder / table.path).read())
+        for table in embedded.manifest.tables
+    }
+    assert found == golden
+    assert {t.path: t.digest for t in embedded.manifest.tables} == golden
+
+
+def test_it_is_small() -> None:
+    size = sum(path.stat().st_size for path in embedded_folder().rglob("*") if path.is_file())
+    assert size < 8 * MEGABYTE
+
+
+def test_what_it_holds(embedded: Release) -> None:
+    published = [s for s in embedded.task_sets if s.name.suite == "published"]
+    digits = {str(s.name): s.n_tasks for s in embedded.task_sets if s.dataset == "digits"}
+    assert len(published) == 27
+    assert {k: v for k, v in digits.items() if k.startswith("closed")} == {
+        "closed-5w1s1q": 600,
+        "closed-5w5s5q": 600,
+        "closed-5w10s7q": 600,
+    }
+    # 1797 images: at most 179, 35 and 21 tasks; Algorithm 2 strands a few images
+    assert {k: v for k, v in digits.items() if k.startswith("open")} == {
+        "open-5w1s1q": 176,
+        "open-5w5s5q": 31,
+        "open-5w10s7q": 19,
+    }
+    others = {str(s): s.n_tasks for s in embedded.task_sets if s.name.suite in ("open", "balanced")}
+    # N / (K (S+Q)) is 139, 27, 16 for groceries and 259, 51, 30 for openclipart
+    for dataset, opened, balanced in (
+        ("groceries", (131, 25, 13), (138, 26, 14)),
+        ("openclipart", (193, 34, 20), (256, 47, 26)),
+    ):
+        for protocol, n_open, n_balanced in zip(PUBLISHED_PROTOCOLS, opened, balanced, strict=True):
+            assert others[f"{dataset}/open-{protocol}"] == n_open
+            assert others[f"{dataset}/balanced-{protocol}"] == n_balanced
+            sizes = _class_sizes(embedded, dataset)
+            assert most_tasks(sizes, protocol) == n_balanced
+    # N / (K (S+Q)) is 474, 94, 55 for emoji and 1000, 200, 117 for fashion_mnist
+    for dataset, opened in (("emoji", (392, 77, 42)), ("fashion_mnist", (987, 195, 114))):
+        for protocol, n_open in zip(PUBLISHED_PROTOCOLS, opened, strict=True):
+            assert others[f"{dataset}/open-{protocol}"] == n_open
+    open_steps = {s: n for s, n in others_with_attributes(embedded).items() if "/open_" in s}
+    assert {n for s, n in open_steps.items() if "_titles-" in s} == {21}
+    assert {n for s, n in open_steps.items() if "_pixels-" in s} == {12}
+    assert {n for s, n in open_steps.items() if "_style-" in s} == {13}
+    assert len(open_steps) == 13
+    assert [*others_with_attributes(embedded).values()].count(600) == 13
+    networks = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mobilenet_v2")
+    backbones = ("pixels", "efficientnet_lite0-pca128", *networks)
+    heads = [f"{b}/{h}" for b in backbones for h in ("NCC", "MatchingNet", "LR")]
+    assert embedded.methods == (*heads, "efficientnet_lite0/FT")
+    assert embedded.datasets_with("features", "efficientnet_lite0-pca128") == (
+        "groceries",
+        "openclipart",
+    )
+    assert embedded.features("canaries", "efficientnet_lite0").shape == (32, 1280)
+
+
+def others_with_attributes(release: Release) -> dict[str, int]:
+    return {str(s): s.n_tasks for s in release.task_sets if s.name.attributes}
+
+
+def test_every_head_answers_every_task_of_the_four_real_collections(embedded: Release) -> None:
+    tasks = {(s.dataset, str(s.name)): s.n_tasks for s in embedded.task_sets}
+    collections = ("groceries", "openclipart", "emoji", "fashion_mnist")
+    for submission in embedded.references():
+        ((name, _),) = submission.methods.items()
+        rows = submission.table.group_by(["dataset", "task_set"]).aggregate([([], "count_all")])
+        found = {(r["dataset"], r["task_set"]): r["count_all"] for r in rows.to_pylist()}
+        if "-pca" not in name and not name.startswith("pixels") and not name.endswith("/FT"):
+            assert found == {key: T for key, T in tasks.items() if key[0] in collections}
+        assert all(number <= tasks[key] for key, number in found.items())
+
+
+def _class_sizes(release: Release, dataset: str) -> list[int]:
+    sizes: list[int] = release.classes(dataset).column("n_images").to_pylist()
+    return sizes
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        "digits",
+        "groceries",
+        "openclipart",
+        "emoji",
+        "fashion_mnist",
+        *(pytest.param(n, marks=pytest.mark.slow) if n == "quickdraw" else n for n in catalogue()),
+    ],
+)
+def test_task_sets_are_drawn_again_bit_by_bit(
+    dataset: str, golden: dict[str, str], embedded: Release
+) -> None:
+    """From class sizes and provenance alone (quickdraw's 7.7 million images take 40 s)."""
+    sizes = _class_sizes(embedded, dataset)
+    pictured = dataset in embedded.datasets_with("images")
+    groups = groups_of(embedded.images(dataset)) if pictured else None
+    for table in embedded.manifest.tables:
+        if table.kind == "tasks" and table.dataset == dataset:
+            name = TaskSetName.parse(table.name)
+            known = embedded.attributes(dataset, name.attributes) if name.attributes else None
+            drawn = draw_again(dataset, name, sizes, table.provenance, table.rows, groups, known)
+            assert content_digest(drawn) == golden[table.path]
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
+def test_string_hashes_feed_no_generator(hash_seed: str, golden: dict[str, str]) -> None:
+    code = (
+        "from benchmark_spec.digest import content_digest\n"
+        "from benchmark_spec.protocol import TaskSetName\n"
+        "from builders.sampling import draw_task_set\n"
+        "from benchmark_spec.catalogue import lookup\n"
+        "from fslbench_data.release.release import load_release\n"
+        "sizes = load_release().classes('digits')['n_images'].to_pylist()\n"
+        "for name, tasks in (('open-5w5s5q', None), ('closed-5w1s1q', 600)):\n"
+        "    table, _ = draw_task_set('digits', TaskSetName.parse(name), sizes, tasks=tasks)\n"
+        "    print(content_digest(table))\n"
+        "name = TaskSetName.parse('published-5w1s1q')\n"
+        "print(content_digest(draw_task_set('cub', name, lookup('cub').class_sizes)[0]))\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
+    assert out.stdout.split() == [
+        golden["tasks/open-5w5s5q/digits.parquet"],
+        golden["tasks/closed-5w1s1q/digits.parquet"],
+        golden["tasks/published-5w1s1q/cub.parquet"],
+    ]
+
+
+def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
+    from builders.features.pixels import pixel_features
+    from builders.sources import digits
+
+    source = digits.read()
+    assert content_digest(source.images) == golden["images/digits.parquet"]
+    assert source.pixels is not None
+    features, _ = pixel_features(source.pixels, source.white)
+    assert content_digest(features) == golden["features/pixels/digits-00000-of-00001.parquet"]
+
+
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
+@pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
+def test_reference_results_are_made_again_from_the_features(
+    backbone: str, head: str, golden: dict[str, str], embedded: Release
+) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+    from builders.baselines import run_head
+
+    submission = run_head(embedded, head, backbone, embedded.datasets_with("features", backbone))
+    assert content_digest(submission.table) == golden[f"results/{backbone}-{head}.parquet"]
+
+
+def test_tasks_hold_what_they_say(embedded: Release) -> None:
+    """Labels, distinct classes, no image on both sides, and in open sets none used twice."""
+    for info in embedded.task_sets:
+        tasks = embedded.task_set(info.dataset, str(info.name))
+        class_of = np.repeat(
+            np.arange(len(_class_sizes(embedded, info.dataset))),
+            _class_sizes(embedded, info.dataset),
+        )
+        assert (np.sort(tasks.query_label) == np.repeat(np.arange(5), info.protocol.query)).all()
+        ordered = np.sort(tasks.class_ids, axis=1)
+        assert (ordered[:, 1:] > ordered[:, :-1]).all()
+        assert (class_of[tasks.support] == tasks.class_ids[..., None]).all()
+        by_label = np.take_along_axis(tasks.class_ids, tasks.query_label.astype(int), axis=1)
+        assert (class_of[tasks.query] == by_label).all()
+        images = np.concatenate([tasks.support.reshape(len(tasks), -1), tasks.query], axis=1)
+        images.sort(axis=1)
+        assert (images[:, 1:] > images[:, :-1]).all()
+        if info.name.interval == "open":
+            assert np.unique(images).size == images.size
+
+
+def test_the_example_is_what_its_script_writes(tmp_path: Path, root: Path, example: object) -> None:
+    path = tmp_path / "again.parquet"
+    script = root / "examples/my_method.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    from fslbench_data import Submission
+
+    again = Submission.read(path)
+    assert isinstance(example, Submission)
+    assert content_digest(again.table) == content_digest(example.table)
+    assert again.bindings == example.bindings

@@ -1,0 +1,125 @@
+"""Reading SPEC.toml: what it says, and what it may not say."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError
+from builders.release.spec import find_spec, read_spec
+from builders.sources import SOURCES
+
+HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
+CUB = '[[dataset]]\nname = "cub"\nsource = "catalogue"\n'
+
+
+def _read(tmp_path: Path, text: str) -> object:
+    path = tmp_path / "spec.toml"
+    path.write_text(text)
+    return read_spec(path)
+
+
+def test_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        HEAD
+        + 'protocols = ["5w1s1q"]\nseed = 7\ntasks = { closed = 30 }\n'
+        + CUB
+        + 'suites = ["open", "closed"]\n'
+        + '[[dataset]]\nname = "mine"\nsource = "image_folder"\nfolder = "x/y"\nseed = 8\n'
+        + 'protocols = ["2w1s1q", "3w2s2q"]\nsuites = ["open"]\n'
+        + '[dataset.options]\ntitle = "t"\n'
+        + '[[dataset]]\nname = "dtd"\n'
+    )
+    spec = read_spec(path)
+    assert (spec.name, spec.version, spec.description) == ("r", "1.0.0", "d")
+    cub, mine, dtd = spec.datasets
+    assert (cub.source, cub.seed, dict(cub.tasks)) == ("catalogue", 7, {"closed": 30})
+    assert [str(name) for name in cub.every_task_set] == ["open-5w1s1q", "closed-5w1s1q"]
+    assert (mine.folder, mine.seed, dict(mine.options)) == ("x/y", 8, {"title": "t"})
+    assert [str(name) for name in mine.every_task_set] == ["open-2w1s1q", "open-3w2s2q"]
+    assert (dtd.source, dtd.folder, dtd.suites) == ("dtd", "dtd", ())
+
+
+def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        HEAD
+        + 'protocols = ["5w1s1q"]\ntasks = { closed = 9 }\n'
+        + '[[dataset]]\nname = "emoji"\nattributes = { style = "given" }\n'
+        + 'suites = ["open", "counterfactual_style"]\n'
+        + 'task_sets = ["open-2w1s1q", "open_ladder_style-5w5s5q"]\n'
+    )
+    (emoji,) = read_spec(path).datasets
+    assert [str(name) for name in emoji.every_task_set] == [
+        "open-5w1s1q", "same_style-5w1s1q", "any_style-5w1s1q", "other_style-5w1s1q",
+        "open-2w1s1q", "open_random_style-5w5s5q", "open_support_style-5w5s5q",
+        "open_intra_style-5w5s5q", "open_inter_style-5w5s5q", "open_biased_style-5w5s5q",
+    ]  # fmt: skip
+    assert [suite.name for suite in emoji.every_suite].count("open") == 1
+    assert emoji.number_of_tasks("any_style") == 9
+
+
+def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(HEAD + "seed = 3\n" + CUB + 'suites = ["open"]\n')
+    first = read_spec(path).digest
+    path.write_text(HEAD + CUB + '# a remark\nseed = 3\nsuites = [\n"open"]\n')
+    assert read_spec(path).digest == first
+    path.write_text(HEAD + CUB + 'seed = 4\nsuites = ["open"]\n')
+    assert read_spec(path).digest != first
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("x = [", "not TOML"),
+        (HEAD, "lists no data sets"),
+        (HEAD + "dataset = []\n", "lists no data sets"),
+        (HEAD + CUB + "protocols = []\n", "protocols is empty"),
+        (HEAD + CUB + "tasks = { closed = 100000000000 }\n", "1 to 10,000,000"),
+        (HEAD + "dataset = 3\n", "lists no data sets"),
+        (CUB, "there is no name"),
+        ('name = 3\nversion = "1.0.0"\ndescription = "d"\n' + CUB, "name is 3"),
+        (HEAD + "sed = 1\n" + CUB, "did you mean 'seed'"),
+        (HEAD + CUB + 'suits = ["open"]\n', "did you mean 'suites'"),
+        (HEAD + CUB + 'suites = "open"\n', "suites is 'open'"),
+        (HEAD + CUB + "suites = [1]\n", "suites is"),
+        (HEAD + CUB + "seed = true\n", "seed is True"),
+        (HEAD + CUB + 'seed = "1"\n', "seed is '1'"),
+        (HEAD + CUB + 'suites = ["opn"]\n', "did you mean 'open'"),
+        (HEAD + CUB + "tasks = { closd = 3 }\n", "did you mean 'closed'"),
+        (HEAD + CUB + "tasks = { closed = 0 }\n", "tasks.closed is 0"),
+        (HEAD + CUB + 'protocols = ["5w1s"]\nsuites = ["open"]\n', "'5w1s' is not a protocol"),
+        (HEAD + CUB + 'suites = ["open", "open"]\n', "listed twice"),
+        (
+            HEAD + CUB + 'suites = ["open"]\ntask_sets = ["open-5w1s1q"]\n',
+            "listed twice: open-5w1s1q",
+        ),
+        (HEAD + CUB + 'task_sets = ["open"]\n', "'open' is not the name of a task set"),
+        (HEAD + CUB + 'task_sets = ["ladder_-5w1s1q"]\n', "unknown suite 'random_'"),
+        (HEAD + CUB + 'task_sets = ["lader_x-5w1s1q"]\n', "unknown suite 'lader_x'"),
+        (HEAD + CUB + CUB, "listed twice: cub"),
+        (HEAD + '[[dataset]]\nsource = "cub"\n', "has no name"),
+        (HEAD + '[[dataset]]\nname = "Cub!"\n', "cannot be the name of a data set"),
+    ],
+)
+def test_what_it_may_not_say(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(FSLBenchError, match=what):
+        _read(tmp_path, text)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="cannot read"):
+        read_spec(tmp_path / "none.toml")
+    with pytest.raises(UnknownNameError, match="did you mean 'embedded'"):
+        find_spec(Path("embeded"))
+    assert find_spec(tmp_path / "none.toml") == tmp_path / "none.toml"
+
+
+@pytest.mark.parametrize("name", ["embedded", "meta_dataset"])
+def test_the_specifications_that_come_with_the_package(name: str) -> None:
+    spec = read_spec(find_spec(Path(name)))
+    assert spec.name == name
+    for dataset in spec.datasets:
+        assert dataset.source == "catalogue" or dataset.source in SOURCES
+        assert dataset.every_task_set

@@ -1,0 +1,179 @@
+"""Writing releases, and reading them back with every reader that is promised."""
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import FSLBenchError, OutputError, ReleaseNotFoundError, SpecError
+from benchmark_spec.protocol import TaskSetName
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.recorder import Recorder
+
+SIZES = [12, 12, 12]
+ABOUT = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+
+
+def _writer(folder: Path) -> ReleaseWriter:
+    writer = ReleaseWriter(folder, "small", "0.1.0", "x")
+    writer.add_dataset("one", **ABOUT, class_names=["a", "b", "c"], class_sizes=SIZES)
+    return writer
+
+
+def test_until_it_is_finished_there_is_no_release(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "r")
+    with pytest.raises(ReleaseNotFoundError):
+        load_release(tmp_path / "r")
+    writer.finish()
+    assert load_release(tmp_path / "r").datasets == ("one",)
+
+
+def test_a_release_is_never_written_into_another(tmp_path: Path) -> None:
+    _writer(tmp_path / "r").finish()
+    with pytest.raises(OutputError, match="not an empty folder"):
+        ReleaseWriter(tmp_path / "r", "small", "0.2.0", "x")
+
+
+def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "r")
+    name = TaskSetName.parse("open-2w1s1q")
+    table, provenance = draw_task_set("one", name, SIZES)
+    with pytest.raises(FSLBenchError, match="unknown data set 'two'"):
+        writer.add_tasks("two", name, table, provenance)
+    with pytest.raises(FSLBenchError, match="expected: task_id"):
+        writer.add_tasks("one", name, table.drop_columns("support"), provenance)
+    with pytest.raises(FSLBenchError, match="type"):
+        writer.add_tasks("one", TaskSetName.parse("open-2w2s1q"), table, provenance)
+    writer.add_tasks("one", name, table, provenance)
+    with pytest.raises(SpecError, match="twice"):
+        writer.add_tasks("one", name, table, provenance)
+    with pytest.raises(SpecError, match="described twice"):
+        writer.add_dataset("one", **ABOUT, class_names=["a"], class_sizes=[1])
+    with pytest.raises(SpecError, match="names of their own"):
+        writer.add_dataset("two", **ABOUT, class_names=["a", "a"], class_sizes=[1, 1])
+
+
+def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "r")
+    name = TaskSetName.parse("open-2w1s1q")
+    writer.add_tasks("one", name, *draw_task_set("one", name, SIZES))
+    tasks = writer.so_far().task_set("one", str(name))
+    for method in ("a/b", "a-b"):
+        recorder = Recorder(method)
+        recorder.add_counts(tasks, np.zeros(len(tasks), int))
+        if method == "a/b":
+            writer.add_results(recorder.submission(), {})
+        else:
+            with pytest.raises(SpecError, match="written twice"):
+                writer.add_results(recorder.submission(), {})
+
+
+def test_every_configuration_loads_with_datasets(
+    embedded: Release, tmp_path: Path, golden: dict[str, str]
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    configs = datasets.get_dataset_config_names(str(embedded.files.folder))
+    assert configs == [config.name for config in embedded.manifest.configs()]
+    assert len(configs) == 56
+    for config in embedded.manifest.configs():
+        for split, paths in config.splits.items():
+            loaded = datasets.load_dataset(
+                str(embedded.files.folder), config.name, split=split, cache_dir=str(tmp_path)
+            )
+            table = loaded.data.table
+            if len(paths) == 1:
+                assert content_digest(table) == golden[paths[0]]
+            else:
+                rows = [
+                    pq.ParquetFile(embedded.files.folder / path).metadata.num_rows for path in paths
+                ]
+                assert table.num_rows == sum(rows)
+
+
+def test_duckdb_reads_every_table(embedded: Release) -> None:
+    with duckdb.connect() as connection:
+        for entry in embedded.manifest.tables:
+            path = embedded.files.folder / entry.path
+            found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
+            expected = pq.ParquetFile(path).read().to_pylist()
+            assert len(found) == entry.rows == len(expected)
+            first = [list(v) if isinstance(v, tuple) else v for v in found[0]]
+            assert first == list(expected[0].values())
+
+
+def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:
+    def encodings(path: str) -> dict[str, tuple[str, ...]]:
+        row_group = pq.ParquetFile(embedded.files.folder / path).metadata.row_group(0)
+        columns = [row_group.column(i) for i in range(row_group.num_columns)]
+        assert {c.compression for c in columns} == {"ZSTD"}
+        assert not any(c.has_dictionary_page for c in columns)
+        return {c.path_in_schema: c.encodings for c in columns}
+
+    tasks = encodings("tasks/published-5w5s5q/cub.parquet")
+    assert "BYTE_STREAM_SPLIT" in tasks["query.list.element"]
+    assert "BYTE_STREAM_SPLIT" not in tasks["query_label.list.element"]
+    features = encodings("features/pixels/digits-00000-of-00001.parquet")
+    assert "BYTE_STREAM_SPLIT" not in features["feature.list.element"]
+
+
+def test_the_same_release_is_written_twice(tmp_path: Path) -> None:
+    manifests = []
+    for name in ("a", "b"):
+        writer = _writer(tmp_path / name)
+        task_set = TaskSetName.parse("open-2w1s1q")
+        writer.add_tasks("one", task_set, *draw_task_set("one", task_set, SIZES, seed=7))
+        manifests.append(writer.finish())
+    assert manifests[0] == manifests[1]
+    files = [sorted(p.relative_to(tmp_path / n) for p in (tmp_path / n).rglob("*.*")) for n in "ab"]
+    assert files[0] == files[1]
+    for file in files[0]:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_features_cover_every_image(tmp_path: Path) -> None:
+    from builders.features.pixels import pixel_features
+
+    writer = _writer(tmp_path / "r")
+    table, provenance = pixel_features(np.zeros((35, 4)), white=1)
+    with pytest.raises(SpecError, match="each image"):
+        writer.add_features("one", "pixels", table, provenance)
+    table, provenance = pixel_features(np.arange(144).reshape(36, 4), white=256)
+    writer.add_features("one", "pixels", table, provenance)
+    writer.finish()
+    features = load_release(tmp_path / "r").features("one", "pixels")
+    np.testing.assert_array_equal(features * 256, np.arange(144).reshape(36, 4))
+    assert features.dtype == np.float16
+    assert pa.types.is_fixed_size_list(table.schema.field("feature").type)
+
+
+def test_a_reference_of_several_runs_bound_by_its_column(tmp_path: Path) -> None:
+    from fslbench_data.scoring.score import score
+    from fslbench_data.submission.model import Submission
+
+    writer = _writer(tmp_path / "r")
+    name = TaskSetName.parse("open-2w1s1q")
+    writer.add_tasks("one", name, *draw_task_set("one", name, SIZES))
+    tasks = writer.so_far().task_set("one", str(name))
+    recorder = Recorder("reference")
+    recorder.add_counts(tasks, np.zeros(len(tasks), int))
+    table = recorder.submission().table
+    prints = pa.repeat(pa.scalar(tasks.info.fingerprint), len(tasks))
+    runs = [
+        table.append_column("fingerprint", prints).append_column(
+            "run", pa.repeat(pa.scalar(run), len(tasks))
+        )
+        for run in ("a", "b")
+    ]
+    writer.add_results(Submission(pa.concat_tables(runs)), {})
+    writer.finish()
+    mine = Recorder("mine")
+    mine.add_counts(tasks, np.ones(len(tasks), int))
+    report = score(mine.submission(), load_release(tmp_path / "r"))
+    assert [c.versus for c in report.comparisons] == ["reference"]
+    assert [s.runs for s in report.scores] == [1, 2]

@@ -1,0 +1,206 @@
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.version import __version__
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.submission.model import Submission
+
+
+def _run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def mine(root: Path) -> str:
+    return str(root / "examples/my_results.parquet")
+
+
+def test_version() -> None:
+    assert _run("--version").strip() == f"fslbench, version {__version__}"
+
+
+def test_help_lists_the_commands() -> None:
+    text = _run("--help")
+    for command in ("score", "validate", "info"):
+        assert command in text
+
+
+def test_info_for_machines(embedded: Release) -> None:
+    content = json.loads(_run("info", "--format", "json"))
+    assert content["where"] == str(embedded.files.folder)
+    assert Path(content["where"]).is_absolute()
+    assert content["methods"][:3] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
+    assert len(content["methods"]) == 19
+    assert len(content["task_sets"]) == 95
+    held = {d["name"]: (d["images"], d["features"], len(d["methods"])) for d in content["datasets"]}
+    assert held["digits"] == (True, ["pixels"], 3)
+    assert held["openclipart"] == (True, ["efficientnet_lite0-pca128"], 16)
+    assert held["emoji"] == (True, [], 12)
+    assert held["cub"] == (False, [], 0)
+    first = content["task_sets"][0]
+    assert first["fingerprint"] == embedded.task_sets[0].fingerprint
+    assert first["T"] == 176
+    assert {"name": "results", "splits": ["test"]} in content["configs"]
+
+
+def test_info_for_people(embedded: Release) -> None:
+    text = _run("info", str(embedded.files.folder))
+    assert "embedded@1.3.0" in text
+    assert "digits: images; features: pixels; results: pixels/NCC, MatchingNet, LR" in text
+    assert "canaries: images; features: efficientnet_lite0; no results" in text
+    assert "vgg_flower: classes and counts only" in text
+    assert "traffic_signs" in text
+    assert "39,209" in text
+
+
+def test_output_to_a_file(mine: str, tmp_path: Path) -> None:
+    printed = _run("score", mine, "--format", "csv")
+    path = tmp_path / "x.csv"
+    result = CliRunner().invoke(main, ["score", mine, "--format", "csv", "-o", str(path)])
+    assert result.stdout == ""
+    assert result.stderr == f"wrote {path}\n"
+    assert path.read_text() == printed
+    assert printed.startswith("# fslbench:")
+    by_ending = tmp_path / "y.csv"
+    CliRunner().invoke(main, ["score", mine, "-o", str(by_ending)])
+    assert by_ending.read_text() == printed
+    table = tmp_path / "x.txt"
+    CliRunner().invoke(main, ["score", mine, "-o", str(table)])
+    assert table.read_text() == _run("score", mine)
+
+
+def test_choosing(mine: str) -> None:
+    text = _run(
+        "score", mine, "--dataset", "digits", "--task-set", "open-5w5s5q", "--task-set",
+        "open-5w1s1q", "--against", "pixels/LR", "--level", "0.99", "--format", "csv",
+    )  # fmt: skip
+    rows = list(csv.DictReader(text.splitlines()[1:]))
+    assert [(r["task_set"], r["versus"], r["level"], r["interval"]) for r in rows] == [
+        (f"open-{protocol}", "pixels/LR", "0.99", interval)
+        for protocol in ("5w1s1q", "5w5s5q")
+        for interval in ("open", "class-aware")
+    ]
+
+
+def test_closed_verdicts_stay_when_only_open_sets_are_chosen(mine: str) -> None:
+    text = _run("score", mine, "--task-set", "open-5w10s7q", "--format", "csv")
+    rows = list(csv.DictReader(text.splitlines()[1:]))
+    assert {r["verdict_closed"] for r in rows if r["interval"] == "open"} == {"+"}
+    assert {r["verdict_closed"] for r in rows if r["interval"] == "class-aware"} == {""}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_other_formats_give_the_same_numbers(
+    ending: str, mine: str, tmp_path: Path, embedded: Release
+) -> None:
+    prints = {(s.dataset, str(s.name)): s.fingerprint for s in embedded.task_sets}
+    rows = Submission.read(mine).table.to_pylist()
+    path = tmp_path / f"x.{ending}"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], "fingerprint"])
+        if ending == "csv":
+            writer.writeheader()
+        for row in rows:
+            row["fingerprint"] = prints[row["dataset"], row["task_set"]]
+            if ending == "csv":
+                writer.writerow(
+                    {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()}
+                )
+            else:
+                file.write(json.dumps(row) + "\n")
+    assert _run("score", str(path), "--format", "json") == _run("score", mine, "--format", "json")
+    assert "predictions" in CliRunner().invoke(main, ["validate", str(path)]).stderr
+
+
+def test_unbound(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = "".join(f"a,dtd,published-5w10s7q,{t},30,35\n" for t in range(9))
+    path.write_text("method,dataset,task_set,task_id,n_correct,n_query\n" + rows)
+    text = _run("score", str(path), "--unbound")
+    assert "|unbound|" in text
+    assert "rests on the word of whoever" in " ".join(text.split())
+    for form in ("csv", "json"):
+        assert "|unbound|" in _run("score", str(path), "--unbound", "--format", form)
+    assert "unbound" in _run("validate", str(path), "--unbound")
+
+
+def test_the_installed_command(mine: str) -> None:
+    """Through the real entry point: a table on standard output, no escapes, nothing on stderr."""
+    command = Path(sys.executable).with_name("fslbench")
+    if not command.exists():
+        pytest.skip("the command fslbench is not installed beside this Python")
+    out = subprocess.run([command, "score", mine], capture_output=True, text=True, check=True)
+    assert out.stderr == ""
+    assert "\x1b" not in out.stdout
+    assert "pixels/Ridge: better than pixels/MatchingNet" in out.stdout
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    plain = subprocess.run([command, "score", mine], capture_output=True, env=ascii_only)
+    assert (plain.returncode, plain.stderr) == (0, b"")
+    bad = subprocess.run([command, "score", "nowhere.csv"], capture_output=True, text=True)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr == "Error: there is no file nowhere.csv\n"
+
+
+def test_wide_tables_are_read_whatever_writes_them(mine: str, tmp_path: Path) -> None:
+    """As pandas or polars would write them: large strings, wide integers, row groups."""
+    import pyarrow.parquet as pq
+
+    table = Submission.read(mine).table
+    wide = pa.table(
+        {
+            name: table.column(name).cast(
+                pa.large_string()
+                if pa.types.is_dictionary(table.schema.field(name).type)
+                else pa.int64()
+            )
+            for name in ("n_query", "n_correct", "task_id", "task_set", "dataset", "method")
+        }
+    )
+    path = tmp_path / "x.parquet"
+    pq.write_table(wide, path, row_group_size=100, use_dictionary=False)
+    plain = _run("score", str(path), "--unbound", "--format", "csv").splitlines()[1:]
+    assert plain == _run("score", mine, "--format", "csv").splitlines()[1:]
+
+
+def test_a_summary_in_every_format(mine: str, tmp_path: Path) -> None:
+    rows = list(
+        csv.DictReader(_run("score", mine, "--summary", "--format", "csv").splitlines()[1:])
+    )
+    assert [row["task set"] for row in rows] == [
+        "digits/open-5w1s1q",
+        "digits/open-5w5s5q",
+        "digits/open-5w10s7q",
+        "all",
+    ]
+    assert {key: rows[2][key] for key in ("T", "comparisons", "paired", "new classes")} == {
+        "T": "19",
+        "comparisons": "3",
+        "paired": "1",
+        "new classes": "0",
+    }
+    assert (rows[3]["paired"], rows[3]["closed"], rows[3]["kept"]) == ("2", "4", "0")
+    content = json.loads(_run("score", mine, "--summary", "--format", "json"))
+    shown = [
+        {key: "" if v is None else str(v) for key, v in row.items()} for row in content["rows"]
+    ]
+    assert shown == [dict(row) for row in rows]
+    assert content["rows"][2]["T"] == 19
+    assert "all" in _run("score", mine, "--summary")
+    alone = _run("score", "--summary", "--dataset", "digits", "--format", "csv")
+    numbers = [row["comparisons"] for row in csv.DictReader(alone.splitlines()[1:])]
+    assert numbers == ["3", "3", "3", "9"]
+    for ending, sign in (("md", "| all |"), ("tex", "all & "), ("csv", "all,")):
+        path = tmp_path / f"x.{ending}"
+        CliRunner().invoke(main, ["score", mine, "--summary", "-o", str(path)])
+        assert sign in path.read_text()

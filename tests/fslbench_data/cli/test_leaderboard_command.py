@@ -1,0 +1,381 @@
+"""``fslbench leaderboard`` and ``review``: every format, strangers' names, and the docs page."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from results_repository import Repository
+
+from fslbench_data.cli import main
+from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_grid
+from fslbench_data.render.grid import Grid, markdown
+from fslbench_data.scoring.compare import renamed
+from fslbench_data.submission.model import Submission
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)> @octocat #12 GH-7 [x](http://e.vil) ![y](//e.vil) www.e.vil "
+    "a@b.cd `x` |$x$ &#64;me **b** _i_ --> \\"
+)
+
+
+def _invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def _run(*arguments: str) -> str:
+    result = _invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path, root: Path) -> Repository:
+    """A results repository with the example."""
+    made = Repository(tmp_path / "results")
+    made.add_bytes((root / "examples/my_results.parquet").read_bytes())
+    return made
+
+
+@pytest.fixture
+def results(repository: Repository, example: Submission) -> Path:
+    """The same with the example under a hostile name, too."""
+    repository.add(renamed(example, HOSTILE))
+    return repository.folder
+
+
+def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    page = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
+    table, _, command, comment = (block.strip() for block in page.split("```")[1::2])
+    line, _, shown = table.partition("\n")
+    assert line.startswith("$ fslbench leaderboard ")
+    assert " ".join(shown.split()) == " ".join(_run(*line.split()[2:]).split())
+    words = command.split()
+    assert words[:3] + words[-2:] == ["$", "fslbench", "review", "-o", "comment.md"]
+    assert comment in _run(*words[2:-2])
+
+
+def test_formats_agree(results: Path) -> None:
+    where = ("leaderboard", "--results", str(results))
+    content = json.loads(_run(*where, "--format", "json"))
+    text = _run(*where, "--format", "csv")
+    signature, _, body = text.partition("\n")
+    assert signature == f"# {content['signature']['text']}"
+    lines = list(csv.DictReader(io.StringIO(body)))
+    rows = [
+        row | each for board in content["boards"] for each in board["sets"] for row in each["rows"]
+    ]
+    both = [row for row in rows for _ in range(2 if row["new_classes"] else 1)]
+    assert len(lines) == len(both)
+    for line, row in zip(lines, both, strict=True):
+        aware = line["interval"] == "class-aware"
+        assert (line["task_set"], line["method"]) == (row["task_set"], row["method"])
+        own = row["new_classes"] if aware else row["accuracy"]
+        difference = row["difference_new_classes"] if aware else row["difference"]
+        could = row["could_be_best_new_classes"] if aware else row["could_be_best"]
+        assert float(line["mean"]) == own["mean"]
+        assert line["mean_halfwidth"] == repr(own["halfwidth"])
+        assert int(line["T"]) == own["tasks"]
+        assert line["diff"] == ("" if difference is None else repr(difference["mean"]))
+        assert line["could_be_best"] == {None: "", True: "yes", False: "no"}[could]
+        assert line["level"] == "0.95"
+    closed = [row for row in rows if row["interval"] == "closed"]
+    assert closed
+    assert all(row["could_be_best"] is None and row["new_classes"] is None for row in closed)
+    assert content["title"] == "T"
+    table = _run(*where, "--all")
+    assert table.startswith(content["signature"]["text"])
+    assert "\nT\n" in table
+    for form in ("markdown", "latex"):
+        assert content["signature"]["text"] in _run(*where, "--format", form)
+    assert _run(*where, "--format", "json") == _run(*where, "--format", "json")
+
+
+def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> None:
+    """That a method marked no is worse than the best holds in no board of equal methods."""
+    claim = "with 95 % confidence a best method is among those marked yes"
+    where = ("--results", str(results), "--task-set", "open-5w5s5q")
+    texts = {
+        form: _run("leaderboard", *where, "--format", form)
+        for form in ("table", "markdown", "latex", "json")
+    }
+    texts["review"] = _run("review", str(root / "examples/my_results.parquet"), *where[:2])
+    for form, text in texts.items():
+        assert claim in " ".join(text.replace(r"\%", "%").split()), form
+        assert "are worse than the leader" not in " ".join(text.split()), form
+    content = json.loads(texts["json"])
+    assert content["claim"].startswith(claim)
+    closed = json.loads(
+        _run("leaderboard", *where[:2], "--task-set", "closed-5w5s5q", "--format", "json")
+    )
+    assert closed["claim"] is None
+    for page in ("docs/statistics.md", "docs/leaderboard.md"):
+        said = " ".join((root / page).read_text(encoding="utf-8").split())
+        assert re.search("onfidence `(--)?level` a best method is among those", said), page
+        assert '"no" is a conclusion' not in said
+
+
+def test_a_screenful_or_all(
+    tmp_path: Path, repository: Repository, results: Path, example: Submission
+) -> None:
+    for number in range(25):
+        repository.add(renamed(example, f"method {number}"))
+    where = ("leaderboard", "--results", str(results), "--task-set", "open-5w5s5q")
+    text = _run(*where)
+    assert "… 10 more methods left out: --all, or --format csv or json, has them" in text
+    assert text.count("identical") == 19
+    assert re.search(
+        r"Identical on every task: .* and method 0 \(\w{8}\) .* and 22 more\.",
+        " ".join(text.split()),
+    )
+    text = _run(*where, "--all")
+    assert "left out" not in text
+    assert len(re.findall(r"\d  method \d", text)) == 25
+    path = tmp_path / "board.md"
+    assert _run(*where, "-o", str(path)) == ""
+    assert len(re.findall(r"\| method \d", path.read_text(encoding="utf-8"))) == 25
+
+
+def test_what_is_left_out_is_listed(results: Path) -> None:
+    for number in range(12):
+        (results / f"submissions/{number:064x}.parquet").write_bytes(b"junk")
+    (results / "submissions/\x1b[31mred\n.txt").write_bytes(b"")
+    result = _invoke("leaderboard", "--results", str(results))
+    assert result.exit_code == 0
+    said = result.stderr.splitlines()
+    assert len(said) == 12
+    assert said[0] == (
+        f"refused submissions/{0:064x}.parquet: its name is not the SHA-256 of its bytes"
+    )
+    assert said[10] == "… and 2 more refused"
+    assert said[11].startswith("ignored submissions/?[31mred .txt: ")
+    assert _invoke("leaderboard", "--results", str(results), "--check").exit_code == 1
+    content = json.loads(_run("leaderboard", "--results", str(results), "--format", "json"))
+    assert (len(content["refused"]), len(content["ignored"])) == (12, 1)
+    assert set(content["refused"][0]) == {"name", "what", "where", "expected", "fix"}
+
+
+def test_a_checkout_without_git_lfs(
+    repository: Repository, results: Path, root: Path, tmp_path: Path
+) -> None:
+    for path in (results / "submissions").iterdir():
+        path.write_bytes(_pointer(path))
+    result = _invoke("leaderboard", "--results", str(results))
+    assert result.exit_code == 0
+    said = result.stderr.splitlines()
+    assert said[0] == (
+        "All 2 submissions are pointers of Git LFS, not the files themselves: run `git lfs pull` "
+        "first."
+    )
+    assert said[1].endswith(": it is a pointer of Git LFS, not the file itself")
+    example = str(root / "examples/my_results.parquet")
+    result = _invoke("review", example, "--results", str(results))
+    assert result.exit_code == 0
+    assert "**1 of 1 submission is a pointer of Git LFS" in result.stdout  # the other is proposed
+    assert "The ranks below leave them out.**" in result.stdout
+    pointer = tmp_path / "mine.parquet"
+    pointer.write_bytes(_pointer(Path(example)))
+    result = _invoke("review", str(pointer), "--results", str(root / "examples/results"))
+    assert result.exit_code == 1
+    assert "it is a pointer of Git LFS, not the file itself" in result.stdout
+    assert "to mend: git lfs pull" in result.stdout
+    assert "SHA-256 of its bytes" not in result.stdout
+
+
+def _pointer(path: Path) -> bytes:
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return (
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n"
+    ).encode()
+
+
+def test_check_passes_where_nothing_is_refused(results: Path, root: Path) -> None:
+    assert _invoke("leaderboard", "--results", str(results), "--check").exit_code == 0
+    example = str(root / "examples/results")
+    assert _invoke("leaderboard", "--results", example, "--check").exit_code == 0
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "latex"])
+def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> None:
+    (results / f"submissions/{'0' * 64}.parquet").write_bytes(b"\x1b[31m")
+    result = _invoke("leaderboard", "--results", str(results), "--format", form)
+    for text in (result.stdout, result.stderr):
+        assert all(c.isprintable() or c in ("\n", BREAK) for c in text)
+
+
+def test_problems_are_explained(tmp_path: Path, results: Path) -> None:
+    for arguments, said in (
+        (["--results", str(tmp_path / "nowhere")], "there is no folder"),
+        (["--results", str(tmp_path)], "leaderboard.toml cannot be opened"),
+        (["--results", str(results), "--dataset", "digit"], "did you mean 'digits'"),
+        (["--results", str(results), "--level", "95"], "is not a confidence level"),
+        (["--results", str(results), "--release", "nowhere"], "there is no release"),
+    ):
+        result = _invoke("leaderboard", *arguments)
+        assert result.exit_code == 2, arguments
+        assert said in result.stderr
+
+
+def test_another_release(results: Path, toy: object) -> None:
+    folder = toy.files.where  # type: ignore[attr-defined]
+    result = _invoke("leaderboard", "--results", str(results), "--release", folder)
+    assert result.exit_code == 0
+    assert result.stderr.count("unknown data set 'digits'") == 2
+
+
+def test_nothing_of_a_stranger_works_in_markdown(results: Path) -> None:
+    text = _run("leaderboard", "--results", str(results), "--format", "markdown")
+    body = text.partition("-->")[2]
+    assert body.count("octocat") == 12  # a line and a note a table
+    assert not re.search(r"@(?=\w)|#(?=\d)|://|(?<!\\)[\[`]|(?<!\\)<", body)
+
+
+class _Elements(HTMLParser):
+    """What elements a text would have if it were HTML."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.found.append(tag)
+
+
+def _shown(text: str) -> str:
+    """Markdown as it is shown, if nothing but backslashes has a meaning."""
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def test_hostile_names_in_a_comment(
+    repository: Repository, example: Submission, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs.parquet"
+    renamed(example, HOSTILE).write(theirs)
+    text = _run("review", str(theirs), "--results", str(repository.folder))
+    assert text.count("octocat") > 10
+    body = text.partition("-->")[2].replace("`embedded@1.3.0`", "")  # after the signature
+    for wrong in (
+        r"@(?=\w)",  # a mention
+        r"#(?=\d)",
+        r"(?i)gh-(?=\d)",
+        r"://",
+        r"(?i)www\.",
+        r"(?<!\\)\[",
+        r"(?<!\\)<(?!!--)",
+        rf"(?<!\\)&(?!{BREAK})",
+        r"(?<!\\)`",
+    ):
+        assert not re.search(wrong, body), wrong
+    # every row of every table has as many cells as its head
+    for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        cells = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in table.splitlines()}
+        assert len(cells) == 1, table
+    assert _Elements(_shown(HOSTILE)).found == ["img"]  # what it would have been
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "&lt;b&gt;",
+        "http://evil.com",
+        "_www.evil.com",
+        "x WWW.evil.com",
+        "m@evil.com",
+        "GH-1",
+        "a/b#1",
+    ],
+)
+def test_names_that_work_in_no_markdown(
+    repository: Repository, example: Submission, name: str, tmp_path: Path
+) -> None:
+    repository.add(renamed(example, name))
+    mine = tmp_path / "mine.parquet"
+    renamed(example, name).write(mine)
+    board = _run("leaderboard", "--results", str(repository.folder), "--format", "markdown")
+    for text in (
+        board,
+        _run("review", str(mine), "--results", str(repository.folder)),
+        _run("score", str(mine), "--format", "markdown"),
+    ):
+        body = text.partition("-->")[2].replace("&#8203;", BREAK)
+        assert name not in body
+        assert not re.search(
+            r"(?<!\\)&\w+;|://|(?i:www\.)|@(?=\w)|GH-(?=\d)|#(?=\d)",
+            body.replace("`embedded@1.3.0`", ""),
+        )
+
+
+def test_neutral_texts() -> None:
+    assert neutral("plain name, 3.5 @ 7: a/b #x") == f"plain name, 3.5 @ 7: a/b #{BREAK}x"
+    for text in ("@a", "a@b", "#1", "x#1", "GH-1", "http://x", "ftp://x", "www.x", ":tada:", "$x$"):
+        shown = neutral(text)
+        assert shown != text
+        assert shown.replace(BREAK, "") == text
+    assert escaped("- a") == r"\- a"
+    assert escaped("1. a") == r"1\. a"
+    assert escaped("a\nb") == "a b"
+    assert escaped("<b>") == r"\<b\>"
+    assert _shown(escaped(HOSTILE)).replace(BREAK, "") == HOSTILE
+    grid = Grid("@a", ("x",), frozenset(), (("@b|c",),), ("@c",))
+    text = markdown([neutral_grid(grid)], "")
+    assert "@a" not in text
+    assert "@b" not in text
+    assert "@c" not in text
+
+
+def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root: Path) -> None:
+    junk = tmp_path / "junk.parquet"
+    junk.write_bytes(b"junk")
+    link = tmp_path / "link.parquet"
+    link.symlink_to("/etc/passwd")
+    wrong = tmp_path / "submissions" / f"{'a' * 64}.parquet"
+    wrong.parent.mkdir()
+    example = root / "examples/my_results.parquet"
+    wrong.write_bytes(example.read_bytes())
+    deeper = tmp_path / "submissions/deeper" / wrong.name
+    deeper.parent.mkdir()
+    deeper.write_bytes(example.read_bytes())
+    comment = tmp_path / "comment.md"
+    result = _invoke(
+        *("review", *map(str, (junk, link, wrong, deeper, tmp_path / "gone.parquet"))),
+        *("--results", str(results), "-o", str(comment)),
+    )
+    assert result.exit_code == 1
+    text = comment.read_text(encoding="utf-8")
+    assert "**5 files: 5 refused.**" in text
+    assert text.count("its name is not the SHA-256 of its bytes") == 2
+    assert "link.parquet is a symbolic link, which is not followed" in text
+    assert "gone.parquet cannot be opened: No such file or directory" in text
+    assert text.count("to mend:") >= 3
+    assert str(tmp_path) not in text
+    assert "root:" not in text
+    assert f"{junk} would be submissions/" in result.stderr
+
+
+def test_a_review_of_what_is_there_already(repository: Repository, root: Path) -> None:
+    """Reviewed from a checkout in which the file lies already: not compared with itself."""
+    (same,) = (repository.folder / "submissions").iterdir()
+    text = _run("review", str(same), "--results", str(repository.folder))
+    assert "**1 file: every rule is met.**" in text
+    file = str(root / "examples/my_results.parquet")  # the same bytes have the same name
+    assert _run("review", file, "--results", str(repository.folder)) == text
+
+
+def test_a_review_is_never_too_long(tmp_path: Path, results: Path) -> None:
+    paths = []
+    for number in range(300):
+        path = tmp_path / f"{number}.parquet"
+        path.write_bytes(f"junk {number}".encode())
+        paths.append(str(path))
+    result = _invoke("review", *paths, "--results", str(results))
+    assert result.exit_code == 1
+    assert len(result.stdout) < 65_000
+    assert "… and 270 more refused." in result.stdout

@@ -1,0 +1,640 @@
+"""Running methods: what they are given, what they may return, and stopping anywhere."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import (
+    FSLBenchError,
+    MethodFailedError,
+    OutputError,
+    PredictionError,
+    SourceError,
+    SpecError,
+    UnknownNameError,
+)
+from fslbench_data.cli import main
+from fslbench_data.evaluation import inputs
+from fslbench_data.evaluation.loader import load_callable
+from fslbench_data.evaluation.numbered_images import MARK, mark_of, picture_name
+from fslbench_data.release.release import Release
+
+Array = np.ndarray[Any, Any]
+
+
+def ncc(support: Array, query: Array, rng: np.random.Generator) -> Array:
+    """Nearest class centroid by cosine."""
+
+    def unit(x: Array) -> Array:
+        x = x.astype(np.float64)
+        return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
+
+    centroids = unit(unit(support).mean(axis=-2))
+    return np.asarray((unit(query) @ np.swapaxes(centroids, -1, -2)).argmax(axis=-1))
+
+
+def guess(support: Array, query: Array, rng: np.random.Generator) -> Array:
+    return rng.integers(0, support.shape[-3], query.shape[:-1])
+
+
+ALL = {"features": "pixels", "datasets": "digits"}
+
+
+def test_a_reference_method_again(embedded: Release) -> None:
+    found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC")
+    reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
+    assert content_digest(found.table) == content_digest(reference.table)
+    assert found.bindings == reference.bindings
+
+
+def test_what_a_method_is_given(embedded: Release) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def look(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        seen.append((support.shape, support.dtype, query.shape, query.dtype, type(rng)))
+        return np.zeros(len(query), np.int64)
+
+    fb.evaluate(look, embedded, task_sets="open-5w10s7q", max_tasks=2, **ALL)
+    f32 = np.dtype(np.float32)
+    assert seen == [((5, 10, 64), f32, (35, 64), f32, np.random.Generator)] * 2
+
+
+def test_batches_give_the_same_predictions(embedded: Release) -> None:
+    one = fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL)
+    shapes = []
+
+    def batched(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        shapes.append((support.shape, query.shape))
+        return ncc(support, query, rng)
+
+    many = fb.evaluate(batched, embedded, task_sets="open-5w5s5q", batch=8, name="ncc", **ALL)
+    assert content_digest(one.table) == content_digest(many.table)
+    assert shapes == [((8, 5, 5, 64), (8, 25, 64))] * 3 + [((7, 5, 5, 64), (7, 25, 64))]
+
+
+def test_the_generator_depends_on_seed_and_task_alone(embedded: Release) -> None:
+    def run(**options: Any) -> Any:
+        found = fb.evaluate(guess, embedded, task_sets="open-5w5s5q", **options, **ALL)
+        return found.table.column("predictions").to_pylist()
+
+    assert run() == run()
+    assert run(max_tasks=5) == run()[:5]
+    assert run(seed=1) != run()
+    assert len({tuple(p) for p in run()}) == 31
+
+
+def test_a_part_is_declared(embedded: Release) -> None:
+    found = fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", max_tasks=4, **ALL)
+    (binding,) = found.bindings.values()
+    assert binding.tasks == 4
+    assert fb.validate(found, embedded).groups[0].tasks == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda q: np.zeros(len(q) - 1, int), "shape (24,)"),
+        (lambda q: np.zeros(len(q)), "float64"),
+        (lambda q: np.full(len(q), 5), "predicted 5"),
+        (lambda q: np.full(len(q), -1), "predicted -1"),
+        (lambda q: None, "object"),
+        (lambda q: [[0] * len(q)], "shape"),
+    ],
+)
+def test_what_is_no_answer(answer: Any, said: str, embedded: Release) -> None:
+    with pytest.raises(PredictionError) as caught:
+        fb.evaluate(lambda s, q, r: answer(q), embedded, name="x", task_sets="open-5w5s5q", **ALL)
+    assert said in str(caught.value)
+    assert "digits/open-5w5s5q, task 0" in str(caught.value)
+
+
+def test_a_method_that_raises_names_the_task_and_keeps_the_rest(
+    embedded: Release, tmp_path: Path
+) -> None:
+    calls = []
+
+    def fragile(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        calls.append(1)
+        if len(calls) == 8:
+            raise ValueError("ran out of luck")
+        return ncc(support, query, rng)
+
+    journal = tmp_path / "x.partial"
+    options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "ncc", **ALL}
+    with pytest.raises(MethodFailedError, match=r"ValueError: ran out of luck") as caught:
+        fb.evaluate(fragile, embedded, **options)
+    assert "open-5w5s5q, task 7" in str(caught.value)
+    assert "in fragile" in str(caught.value)
+    found = fb.evaluate(fragile, embedded, **options)
+    assert len(calls) == 8 + 24
+    assert content_digest(found.table) == content_digest(
+        fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL).table
+    )
+
+
+def test_a_journal_of_another_run_is_not_resumed(embedded: Release, tmp_path: Path) -> None:
+    journal = tmp_path / "x.partial"
+    options = {"task_sets": "open-5w5s5q", "journal": journal, **ALL}
+    fb.evaluate(ncc, embedded, **options)
+    with pytest.raises(OutputError, match=r"another run(.|\n)*seed: 0, now 1"):
+        fb.evaluate(ncc, embedded, seed=1, **options)
+    journal.write_text("something else\n")
+    with pytest.raises(OutputError, match="no journal"):
+        fb.evaluate(ncc, embedded, **options)
+
+
+def test_a_journal_without_answers_never_blocks(embedded: Release, tmp_path: Path) -> None:
+    def broken(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        raise ValueError("at once")
+
+    journal = tmp_path / "x.partial"
+    options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "x", **ALL}
+    with pytest.raises(MethodFailedError):
+        fb.evaluate(broken, embedded, batch=4, **options)
+    assert fb.evaluate(ncc, embedded, seed=3, **options).table.num_rows == 31
+
+
+def test_an_interrupted_run_says_what_it_keeps(embedded: Release, tmp_path: Path) -> None:
+    told: list[int] = []
+    calls = []
+
+    def stopped(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return ncc(support, query, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        fb.evaluate(stopped, embedded, task_sets="open-5w5s5q", on_stop=told.append, **ALL)
+    assert told == [5]
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "head"])
+def test_a_damaged_journal_loses_only_what_is_damaged(
+    damage: str, embedded: Release, tmp_path: Path
+) -> None:
+    journal = tmp_path / "x.partial"
+    options = {"task_sets": "open-5w5s5q", "journal": journal, **ALL}
+    expected = fb.evaluate(ncc, embedded, **options)
+    whole = journal.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    journal.write_bytes(
+        {
+            "cut": b"".join(lines[:10]) + lines[10][:7],
+            "garbage": b"".join(lines[:10]) + b"\0\0\0\n" + b"".join(lines[11:]),
+            "head": lines[0][:9],
+        }[damage]
+    )
+    calls = []
+
+    def counted(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        calls.append(1)
+        return ncc(support, query, rng)
+
+    again = fb.evaluate(counted, embedded, name="ncc", **options)
+    assert content_digest(again.table) == content_digest(expected.table)
+    assert len(calls) == (31 if damage == "head" else 22)
+    assert journal.read_bytes() == whole
+
+
+SLOW = """
+import time
+import numpy as np
+
+def slow(support, query, rng):
+    time.sleep(0.004)
+    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
+    return (distances + rng.normal(0, 1e-3, distances.shape)).argmin(axis=1)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments(tmp_path: Path) -> None:
+    """SIGKILL, again and again: the same submission as an uninterrupted run."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    code = "from fslbench_data.cli import main; main()"
+    sets = [x for s in ("open-5w1s1q", "open-5w5s5q", "closed-5w1s1q") for x in ("--task-set", s)]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "evaluate",
+        "slow.py:slow",
+        "--features",
+        "pixels",
+        *sets,
+    ]
+    random.seed(7)
+    path, partial = tmp_path / "x.parquet", tmp_path / "x.parquet.partial"
+
+    def lines() -> int:
+        return len(partial.read_bytes().splitlines()) if partial.exists() else 0
+
+    kept = [0]
+    for _ in range(10):
+        process = subprocess.Popen(
+            [*command, "-o", str(path)], cwd=tmp_path, stderr=subprocess.DEVNULL, env=os.environ
+        )
+        while lines() <= kept[-1]:  # until it has gone on, however slow the machine
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(random.random() * 0.1)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not path.exists()
+        kept.append(lines())
+    assert kept == sorted(kept)
+    assert 0 < kept[-1] < 807
+    subprocess.run([*command, "-o", str(path)], cwd=tmp_path, check=True, capture_output=True)
+    assert not partial.exists()
+    subprocess.run([*command, "-o", "y.parquet"], cwd=tmp_path, check=True, capture_output=True)
+    assert path.read_bytes() == (tmp_path / "y.parquet").read_bytes()
+
+
+def test_transductive_methods_are_marked(embedded: Release, tmp_path: Path) -> None:
+    def balanced(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        return ncc(support, query, rng)
+
+    balanced.transductive = True  # type: ignore[attr-defined]
+    found = fb.evaluate(balanced, embedded, task_sets="open-5w5s5q", **ALL)
+    assert found.methods["balanced"].transductive
+    path = tmp_path / "x.parquet"
+    found.write(path)
+    for options in ([], ["--format", "markdown"], ["--format", "latex"]):
+        text = CliRunner().invoke(main, ["score", str(path), *options]).stdout
+        assert "balanced †" in text or r"balanced $^\dagger$" in text
+        assert "transductive: uses a task's queries together" in text
+    content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)
+    assert [s["transductive"] for s in content["scores"]] == [True, False, False, False]
+    assert (
+        not fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL).methods["ncc"].transductive
+    )
+
+
+# ---- images -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+    """A release of 5 classes with 4 images each, and the folder that they lie in."""
+    from benchmark_spec import schemas
+    from benchmark_spec.protocol import TaskSetName
+    from builders.release.writer import ReleaseWriter
+    from builders.sampling import draw_task_set
+
+    base = tmp_path_factory.mktemp("pictures")
+    names = [(c, f"{c}/{i}.txt") for c in range(5) for i in range(4)]
+    for c, name in names:
+        (base / "raw" / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / "raw" / name).write_text(str(c))
+    columns: dict[str, list[Any]] = {
+        "image_id": list(range(20)),
+        "class_id": [c for c, _ in names],
+        "class_name": [f"class {c}" for c, _ in names],
+        "path": [name for _, name in names],
+        **{name: [None] * 20 for name in ("sha256", "group", "creator", "licence")},
+    }
+    images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
+    writer = ReleaseWriter(base / "release", "pictures", "1.0.0", "x")
+    writer.add_dataset(
+        "words", title="t", homepage="h", licence="l", citation="c", images=images,
+        class_names=[f"class {c}" for c in range(5)], class_sizes=[4] * 5,
+    )  # fmt: skip
+    name = TaskSetName.parse("open-2w1s1q")
+    writer.add_tasks("words", name, *draw_task_set("words", name, [4] * 5))
+    writer.finish()
+    return fb.load_release(base / "release"), base / "raw"
+
+
+def test_images_come_as_paths(pictures: tuple[Release, Path]) -> None:
+    release, folder = pictures
+
+    def read(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        classes = [row[0].read_text() for row in support]
+        return [classes.index(path.read_text()) for path in query]
+
+    def several(support: Any, query: Any, rng: object) -> list[list[int]]:
+        return [read(*each, rng) for each in zip(support, query, strict=True)]
+
+    for batch, method in ((None, read), (3, several)):
+        found = fb.evaluate(method, release, name="read", images=folder, batch=batch)
+        assert set(found.table.column("n_correct").to_pylist()) == {2}
+
+
+@pytest.fixture(scope="module")
+def empty_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+    """A release of 10 classes with 60 images each, and numbered files with nothing in them."""
+    from benchmark_spec import schemas
+    from benchmark_spec.protocol import TaskSetName
+    from builders.release.writer import ReleaseWriter
+    from builders.sampling import draw_task_set
+
+    base = tmp_path_factory.mktemp("empty")
+    columns: dict[str, list[Any]] = {
+        "image_id": list(range(600)),
+        "class_id": [i // 60 for i in range(600)],
+        "class_name": [f"class {i // 60}" for i in range(600)],
+        **{name: [None] * 600 for name in ("path", "sha256", "group", "creator", "licence")},
+    }
+    images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
+    writer = ReleaseWriter(base / "release", "empty", "1.0.0", "x")
+    writer.add_dataset(
+        "files", title="t", homepage="h", licence="l", citation="c", images=images,
+        class_names=[f"class {c}" for c in range(10)], class_sizes=[60] * 10,
+    )  # fmt: skip
+    name = TaskSetName.parse("open-5w1s5q")
+    writer.add_tasks("files", name, *draw_task_set("files", name, [60] * 10))
+    writer.finish()
+    (base / "pictures").mkdir()
+    for i in range(600):
+        path = base / "pictures" / picture_name(i)
+        path.touch()
+        os.utime(path, (i, i))  # written one after another
+    return fb.load_release(base / "release"), base / "pictures"
+
+
+def _number(path: Path) -> int:
+    return int(path.stem, 16)
+
+
+def _listed(path: Path) -> int:
+    return [each.name for each in os.scandir(path.parent)].index(path.name)
+
+
+SIGNS: dict[str, Callable[[Path], int]] = {
+    "number": _number,
+    "name": lambda path: int.from_bytes(path.name.encode()[:16].ljust(16), "big"),
+    "place in the folder's listing": _listed,
+    "inode": lambda path: path.stat().st_ino,
+    "time": lambda path: path.stat().st_mtime_ns,
+    "time of change": lambda path: path.stat().st_ctime_ns,
+    "size": lambda path: path.stat().st_size,
+    "links": lambda path: path.stat().st_nlink,
+    "folder": lambda path: hash(path.resolve().parent),
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("batch", [None, 4])
+def test_files_say_nothing_of_their_class(
+    sign: str, batch: int | None, empty_files: tuple[Release, Path]
+) -> None:
+    """A classifier that looks at all of a file but its content is at chance, 20 %."""
+    release, folder = empty_files
+
+    def nearest(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        marks = [SIGNS[sign](row[0]) for row in support]
+        return [min(range(5), key=lambda k: abs(marks[k] - SIGNS[sign](q))) for q in query]
+
+    def each(support: Any, query: Any, rng: object) -> list[list[int]]:
+        return [nearest(*task, rng) for task in zip(support, query, strict=True)]
+
+    method = nearest if batch is None else each
+    found = fb.evaluate(method, release, name="x", images=folder, batch=batch)
+    right = found.table.column("n_correct").to_numpy()
+    chance = 5 * np.sqrt(0.2 * 0.8 / (25 * len(right)))  # five standard deviations
+    assert abs(right.mean() / 25 - 0.2) < chance
+
+
+def test_names_of_images_follow_from_seed_and_task(pictures: tuple[Release, Path]) -> None:
+    release, folder = pictures
+    names: list[list[str]] = []
+
+    def note(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        paths = [path for row in support for path in row] + list(query)
+        assert len({path.parent for path in paths}) == 1
+        assert folder not in paths[0].parents
+        assert {path.name for path in paths} == {p.name for p in paths[0].parent.iterdir()}
+        assert all(path.suffix == ".txt" and path.is_file() for path in paths)
+        folders.add(paths[0].parent)
+        names[-1] += [path.name for path in paths]
+        for path in paths:
+            path.write_text("spoilt")  # a copy's content, not the image's
+        return [0] * len(query)
+
+    folders: set[Path] = set()
+    for seed in (0, 0, 1):
+        names.append([])
+        fb.evaluate(note, release, name="x", images=folder, seed=seed)
+    assert names[0] == names[1]
+    assert not set(names[0]) & set(names[2])
+    assert len(set(names[0])) == len(names[0])
+    assert folders
+    assert not any(each.exists() for each in folders)
+    assert {path.read_text() for path in folder.rglob("*.txt")} == set("01234")
+
+
+def test_copies_are_removed_when_a_method_fails(pictures: tuple[Release, Path]) -> None:
+    release, folder = pictures
+    folders: list[Path] = []
+
+    def fail(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        folders.append(query[0].parent)
+        raise RuntimeError("x")
+
+    with pytest.raises(MethodFailedError):
+        fb.evaluate(fail, release, images=folder)
+    assert not folders[0].exists()
+
+
+def test_images_of_folders_that_may_only_be_read(
+    pictures: tuple[Release, Path], tmp_path: Path
+) -> None:
+    release, folder = pictures
+    locked = tmp_path / "locked"
+    shutil.copytree(folder, locked)
+    for path in (*locked.rglob("*"), locked):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def write(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        query[0].write_text("a copy may be written")
+        return [0] * len(query)
+
+    try:
+        assert fb.evaluate(write, release, name="x", images=locked).table.num_rows
+    finally:
+        for path in (locked, *locked.rglob("*")):
+            path.chmod(0o755)
+
+
+def test_images_that_are_not_there(
+    pictures: tuple[Release, Path], embedded: Release, tmp_path: Path
+) -> None:
+    with pytest.raises(SourceError, match="20 of 20 images of words are missing"):
+        fb.evaluate(ncc, pictures[0], images=tmp_path)
+    with pytest.raises(SourceError, match=r"1797 images of digits are not files(.|\n)*--pictures"):
+        fb.evaluate(ncc, embedded, images=tmp_path, datasets="digits")
+
+
+@pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        ("cat/1.png", True),
+        ("cat/img#12.png", True),
+        ("train#12", False),
+        ("a.jpg#xywh=1,2,3,4", False),
+        ("openmoji/1F600.svg", False),
+        (None, False),
+    ],
+)
+def test_which_paths_are_files_of_pictures(path: str | None, file: bool) -> None:
+    assert inputs._is_picture_file(path) == file
+
+
+def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: Path) -> None:
+    """One file an image id, whatever the release's paths are; all, and of these images."""
+    release, _ = pictures
+    for i in range(20):
+        (tmp_path / picture_name(i)).write_text(str(i))
+
+    def read(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+        classes = [int(row[0].read_text()) // 4 for row in support]
+        return [classes.index(int(path.read_text()) // 4) for path in query]
+
+    for mark in (None, mark_of(release.images("words"))):
+        if mark is not None:
+            (tmp_path / MARK).write_text(mark)
+        found = fb.evaluate(read, release, name="read", images=tmp_path)
+        assert set(found.table.column("n_correct").to_pylist()) == {2}
+    (tmp_path / "00000007.png").unlink()
+    said = r"1 of 20 images of words are missing(.|\n)*00000007\.png(.|\n)*--pictures"
+    with pytest.raises(SourceError, match=said):
+        fb.evaluate(read, release, images=tmp_path)
+    (tmp_path / "00000000.png").unlink()  # still a folder of pictures, by its mark
+    with pytest.raises(SourceError, match=r"2 of 20 images of words are missing"):
+        fb.evaluate(read, release, images=tmp_path)
+    (tmp_path / MARK).write_text(mark_of(release.images("words").slice(1)))
+    with pytest.raises(SourceError, match="are not those of words"):
+        fb.evaluate(read, release, images=tmp_path)
+
+
+# ---- settings and the command --------------------------------------------------------------------
+
+
+def test_settings_that_are_wrong(embedded: Release) -> None:
+    with pytest.raises(SpecError, match="features or on images"):
+        fb.evaluate(ncc, embedded)
+    with pytest.raises(SpecError, match="at least 1"):
+        fb.evaluate(ncc, embedded, features="pixels", batch=0)
+    for options, said in (
+        ({"features": "clip"}, "pixels"),
+        ({"features": "pixels", "datasets": "digit"}, "did you mean 'digits'"),
+        ({"features": "pixels", "task_sets": "open-5w5s6q"}, "did you mean 'open-5w5s5q'"),
+        ({"features": "pixels", "datasets": "cub"}, "features"),
+    ):
+        with pytest.raises(UnknownNameError) as caught:
+            fb.evaluate(ncc, embedded, **options)
+        assert said in str(caught.value)
+
+
+METHODS = """
+import numpy as np
+
+class Centroid:
+    def __call__(self, support, query, rng):
+        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+class Broken:
+    def __init__(self):
+        raise RuntimeError("no weights")
+
+number = 3
+"""
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some_methods.py").write_text(METHODS)
+    monkeypatch.chdir(tmp_path)
+    for method in ("some_methods.py:Centroid", "some_methods:Centroid"):
+        Path("x.parquet").unlink(missing_ok=True)
+        result = CliRunner().invoke(
+            main,
+            ["evaluate", method, "--features", "pixels", "--name", "mine", "-o", "x.parquet",
+             "--task-set", "open-5w5s5q"],
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert result.stdout == ""
+    again = ["evaluate", method, "--features", "pixels", "-o", "x.parquet"]
+    refused = CliRunner().invoke(main, again)
+    assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
+    taken = [*again[:-1], "y.parquet", "--name", "pixels/NCC"]
+    refused = CliRunner().invoke(main, taken)
+    assert (refused.exit_code, "already called 'pixels/NCC'" in refused.stderr) == (2, True)
+    scored = CliRunner().invoke(main, ["score", "x.parquet"])
+    assert scored.exit_code == 0
+    assert "mine" in scored.stdout
+    left = sorted(p.name for p in tmp_path.iterdir() if p.suffix)
+    assert left == ["some_methods.py", "x.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("x.py:f", SpecError, "no file x.py"),
+        ("no_such_module:f", SpecError, "no module"),
+        ("json", SpecError, "MODULE:CALLABLE"),
+        ("json:lods", UnknownNameError, "did you mean 'loads'"),
+        ("some_methods_b.py:number", SpecError, "is a int"),
+        ("some_methods_b.py:Broken", MethodFailedError, "no weights"),
+    ],
+)
+def test_methods_that_cannot_be_loaded(
+    text: str,
+    error: type[FSLBenchError],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "some_methods_b.py").write_text(METHODS)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=said):
+        load_callable(text)
+
+
+# ---- methods of others, unchanged ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["logistic_regression", "linear_svm"])
+def test_scikit_learns_classifiers(name: str, embedded: Release, root: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    method = load_callable(f"{root}/examples/outside_methods.py:{name}")
+    found = fb.evaluate(method, embedded, task_sets="open-5w5s5q", **ALL)
+    assert found.methods[name].backbone == "pixels"
+    assert 85 < fb.score(found, embedded).scores[0].accuracy.mean < 95
+
+
+def test_easyfsls_prototypical_networks(embedded: Release, root: Path) -> None:
+    pytest.importorskip("easyfsl", reason="needs easyfsl")
+    method = load_callable(f"{root}/examples/outside_methods.py:PrototypicalNetworks")
+    found = fb.evaluate(method, embedded, name="easyfsl", task_sets="open-5w5s5q", **ALL)
+
+    def euclidean(support: Array, query: Array, rng: object) -> Array:
+        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+    ours = fb.evaluate(euclidean, embedded, name="easyfsl", task_sets="open-5w5s5q", **ALL)
+    assert content_digest(found.table) == content_digest(ours.table)
+
+
+def test_the_example_of_all_three(embedded: Release, root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("easyfsl", reason="needs easyfsl")
+    path = tmp_path / "x.parquet"
+    script = root / "examples/outside_methods.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    report = fb.score(path, embedded)
+    assert len(report.scores) == 6
+    assert not report.signature.unbound

@@ -1,0 +1,238 @@
+"""Runs that stop when they are conclusive, and what reports then say."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from analysis_sql.intervals.stopping import first_conclusive
+from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
+from fslbench_data import Submission, evaluate, score
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.render.json_format import render_json
+from fslbench_data.submission.model import Stopping
+from fslbench_data.validation.stopping_rules import check_may_stop
+
+
+def guess(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    return rng.integers(0, len(support), len(query))
+
+
+def centroid(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
+    return distances.argmin(axis=1)
+
+
+def _counts(submission: Submission) -> Any:
+    return submission.table.column("n_correct").to_numpy().astype(int)
+
+
+def test_it_stops_at_the_first_conclusive_task(embedded: Release) -> None:
+    where = {"features": "pixels", "task_sets": "open-5w1s1q"}
+    whole = evaluate(guess, embedded, **where)
+    lr = next(s for s in embedded.references() if "pixels/LR" in s.methods)
+    rows = [
+        i
+        for i, row in enumerate(lr.table.select(["dataset", "task_set"]).to_pylist())
+        if (row["dataset"], row["task_set"]) == ("digits", "open-5w1s1q")
+    ]
+    rival = lr.table.column("n_correct").to_numpy().astype(int)[rows]
+    expected = int(first_conclusive(_counts(whole) - rival, 5))
+    assert 5 < expected < 100
+    stopped = evaluate(guess, embedded, stop_when_conclusive="pixels/LR", **where)
+    assert _counts(stopped).tolist() == _counts(whole)[:expected].tolist()
+    (binding,) = stopped.bindings.values()
+    assert (binding.tasks, binding.stopping) == (expected, Stopping("pixels/LR", 0.95))
+    batched = evaluate(
+        lambda s, q, rng: np.zeros(q.shape[:2], int),
+        embedded,
+        name="zero",
+        batch=7,
+        stop_when_conclusive=lr,
+        **where,
+    )
+    assert len(_counts(batched)) % 7 == 0
+
+
+def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
+    found = evaluate(
+        centroid,
+        embedded,
+        features="pixels",
+        task_sets="open-5w10s7q",
+        stop_when_conclusive="pixels/NCC",
+    )
+    (binding,) = found.bindings.values()
+    assert binding.tasks is None
+    assert binding.stopping is not None
+    assert score(found).sets[0].scores[0].stopped is not None
+
+
+def test_resumed_it_stops_at_the_same_task(embedded: Release, tmp_path: Path) -> None:
+    calls = 0
+
+    def fails(support: Any, query: Any, rng: np.random.Generator) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise RuntimeError("power")
+        return guess(support, query, rng)
+
+    common: dict[str, Any] = {
+        "name": "guess",
+        "features": "pixels",
+        "task_sets": "open-5w1s1q",
+        "stop_when_conclusive": "pixels/LR",
+        "journal": tmp_path / "j",
+    }
+    with pytest.raises(Exception, match="power"):
+        evaluate(fails, embedded, **common)
+    resumed = evaluate(fails, embedded, **common)
+    whole = evaluate(guess, embedded, **{**common, "journal": None})
+    assert resumed.table == whole.table
+    with pytest.raises(Exception, match="another run"):
+        evaluate(fails, embedded, **{**common, "stop_level": 0.9})
+
+
+def test_reports_say_what_holds(embedded: Release, tmp_path: Path) -> None:
+    path = tmp_path / "guess.parquet"
+    found = evaluate(
+        guess,
+        embedded,
+        features="pixels",
+        task_sets="open-5w1s1q",
+        stop_when_conclusive="pixels/LR",
+    )
+    found.write(path)
+    assert Submission.read(path).bindings == found.bindings
+    text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
+    assert "guess ‡" in text
+    assert "guess ‡ was run against pixels/LR" in text
+    assert "tasks: worse from task" in text
+    assert "guess: worse than pixels/LR; nothing concluded" in text
+    assert "Not shown for new classes" not in text
+    assert " ± " not in text.split("guess ‡")[1].split("pixels/NCC")[0]
+    assert "confidence sequence: new images of these classes, tasks taken as independent" in text
+    assert "‡ run under a rule to stop when conclusive" in text
+    lines = CliRunner().invoke(main, ["score", str(path)]).stdout.splitlines()
+    (row,) = [line for line in lines if line.split()[:1] == ["pixels/LR"]]
+    assert row.split()[-3:] == ["-", "?", "?"]  # paired, new classes, direct
+    summary = CliRunner().invoke(main, ["score", str(path), "--summary"]).stdout
+    assert "‡ run under a rule" in summary
+    assert summary.splitlines()[2].split()[1:4] == [str(found.table.num_rows), "3", "1"]
+    stopped = score(path).sets[0].scores[0].stopped
+    assert stopped is not None
+    assert stopped.sequence is not None
+    assert stopped.sequence.high < 0
+    assert '"conclusive_at"' in render_json(score(path))
+    alone = score(found, references=False).sets[0].scores[0].stopped
+    assert alone is not None
+    assert alone.sequence is None
+
+
+def test_rivals_that_cannot_be_one(embedded: Release) -> None:
+    common: dict[str, Any] = {"features": "pixels", "task_sets": "open-5w1s1q"}
+    with pytest.raises(UnknownNameError, match="did you mean 'pixels/LR'"):
+        evaluate(guess, embedded, stop_when_conclusive="pixels/LRR", **common)
+    with pytest.raises(SpecError, match="confidence level"):
+        evaluate(guess, embedded, stop_when_conclusive="pixels/LR", stop_level=1.5, **common)
+    other = evaluate(guess, embedded, name="x", features="pixels", task_sets="open-5w5s5q")
+    with pytest.raises(SpecError, match="x has no results on digits/open-5w1s1q"):
+        evaluate(guess, embedded, stop_when_conclusive=other, **common)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    module = tmp_path / "m.py"
+    module.write_text(
+        "import numpy as np\ndef guess(support, query, rng):\n"
+        "    return rng.integers(0, len(support), len(query))\n"
+    )
+    out = tmp_path / "m.parquet"
+    run = CliRunner().invoke(
+        main,
+        ["evaluate", f"{module}:guess", "--features", "pixels", "--task-set", "open-5w1s1q",
+         "--stop-when-conclusive", "pixels/NCC", "-o", str(out)],
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    (binding,) = Submission.read(out).bindings.values()
+    assert binding.tasks is not None
+    assert binding.stopping == Stopping("pixels/NCC", 0.95)
+
+
+def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path: Path) -> None:
+    calls = []
+    common: dict[str, Any] = {
+        "name": "x",
+        "features": "efficientnet_lite0-pca128",
+        "datasets": "groceries",
+        "stop_when_conclusive": "efficientnet_lite0-pca128/NCC",
+    }
+
+    def method(support: Any, query: Any, rng: np.random.Generator) -> Any:
+        calls.append(1)
+        return guess(support, query, rng)
+
+    with pytest.raises(DriftError, match="classes drift along groceries/open-5w1s1q") as caught:
+        evaluate(method, embedded, task_sets=["open-5w5s5q", "open-5w1s1q"], **common)
+    assert "groceries/balanced-5w1s1q" in str(caught.value.fix)
+    assert not calls  # before anything is run
+    assert evaluate(method, embedded, task_sets="balanced-5w1s1q", **common).bindings
+    # the same of a rule that a file declares, wherever it is read
+    whole = evaluate(
+        guess, embedded, features="efficientnet_lite0-pca128", task_sets="open-5w1s1q",
+        datasets="groceries",
+    )  # fmt: skip
+    ((key, binding),) = whole.bindings.items()
+    rule = Stopping("efficientnet_lite0-pca128/NCC", 0.95)
+    path = tmp_path / "whole.parquet"
+    replace(whole, bindings={key: replace(binding, stopping=rule)}).write(path)
+    for command in (["score"], ["validate"], ["compare", "efficientnet_lite0-pca128/NCC"]):
+        found = CliRunner().invoke(main, [command[0], str(path), *command[1:]])
+        assert found.exit_code == 2, command
+        assert "groceries/balanced-5w1s1q" in " ".join(found.output.split())
+
+
+def test_a_set_without_a_balanced_one(embedded: Release) -> None:
+    info = embedded.task_set_info("emoji", "open-5w1s1q")
+    with pytest.raises(DriftError, match="no balanced set of this data and protocol") as caught:
+        check_may_stop(info, embedded, 0.95)
+    assert caught.value.fix == "answer all tasks without a rule"
+    for task_set in ("closed-5w1s1q", "grouped-5w5s5q"):
+        check_may_stop(embedded.task_set_info("emoji", task_set), embedded, 0.95)
+
+
+@pytest.mark.parametrize("level", [0.01, 0.9, 0.99])
+def test_another_level_than_the_report_s_gives_no_verdict(
+    embedded: Release, tmp_path: Path, level: float
+) -> None:
+    stopped = evaluate(
+        guess,
+        embedded,
+        features="pixels",
+        task_sets="open-5w1s1q",
+        stop_when_conclusive="pixels/LR",
+    )
+    ((key, binding),) = stopped.bindings.items()
+    rule = Stopping("pixels/LR", level)
+    other = replace(stopped, bindings={key: replace(binding, stopping=rule)})
+    (found,) = score(other, against="pixels/LR").comparisons
+    assert (found.verdict, found.verdict_direct) == ("?", "?")
+    assert found.reason == f"run to stop at level {level:g}, not 0.95"
+    assert score(stopped, against="pixels/LR").comparisons[0].verdict == "-"
+    # at that level it has one
+    (found,) = score(other, against="pixels/LR", level=level).comparisons
+    assert (found.verdict, found.reason) == ("-" if level < 0.95 else "0", "")
+    path = tmp_path / "x.parquet"
+    other.write(path)
+    for form in ("markdown", "latex", "json"):
+        out = CliRunner().invoke(main, ["score", str(path), "--format", form]).stdout
+        said = " ".join(out.replace("\\", "").split())
+        assert f"{level:g}, not 0.95" in said or "no verdict at 95 %" in said, form
+    text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
+    assert f"pixels/LR: run to stop at level {level:g}, not 0.95" in text
+    judged = ["compare", str(path), "pixels/LR", "--fail-if-worse"]
+    assert CliRunner().invoke(main, judged).exit_code == 0

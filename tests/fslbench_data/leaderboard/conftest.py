@@ -1,0 +1,98 @@
+"""A results repository in a folder, submissions for it, and two releases that they may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from results_repository import Repository
+
+from benchmark_spec.protocol import Protocol, TaskSetName
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.model import Binding, Method, Stopping, Submission
+
+Answers = Callable[..., Submission]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "results")
+
+
+@pytest.fixture(scope="session")
+def answers() -> Answers:
+    """Makes submissions: counts of one method on task sets, bound to them."""
+
+    def make(
+        release: Release,
+        counts: dict[str, Any],
+        method: str = "mine",
+        *,
+        prefix: bool = False,
+        stopping: Stopping | None = None,
+        transductive: bool = False,
+    ) -> Submission:
+        tables = []
+        bindings = {}
+        for key, values in counts.items():
+            dataset, task_set = key.split("/")
+            info = release.task_set_info(dataset, task_set)
+            n = len(values)
+            tables.append(
+                pa.table(
+                    {
+                        "method": [method] * n,
+                        "dataset": [dataset] * n,
+                        "task_set": [task_set] * n,
+                        "task_id": pa.array(range(n), pa.int32()),
+                        "n_correct": pa.array(np.asarray(values), pa.int16()),
+                        "n_query": pa.array([info.protocol.n_query] * n, pa.int16()),
+                    }
+                )
+            )
+            tasks = n if prefix else None
+            bindings[method, dataset, task_set] = Binding(info.fingerprint, tasks, stopping)
+        about = {method: Method(method, transductive=transductive)}
+        return Submission(pa.concat_tables(tables), about, bindings)
+
+    return make
+
+
+def _release(folder: Path, version: str, seed: int, classes: int) -> Release:
+    """Data set cats differs with the seed; dogs is always the same."""
+    from builders.release.writer import ReleaseWriter
+    from builders.sampling import draw_task_set
+
+    writer = ReleaseWriter(folder, "toy", version, "A toy.")
+    for name, own in (("cats", seed), ("dogs", 1)):
+        sizes = [30] * (classes if name == "cats" else 6)
+        writer.add_dataset(
+            name,
+            title=name,
+            homepage="https://example.org",
+            licence="CC0",
+            citation="@misc{x}",
+            class_names=[f"c{i}" for i in range(len(sizes))],
+            class_sizes=sizes,
+        )
+        for suite, tasks in (("open", None), ("closed", 20)):
+            task_set = TaskSetName(suite, Protocol(2, 1, 2))
+            drawn = draw_task_set(name, task_set, sizes, seed=own, tasks=tasks)
+            writer.add_tasks(name, task_set, *drawn)
+    writer.finish()
+    return load_release(folder)
+
+
+@pytest.fixture(scope="session")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return _release(tmp_path_factory.mktemp("newer") / "release", "2.0.0", 2, classes=5)
+
+
+@pytest.fixture(scope="session")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """More tasks of cats than the newer one has, and other ones."""
+    return _release(tmp_path_factory.mktemp("older") / "release", "1.0.0", 1, classes=6)

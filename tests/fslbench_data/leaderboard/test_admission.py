@@ -1,0 +1,276 @@
+"""Which release a submission answers, and why files are refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from results_repository import Repository
+
+from benchmark_spec.errors import HubUnreachableError
+from fslbench_data.leaderboard import admission
+from fslbench_data.leaderboard.admission import Admitted, Refused, admit
+from fslbench_data.release.release import Release
+from fslbench_data.sandbox.untrusted import LIMITS
+from fslbench_data.submission.model import Binding, Method, Stopping, Submission
+from fslbench_data.validation import runs
+
+Answers = Callable[..., Submission]
+
+
+def _refused(found: Admitted | Refused) -> Refused:
+    assert isinstance(found, Refused), found
+    for text in (found.name, found.what, found.where, found.expected, found.fix, found.reason):
+        assert text.isprintable()
+        assert len(text) <= 300
+    return found
+
+
+def _admitted(found: Admitted | Refused) -> Admitted:
+    assert isinstance(found, Admitted), found
+    return found
+
+
+def _full(release: Release, key: str, seed: int = 0) -> list[int]:
+    n = release.task_set_info(*key.split("/")).n_tasks
+    return np.random.default_rng(seed).integers(0, 5, n).tolist()
+
+
+def test_what_is_kept(
+    repository: Repository, answers: Answers, newer: Release, older: Release
+) -> None:
+    counts = {key: _full(newer, key) for key in ("cats/open-2w1s2q", "dogs/closed-2w1s2q")}
+    name = repository.add(answers(newer, counts, transductive=True))
+    found = _admitted(admit(repository.files, name, [newer, older]))
+    assert (found.name, found.release) == (name, 0)
+    assert found.name == f"submissions/{found.digest}.parquet"
+    assert {r.info.text: r.counts.tolist() for r in found.results} == counts
+    assert found.values == sum(map(len, counts.values()))
+    for result in found.results:
+        assert result.counts.dtype == np.int16
+        assert (result.method, result.runs, result.unit) == ("mine", 1, 4)
+        assert result.transductive
+        assert result.stopped is None
+
+
+def test_the_first_release_whose_tasks_are_answered(
+    repository: Repository, answers: Answers, newer: Release, older: Release
+) -> None:
+    key = "cats/open-2w1s2q"
+    assert (
+        older.task_set_info(*key.split("/")).n_tasks > newer.task_set_info(*key.split("/")).n_tasks
+    )
+    old = repository.add(answers(older, {key: _full(older, key)}))
+    new = repository.add(answers(newer, {key: _full(newer, key)}))
+    # dogs are the same in both
+    both = repository.add(answers(older, {"dogs/open-2w1s2q": _full(older, "dogs/open-2w1s2q")}))
+    mixed = repository.add(
+        answers(older, {k: _full(older, k) for k in (key, "dogs/open-2w1s2q")}, "mixed")
+    )
+    releases = [newer, older]
+    numbers = {n: _admitted(admit(repository.files, n, releases)).release for n in (old, new, both)}
+    assert numbers == {old: 1, new: 0, both: 0}
+    assert _admitted(admit(repository.files, mixed, releases)).release == 1  # never split up
+    assert "there is no task" in _refused(admit(repository.files, old, [newer])).what
+
+
+def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
+    repository: Repository, answers: Answers, embedded: Release, newer: Release
+) -> None:
+    """A name that the newest release's reference has is no reason to score it on an older one."""
+    key = "digits/open-5w5s5q"
+    name = repository.add(answers(embedded, {key: [3] * 31}, "pixels/LR"))
+    found = _refused(admit(repository.files, name, [embedded, newer]))
+    assert "reference method" in found.what
+    assert "LR" in found.expected
+    part = repository.add(answers(newer, {"cats/open-2w1s2q": [1, 2]}))
+    assert "tasks are missing" in _refused(admit(repository.files, part, [embedded, newer])).what
+
+
+def test_results_of_no_release(
+    repository: Repository, answers: Answers, newer: Release, older: Release, embedded: Release
+) -> None:
+    key = "cats/open-2w1s2q"
+    name = repository.add(answers(older, {key: _full(older, key)}))
+    assert "unknown data set 'cats'" in _refused(admit(repository.files, name, [embedded])).what
+    # half of one release and half of another
+    other = answers(newer, {key: _full(newer, key)}, "a")
+    one = answers(older, {key: _full(older, key)}, "b")
+    both = Submission(
+        pa.concat_tables([one.table, other.table]),
+        {**one.methods, **other.methods},
+        {**one.bindings, **other.bindings},
+    )
+    _refused(admit(repository.files, repository.add(both), [newer, older]))
+
+
+def test_fingerprints_in_a_column(
+    repository: Repository, long_form: Callable[..., pa.Table], newer: Release, older: Release
+) -> None:
+    info = older.task_set_info("cats", "open-2w1s2q")
+    table = long_form([1] * info.n_tasks, fingerprint=info.fingerprint[:12])
+    name = repository.add(Submission(table))
+    assert _admitted(admit(repository.files, name, [newer, older])).release == 1
+    unbound = repository.add(Submission(long_form([1] * info.n_tasks)))
+    found = _refused(admit(repository.files, unbound, [older, newer]))
+    assert "does not say which tasks" in found.what
+
+
+def test_a_name_that_is_not_the_content_s(
+    repository: Repository, answers: Answers, newer: Release
+) -> None:
+    key = "cats/open-2w1s2q"
+    right = repository.add(answers(newer, {key: _full(newer, key)}))
+    wrong = f"submissions/{'0' * 64}.parquet"
+    (repository.folder / right).rename(repository.folder / wrong)
+    found = _refused(admit(repository.files, wrong, [newer]))
+    assert found.what == "its name is not the SHA-256 of its bytes"
+    assert found.expected == right
+
+
+def test_files_that_are_none(repository: Repository, newer: Release) -> None:
+    for content in (b"", b"PAR1", b"method,dataset\n", b"\x00" * 1000):
+        name = repository.add_bytes(content)
+        _refused(admit(repository.files, name, [newer]))
+    _refused(admit(repository.files, f"submissions/{'1' * 64}.parquet", [newer]))
+
+
+def test_where_a_file_lies_is_not_told(repository: Repository, newer: Release) -> None:
+    name = repository.add_bytes(b"PAR1 nothing PAR1")
+    found = _refused(admit(repository.files, name, [newer]))
+    assert str(repository.folder) not in "".join([found.what, found.where, found.expected])
+
+
+def test_a_large_file_is_not_read(repository: Repository, newer: Release) -> None:
+    name = f"submissions/{'2' * 64}.parquet"
+    with (repository.folder / name).open("wb") as file:
+        file.truncate(10 << 30)  # a hole
+    found = _refused(admit(repository.files, name, [newer]))
+    assert "bytes" in found.what
+
+
+def test_hostile_names_of_methods(repository: Repository, answers: Answers, newer: Release) -> None:
+    key = "cats/open-2w1s2q"
+    for method in ("\x1b[2Jgone", "two\nlines", "left\u202eright", " blank", "x" * 201, ""):
+        name = repository.add(answers(newer, {key: _full(newer, key)}, method))
+        assert (
+            "cannot be the name of a method"
+            in _refused(admit(repository.files, name, [newer])).what
+        )
+    # what is printable is a name, whatever it looks like
+    name = repository.add(answers(newer, {key: _full(newer, key)}, "<script>alert(1)</script>"))
+    _admitted(admit(repository.files, name, [newer]))
+
+
+def test_runs_are_summed(
+    repository: Repository, long_form: Callable[..., pa.Table], newer: Release
+) -> None:
+    info = newer.task_set_info("cats", "open-2w1s2q")
+    rows = [long_form([run] * info.n_tasks, fingerprint=info.fingerprint) for run in (1, 2, 4)]
+    table = pa.concat_tables(
+        [t.append_column("run", pa.array([str(i)] * t.num_rows)) for i, t in enumerate(rows)]
+    )
+    found = _admitted(admit(repository.files, repository.add(Submission(table)), [newer]))
+    (result,) = found.results
+    assert (result.runs, result.unit, set(result.counts.tolist())) == (3, 12, {7})
+    assert result.counts.dtype == np.int32
+    assert result.run_spread == pytest.approx(100 * np.std([1, 2, 4], ddof=1) / 4)
+
+
+def test_more_runs_than_can_be_compared_exactly(
+    repository: Repository,
+    long_form: Callable[..., pa.Table],
+    newer: Release,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    info = newer.task_set_info("cats", "open-2w1s2q")
+    rows = [long_form([1] * info.n_tasks, fingerprint=info.fingerprint) for _ in range(4)]
+    table = pa.concat_tables(
+        [t.append_column("run", pa.array([str(i)] * t.num_rows)) for i, t in enumerate(rows)]
+    )
+    name = repository.add(Submission(table))
+    _admitted(admit(repository.files, name, [newer]))
+    # T · K·Q · runs² is to stay below the root of 2^63
+    monkeypatch.setattr(runs, "EXACT", 9 * info.n_tasks * 4)
+    found = _refused(admit(repository.files, name, [newer]))
+    assert "has 4 runs" in found.what
+    assert found.expected.startswith("at most 3 ")
+
+
+def test_limits_are_passed_on(repository: Repository, answers: Answers, newer: Release) -> None:
+    name = repository.add(answers(newer, {"cats/open-2w1s2q": _full(newer, "cats/open-2w1s2q")}))
+    for limit in ("rows", "groups"):
+        found = _refused(admit(repository.files, name, [newer], replace(LIMITS, **{limit: 0})))
+        assert found.expected == "at most 0", limit
+
+
+def test_a_run_that_stopped(repository: Repository, answers: Answers, newer: Release) -> None:
+    submission = answers(
+        newer, {"cats/open-2w1s2q": [1, 2, 3]}, prefix=True, stopping=Stopping("rival", 0.95)
+    )
+    (result,) = _admitted(admit(repository.files, repository.add(submission), [newer])).results
+    assert (len(result.counts), result.stopped) == (3, "rival")
+
+
+def test_content_does_not_depend_on_how_it_is_written(
+    repository: Repository, answers: Answers, newer: Release
+) -> None:
+    key = "cats/open-2w1s2q"
+    one = answers(newer, {key: _full(newer, key)})
+    order = np.random.default_rng(0).permutation(one.table.num_rows)
+    written_otherwise = Submission(
+        one.table.take(order), {"mine": Method("mine", link="https://example.org")}, one.bindings
+    )
+    marked = answers(newer, {key: _full(newer, key)}, transductive=True)
+    other = answers(newer, {key: _full(newer, key, 1)})
+    found = [
+        _admitted(admit(repository.files, repository.add(s), [newer]))
+        for s in (one, written_otherwise, marked, other)
+    ]
+    assert len({each.digest for each in found}) == 4
+    assert found[0].content == found[1].content
+    assert len({each.content for each in found}) == 3
+
+
+def test_what_nobody_thought_of_is_a_refusal_too(
+    repository: Repository, answers: Answers, newer: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = repository.add(answers(newer, {"cats/open-2w1s2q": _full(newer, "cats/open-2w1s2q")}))
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("oh\x1b[31m")
+
+    monkeypatch.setattr(admission, "validate", fail)
+    assert "cannot be checked" in _refused(admit(repository.files, name, [newer])).what
+
+
+def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
+    class Away:
+        where = "a/b"
+
+        def names(self) -> list[str]:
+            return []
+
+        def path(self, name: str) -> Path:
+            raise HubUnreachableError("away")
+
+    with pytest.raises(HubUnreachableError):
+        admit(Away(), f"submissions/{'0' * 64}.parquet", [newer])
+
+
+def test_bindings_of_another_release_in_the_metadata_alone(
+    repository: Repository, answers: Answers, newer: Release, older: Release
+) -> None:
+    """Rows of one task set, a fingerprint of another: refused, whatever the order."""
+    key = "cats/open-2w1s2q"
+    one = answers(newer, {key: _full(newer, key)})
+    wrong = {
+        ("mine", "cats", "open-2w1s2q"): Binding(
+            older.task_set_info("cats", "open-2w1s2q").fingerprint
+        )
+    }
+    name = repository.add(Submission(one.table, one.methods, wrong))
+    for releases in ([newer, older], [older, newer], [newer]):
+        _refused(admit(repository.files, name, releases))

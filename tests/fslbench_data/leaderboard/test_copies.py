@@ -1,0 +1,334 @@
+"""Files that say the same: one entry, the first one's, whatever strangers call their files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from git_checkout import Checkout, needs_git
+from hub_server import HubServer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from results_repository import Repository
+
+from fslbench_data.hub.address import HubAddress
+from fslbench_data.leaderboard import intake
+from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
+from fslbench_data.leaderboard.history import arrivals
+from fslbench_data.leaderboard.hub_files import HubResults
+from fslbench_data.leaderboard.intake import admit_all
+from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.repository import FolderFiles, ResultsFiles
+from fslbench_data.leaderboard.review import review
+from fslbench_data.leaderboard.tables import COPIES_NOTE, leaderboard_grids
+from fslbench_data.release.release import Release
+from fslbench_data.sandbox.untrusted import LIMITS
+from fslbench_data.submission.model import Submission
+
+Answers = Callable[..., Submission]
+KEY = "cats/open-2w1s2q"
+LATER, EARLIER = "2026-06-01T00:00:00Z", "2001-01-01T00:00:00Z"
+
+
+def _counts(release: Release, seed: int = 0) -> list[int]:
+    n = release.task_set_info(*KEY.split("/")).n_tasks
+    return np.random.default_rng(seed).integers(0, 5, n).tolist()
+
+
+def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
+    """Files that say the same with other metadata, in another folder, by name."""
+    draft = Repository(folder)
+    (method,) = submission.methods
+    return sorted(
+        draft.add(
+            replace(
+                submission,
+                methods={method: replace(submission.methods[method], description=f"no. {i}")},
+            )
+        )
+        for i in range(many)
+    )
+
+
+@pytest.fixture
+def pair(tmp_path: Path, newer: Release, answers: Answers) -> tuple[str, str, Path]:
+    """Names of a copy and of the honest file, the copy's being the smaller; where they lie."""
+    copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: _counts(newer)}), 3)
+    assert copy < honest
+    return copy, honest, tmp_path / "made"
+
+
+def _put(name: str, source: Path, target: Repository) -> None:
+    (target.folder / name).parent.mkdir(exist_ok=True)  # git takes empty folders away
+    (target.folder / name).write_bytes((source / name).read_bytes())
+
+
+def _from(found: Leaderboard) -> list[tuple[str, ...]]:
+    (table,) = found.boards[0].sets
+    return [(row.submission, *row.also) for row in table.rows()]
+
+
+def test_without_a_history_no_file_is_thrown_out(
+    repository: Repository, newer: Release, answers: Answers, pair: tuple[str, str, Path]
+) -> None:
+    copy, honest, made = pair
+    repository.add(answers(newer, {KEY: _counts(newer, 1)}, "other"))
+    for name in (copy, honest):
+        _put(name, made, repository)
+    found = leaderboard(repository.files, [newer])
+    assert found.refused == ()
+    digests = (copy[12:76], honest[12:76])
+    assert digests in _from(found)
+    assert len(_from(found)) == 2
+    assert set(digests) < set(found.boards[0].submissions)
+    (grid,) = leaderboard_grids(found)
+    assert f"{copy[12:20]}, {honest[12:20]}" in [row[-1] for row in grid.rows]
+    assert COPIES_NOTE in grid.notes
+    lines = csv.DictReader(io.StringIO(leaderboard_csv(found).partition("\n")[2]))
+    assert {line["submission"] for line in lines if line["method"] == "mine"} == {" ".join(digests)}
+    rows = json.loads(leaderboard_json(found))["boards"][0]["sets"][0]["rows"]
+    assert [[row["submission"], *row["also"]] for row in rows if row["method"] == "mine"] == [
+        list(digests)
+    ]
+
+
+@needs_git
+@pytest.mark.parametrize("honest_first", [True, False])
+def test_with_a_history_the_first_one_stays(
+    repository: Repository, newer: Release, pair: tuple[str, str, Path], honest_first: bool
+) -> None:
+    """Commits are counted; the dates that they claim are of no matter."""
+    copy, honest, made = pair
+    first, second = (honest, copy) if honest_first else (copy, honest)
+    checkout = Checkout(repository.folder)
+    _put(first, made, repository)
+    checkout.commit("first", LATER)
+    _put(second, made, repository)
+    checkout.commit("second", EARLIER)
+    found = leaderboard(repository.files, [newer])
+    assert _from(found) == [(first[12:76],)]
+    (refused,) = found.refused
+    assert (refused.name, refused.where) == (second, first)
+
+
+@needs_git
+def test_what_git_is_set_to_changes_nothing(
+    repository: Repository, newer: Release, pair: tuple[str, str, Path]
+) -> None:
+    """Neither that root commits are not shown, nor an order of files that is not there."""
+    copy, honest, made = pair
+    _put(honest, made, repository)
+    checkout = Checkout(repository.folder)  # whose first commit has the honest file
+    _put(copy, made, repository)
+    checkout.commit("second")
+    checkout.git("config", "log.showRoot", "false")
+    checkout.git("config", "diff.orderFile", "nowhere")
+    found = leaderboard(repository.files, [newer])
+    assert _from(found) == [(honest[12:76],)]
+    assert [refused.name for refused in found.refused] == [copy]
+
+
+@needs_git
+def test_a_branch_comes_with_its_merge(
+    repository: Repository, newer: Release, pair: tuple[str, str, Path]
+) -> None:
+    copy, honest, made = pair
+    checkout = Checkout(repository.folder)
+    checkout.git("checkout", "--quiet", "-b", "theirs")
+    _put(copy, made, repository)
+    checkout.commit("written long ago", EARLIER)
+    checkout.git("checkout", "--quiet", "main")
+    _put(honest, made, repository)
+    checkout.commit("honest", LATER)
+    checkout.git("merge", "--quiet", "--no-ff", "--no-edit", "theirs", date=EARLIER)
+    assert _from(leaderboard(repository.files, [newer])) == [(honest[12:76],)]
+
+
+@needs_git
+def test_what_no_commit_tells_apart_stands_together(
+    repository: Repository, newer: Release, pair: tuple[str, str, Path], tmp_path: Path
+) -> None:
+    copy, honest, made = pair
+    checkout = Checkout(repository.folder)
+    _put(honest, made, repository)
+    checkout.commit("honest")
+    _put(copy, made, repository)
+    assert _from(leaderboard(repository.files, [newer])) == [(honest[12:76],)]  # not committed
+    checkout.commit("copy")
+    shallow = tmp_path / "shallow"
+    checkout.git("clone", "--quiet", "--depth=1", f"file://{repository.folder}", str(shallow))
+    found = leaderboard(FolderFiles(shallow), [newer])
+    assert _from(found) == [(copy[12:76], honest[12:76])]
+    assert found.refused == ()
+    # a folder below a checkout has no history of its own
+    below = Repository(repository.folder / "below")
+    for name in (copy, honest):
+        _put(name, made, below)
+    checkout.commit("below")
+    assert below.files.came([copy, honest]) == {}
+
+
+def test_on_the_hub_the_first_commit_counts(
+    hub: HubServer, newer: Release, pair: tuple[str, str, Path]
+) -> None:
+    copy, honest, made = pair
+    hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
+    for name in (honest, copy):
+        hub.commit("org/results", {name: (made / name).read_bytes()})
+    files = HubResults.open(HubAddress("org/results"))
+    came = files.came([copy, honest])
+    assert came[honest] < came[copy]
+    found = leaderboard(files, [newer])
+    assert _from(found) == [(honest[12:76],)]
+    assert [each.name for each in found.refused] == [copy]
+
+
+def test_many_files_on_the_hub_are_asked_for_in_parts(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"submissions/{i:064x}.parquet" for i in range(5)]
+    hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
+    for name in reversed(names):
+        hub.commit("org/results", {name: name.encode()})
+    monkeypatch.setattr("fslbench_data.leaderboard.hub_files._ASKED", 2)
+    came = HubResults.open(HubAddress("org/results")).came(names)
+    assert sorted(names, key=came.__getitem__) == names[::-1]
+
+
+class _Given:
+    """Files of a folder, with a history that a test makes up."""
+
+    def __init__(self, folder: Path, came: Mapping[str, int]) -> None:
+        self._files, self._came = FolderFiles(folder), came
+
+    @property
+    def where(self) -> str:
+        return self._files.where
+
+    def names(self) -> Sequence[str]:
+        return self._files.names()
+
+    def path(self, name: str) -> Path:
+        return self._files.path(name)
+
+    def came(self, names: Sequence[str]) -> Mapping[str, int]:
+        return {name: self._came[name] for name in names if name in self._came}
+
+
+@pytest.fixture(scope="module")
+def many(
+    tmp_path_factory: pytest.TempPathFactory, newer: Release, answers: Answers
+) -> tuple[Path, dict[str, int]]:
+    """Seven files of three contents: where they lie, and each one's content by name."""
+    folder = tmp_path_factory.mktemp("many")
+    contents = {}
+    for number, copies in enumerate((3, 3, 1)):
+        made = folder / str(number)
+        for name in _copies(made, answers(newer, {KEY: _counts(newer, number)}), copies):
+            contents[name] = number
+    whole = Repository(folder / "all")
+    for name, number in contents.items():
+        _put(name, folder / str(number), whole)
+    return whole.folder, contents
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_who_came_first_decides_and_names_never(
+    many: tuple[Path, dict[str, int]], newer: Release, data: st.DataObject
+) -> None:
+    """Of every content all that came first stand in its entry, and only those."""
+    folder, contents = many
+    some = st.dictionaries(st.sampled_from(sorted(contents)), st.integers(0, 2))
+    came = data.draw(some)
+    names = data.draw(st.permutations(sorted(contents)))
+    files: ResultsFiles = _Given(folder, came)
+    admitted, refused = admit_all(
+        [(files, name) for name in names], [newer], LIMITS, lambda _: None, came
+    )
+    expected = set()
+    for number in set(contents.values()):
+        own = [name for name in names if contents[name] == number]
+        first = min(came.get(name, 99) for name in own)
+        expected.add(frozenset(n[12:76] for n in own if came.get(n, 99) == first))
+    assert {frozenset(one.digests) for one in admitted} == expected
+    assert len(refused) == len(names) - sum(map(len, expected))
+
+
+def test_room_is_for_who_came_first(
+    repository: Repository, newer: Release, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = sorted(
+        repository.add(answers(newer, {KEY: _counts(newer, seed)}, f"m{seed}")) for seed in range(4)
+    )
+    monkeypatch.setattr(intake, "MOST_VALUES", 2 * len(_counts(newer)))
+    files = _Given(repository.folder, {name: -i for i, name in enumerate(names)})
+    found = leaderboard(files, [newer])
+    assert sorted(found.boards[0].submissions) == [name[12:76] for name in names[2:]]
+
+
+def test_of_equal_means_the_first_to_come_leads(
+    repository: Repository, newer: Release, answers: Answers
+) -> None:
+    """Not the one with the first label, which anybody can choose; and the signature tells."""
+    counts = _counts(newer)
+    honest = repository.add(answers(newer, {KEY: counts}, "zebra"))
+    shuffled = repository.add(answers(newer, {KEY: counts[::-1]}, "aaa"))
+    found = leaderboard(_Given(repository.folder, {honest: 0, shuffled: 1}), [newer])
+    other = leaderboard(_Given(repository.folder, {honest: 1, shuffled: 0}), [newer])
+    assert [each.boards[0].sets[0].leader for each in (found, other)] == ["zebra", "aaa"]
+    assert [row.rank for row in found.boards[0].sets[0].rows()] == [1, 1]
+    assert found.signature != other.signature
+
+
+def test_a_review_of_copies(
+    repository: Repository, newer: Release, pair: tuple[str, str, Path]
+) -> None:
+    copy, honest, made = pair
+    _put(honest, made, repository)
+    theirs = FolderFiles(made)
+    found = review(theirs, [copy], repository.files, [newer])
+    assert [(each.name, each.where) for each in found.refused] == [(copy, honest)]
+    # two in one proposal: nothing tells which is the first
+    (repository.folder / honest).unlink()
+    found = review(theirs, [copy, honest], repository.files, [newer])
+    assert "**2 files: every rule is met.**" in found.markdown
+    assert f"### {copy[12:24]}, {honest[12:24]}: mine" in found.markdown
+
+
+@needs_git
+def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    (folder / "submissions").mkdir(parents=True)
+    (folder / "submissions/a").write_text("a")
+    checkout = Checkout(folder)
+    tree, parent = checkout.git("rev-parse", "HEAD^{tree}"), checkout.git("rev-parse", "HEAD")
+    who = "somebody <somebody@example.org> 1 +0000"
+    signed = (
+        f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\ngpgsig -----BEGIN PGP "
+        "SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nsigned\n"
+    )
+    commit = checkout.git("hash-object", "-t", "commit", "-w", "--stdin", text=signed)
+    checkout.git("update-ref", "refs/heads/main", commit)
+    run = tmp_path / "run"
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch '{run}'\n")
+    script.chmod(0o755)
+    for name in ("gpg.program", "core.fsmonitor", "core.pager", "core.sshCommand"):
+        checkout.git("config", name, str(script))
+    checkout.git("config", "log.showSignature", "true")
+    assert arrivals(folder, "submissions") == {"submissions/a": 1}
+    assert not run.exists()
+    checkout.git("log")  # as it would be
+    assert run.exists()
+
+
+def test_a_broken_checkout_has_no_history(repository: Repository) -> None:
+    (repository.folder / ".git").write_text("gitdir: nowhere")
+    assert repository.files.came(["submissions/x"]) == {}

@@ -1,0 +1,98 @@
+"""Results that two methods have, under different names."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from results_repository import Repository
+
+from fslbench_data.leaderboard import duplicate_results as coincidence
+from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.duplicate_results import coincident
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.review import review
+from fslbench_data.leaderboard.standing import REFERENCE, Entry
+from fslbench_data.leaderboard.tables import coincidences, leaderboard_grids
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.compare import renamed
+from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSetInfo
+
+Answers = Callable[..., Submission]
+KEY = "digits/open-5w5s5q"
+
+
+@pytest.fixture(scope="session")
+def info(embedded: Release) -> TaskSetInfo:
+    return embedded.task_set_info(*KEY.split("/"))
+
+
+def _entry(info: TaskSetInfo, counts: list[int], label: str, source: str, runs: int = 1) -> Entry:
+    found = Result(label, info, np.array(counts, np.int16), runs, None, None, False)
+    return Entry(label, source, found)
+
+
+def test_a_copy_under_another_name(
+    repository: Repository, example: Submission, embedded: Release, tmp_path: Path
+) -> None:
+    theirs = repository.add(example)
+    copy = repository.add(renamed(example, "mine/Better"))
+    found = leaderboard(repository.files, [embedded], datasets="digits")
+    assert found.refused == ()
+    ours, others = (f"{name[12:20]}" for name in (copy, theirs))
+    note = f"Identical on every task: mine/Better ({ours}) and pixels/Ridge ({others})."
+    for each, grid in zip(found.boards[0].sets, leaderboard_grids(found), strict=True):
+        assert coincidences(each) == [note]
+        assert grid.notes[-1] == note
+    proposal = Repository(tmp_path / "proposal")
+    (repository.folder / copy).rename(proposal.folder / copy)
+    text = review(proposal.files, [copy], repository.files, [embedded]).markdown
+    assert text.count("is identical on every task to") == 1
+    said = f"mine/Better ({ours}) is identical on every task to pixels/Ridge ({others}): {KEY[:6]}"
+    assert said in text
+    assert text.partition(said)[2].partition("\n")[0].count(", ") == 5  # all six sets
+
+
+def test_one_task_that_differs(repository: Repository, answers: Answers, embedded: Release) -> None:
+    counts = np.random.default_rng(0).integers(10, 20, 31)
+    other = counts.copy()
+    other[-1] += 1
+    repository.add(answers(embedded, {KEY: counts}, "one"))
+    repository.add(answers(embedded, {KEY: other}, "other"))
+    repository.add(answers(embedded, {KEY: counts[:30]}, "part", prefix=True))
+    (board,) = leaderboard(
+        repository.files, [embedded], datasets="digits", task_sets="open-5w5s5q"
+    ).boards
+    assert [each.coincident for each in board.sets] == [()]
+
+
+def test_what_is_the_same_by_itself_is_not_told(info: TaskSetInfo) -> None:
+    few = [25] * 27 + [24] * 4
+    for counts in ([25] * 31, [0] * 31, few):
+        assert coincident([_entry(info, counts, label, label) for label in "ab"]) == ()
+    ((one, other),) = coincident([_entry(info, [25] * 26 + [24] * 5, x, x) for x in "ab"])
+    assert (one.label, other.label) == ("a", "b")
+    half = [12] * 31
+    references = [_entry(info, half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
+    assert coincident(references) == ()
+    ((*group,),) = coincident([*references, _entry(info, half, "mine", "f" * 64)])
+    assert [entry.label for entry in group] == ["NCC", "MatchingNet", "mine"]
+    # the same counts out of more queries
+    assert coincident([_entry(info, half, "a", "a"), _entry(info, half, "b", "b", runs=2)]) == ()
+
+
+def test_ten_thousand(info: TaskSetInfo) -> None:
+    rng = np.random.default_rng(0)
+    same = rng.integers(5, 20, 600).tolist()
+    entries = [_entry(info, same, f"m{i}", f"{i:064x}") for i in range(5000)]
+    entries += [
+        _entry(info, rng.integers(5, 20, 600).tolist(), f"n{i}", f"{i + 5000:064x}")
+        for i in range(5000)
+    ]
+    begun = time.perf_counter()
+    ((*group,),) = coincident(entries)
+    assert len(group) == 5000
+    assert time.perf_counter() - begun < 5
+    assert coincidence.LEAST == 5

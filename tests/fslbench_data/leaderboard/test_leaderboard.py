@@ -1,0 +1,182 @@
+"""Whole leaderboards: releases, names and files apart, and nothing that spoils it for others."""
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from results_repository import Repository
+
+from benchmark_spec.errors import ResultsError, SpecError, UnknownNameError
+from fslbench_data.leaderboard import intake as module
+from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.standing import REFERENCE
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.model import Submission
+
+Answers = Callable[..., Submission]
+KEY = "cats/open-2w1s2q"
+
+
+def _full(release: Release, key: str = KEY, seed: int = 0) -> list[int]:
+    n = release.task_set_info(*key.split("/")).n_tasks
+    return np.random.default_rng(seed).integers(0, 5, n).tolist()
+
+
+def _methods(found: Leaderboard) -> dict[str, dict[str, list[str]]]:
+    return {
+        board.release: {
+            str(each.scored): [row.method for row in each.rows()] for each in board.sets
+        }
+        for board in found.boards
+    }
+
+
+def test_the_embedded_release_s_references_stand_beside(
+    repository: Repository, root: object, embedded: Release
+) -> None:
+    example = Submission.read(f"{root}/examples/my_results.parquet")
+    name = repository.add(example)
+    found = leaderboard(repository.files, [embedded], datasets="digits", title="T")
+    (board,) = found.boards
+    assert board.submissions == (name[12:76],)
+    assert [str(each.scored) for each in board.sets] == [
+        f"digits/{suite}-{protocol}"
+        for suite in ("open", "closed")
+        for protocol in ("5w1s1q", "5w5s5q", "5w10s7q")
+    ]
+    report = score(example, embedded)
+    for each, of_score in zip(
+        sorted(board.sets, key=lambda s: str(s.scored)),
+        sorted(report.sets, key=lambda s: str(s.scored)),
+        strict=True,
+    ):
+        own = {row.method: row for row in each.rows()}
+        assert len(own) == 4
+        for s, aware in zip(of_score.scores, of_score.new_classes, strict=True):
+            assert own[s.method].accuracy == s.accuracy
+            assert own[s.method].new_classes == aware
+            assert (own[s.method].submission == REFERENCE) == s.is_reference
+        for c in of_score.comparisons:
+            if c.versus == each.leader:
+                row = own[c.method]
+                assert row.difference == c.difference
+                new = None if c.new_classes is None else c.new_classes.difference
+                assert row.difference_new_classes == new
+    digest = hashlib.sha256(f"{name[12:76]}\n".encode()).hexdigest()
+    text = found.signature
+    assert text == str(board)
+    assert text.startswith(f"fslbench:{board.signature.package_version}|release:embedded@")
+    assert text.endswith(f"|submissions:1#{digest[:12]}")
+    assert "|level:0.95|" in text
+
+
+def test_an_older_release_s_results_have_a_table_of_their_own(
+    repository: Repository, answers: Answers, newer: Release, older: Release
+) -> None:
+    dogs = "dogs/open-2w1s2q"
+    many = [4] * len(_full(newer, dogs))
+    repository.add(answers(newer, {KEY: _full(newer)}, "new"))
+    repository.add(answers(older, {KEY: [1] * len(_full(older))}, "old"))
+    repository.add(answers(older, {KEY: [2] * len(_full(older)), dogs: many}, "also old"))
+    repository.add(answers(older, {dogs: [3] * len(many)}, "either"))
+    both = leaderboard(repository.files, [newer, older])
+    assert _methods(both) == {
+        "toy@2.0.0": {KEY: ["new"], dogs: ["either"]},
+        "toy@1.0.0": {KEY: ["also old", "old"], dogs: ["also old"]},
+    }
+    assert both.signature.count("fslbench:") == 2
+    assert " + " in both.signature
+    only = leaderboard(repository.files, [newer])
+    assert _methods(only) == {"toy@2.0.0": {KEY: ["new"], dogs: ["either"]}}
+    assert len(only.refused) == 2
+    swapped = leaderboard(repository.files, [older, newer])
+    assert _methods(swapped)["toy@1.0.0"][dogs] == ["also old", "either"]
+
+
+def test_nothing_yet(repository: Repository, embedded: Release, newer: Release) -> None:
+    (board,) = leaderboard(repository.files, [embedded], datasets="digits").boards
+    assert (len(board.sets), board.submissions) == (6, ())
+    assert all(row.submission == REFERENCE for each in board.sets for row in each.rows())
+    (board,) = leaderboard(repository.files, [newer]).boards
+    assert board.sets == ()
+    (repository.folder / "submissions").rmdir()
+    assert leaderboard(repository.files, [newer]).boards[0].sets == ()
+
+
+def test_the_same_name_in_two_files(
+    repository: Repository, answers: Answers, newer: Release
+) -> None:
+    names = [
+        repository.add(answers(newer, {KEY: _full(newer, seed=seed)}, "ProtoNet"))
+        for seed in (1, 2)
+    ]
+    repository.add(answers(newer, {KEY: _full(newer, seed=3)}, "other"))
+    found = _methods(leaderboard(repository.files, [newer]))["toy@2.0.0"][KEY]
+    assert set(found) == {"other", *(f"ProtoNet ({name[12:20]})" for name in names)}
+
+
+def test_the_same_content_twice(repository: Repository, answers: Answers, newer: Release) -> None:
+    submission = answers(newer, {KEY: _full(newer)})
+    first = repository.add(submission)
+    pq.write_table(pq.read_table(repository.folder / first), repository.folder / "x.parquet")
+    second = repository.add_bytes((repository.folder / "x.parquet").read_bytes())
+    assert first != second
+    found = leaderboard(repository.files, [newer])
+    assert found.refused == ()
+    (board,) = found.boards
+    assert board.submissions == tuple(sorted(name[12:76] for name in (first, second)))
+    assert _methods(found)["toy@2.0.0"][KEY] == ["mine"]
+
+
+def test_hostile_files_change_nothing_for_the_others(
+    repository: Repository, answers: Answers, newer: Release
+) -> None:
+    repository.add(answers(newer, {KEY: _full(newer)}, "good"))
+    alone = leaderboard(repository.files, [newer])
+    for junk in (b"", b"PAR1junkPAR1", b"\x1b[31m"):
+        repository.add_bytes(junk)
+    repository.add(answers(newer, {KEY: [5] * len(_full(newer))}, "too good"))
+    (repository.folder / "submissions" / "\x1b[31m\n.parquet").write_bytes(b"")
+    (repository.folder / "submissions" / f"{'e' * 64}.parquet").symlink_to("/etc/passwd")
+    found = leaderboard(repository.files, [newer])
+    assert (len(found.refused), len(found.ignored)) == (5, 1)
+    assert found.signature == alone.signature
+    (one,), (other,) = alone.boards[0].sets, found.boards[0].sets
+    assert list(one.rows()) == list(other.rows())
+
+
+def test_as_much_as_fits(
+    repository: Repository, answers: Answers, newer: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(4):
+        repository.add(answers(newer, {KEY: _full(newer, seed=seed)}, f"m{seed}"))
+    monkeypatch.setattr(module, "MOST_VALUES", 2 * len(_full(newer)))
+    found = leaderboard(repository.files, [newer])
+    assert len(found.boards[0].submissions) == 2
+    assert all("hold more than" in each.what for each in found.refused)
+    assert len(found.refused) == 2
+
+
+def test_choosing(repository: Repository, answers: Answers, newer: Release) -> None:
+    keys = (KEY, "cats/closed-2w1s2q", "dogs/open-2w1s2q")
+    repository.add(answers(newer, {key: _full(newer, key) for key in keys}))
+    found = leaderboard(repository.files, [newer], datasets="cats", task_sets="open-2w1s2q")
+    assert _methods(found) == {"toy@2.0.0": {KEY: ["mine"]}}
+    with pytest.raises(UnknownNameError, match="did you mean 'cats'"):
+        leaderboard(repository.files, [newer], datasets=["cat"])
+    with pytest.raises(UnknownNameError, match="unknown task set"):
+        leaderboard(repository.files, [newer], task_sets=["open"])
+    with pytest.raises(SpecError):
+        leaderboard(repository.files, [newer], level=95)
+    with pytest.raises(ResultsError, match="no release"):
+        leaderboard(repository.files, [])
+
+
+def test_progress_is_told(repository: Repository, answers: Answers, newer: Release) -> None:
+    repository.add(answers(newer, {KEY: _full(newer)}))
+    said: list[str] = []
+    leaderboard(repository.files, [newer], progress=said.append)
+    assert said == ["submission 1 of 1", KEY]

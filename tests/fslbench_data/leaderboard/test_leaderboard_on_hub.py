@@ -1,0 +1,101 @@
+"""A leaderboard of a repository on the Hub: the same as of a checkout, and no more is fetched."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hub_server import HubServer
+from results_repository import Repository
+
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.sandbox.limits import LIMITS
+from fslbench_data.submission.model import Submission
+
+Answers = Callable[..., Submission]
+KEY = "cats/open-2w1s2q"
+REPO = "org/results"
+BOARD = 'title = "T"\nreleases = ["org/toy@v2.0.0"]\n'
+
+
+@pytest.fixture
+def full(
+    hub: HubServer, repository: Repository, answers: Answers, newer: Release
+) -> tuple[HubServer, Repository]:
+    """A Hub with a release and 30 submissions to it, and the same in a folder."""
+    hub.create_repo("org/toy", files=Path(newer.files.where))
+    hub.tag("org/toy", "v2.0.0")
+    (repository.folder / "leaderboard.toml").write_text(BOARD)
+    rng = np.random.default_rng(0)
+    tasks = newer.task_set_info(*KEY.split("/")).n_tasks
+    for number in range(30):
+        counts = rng.binomial(4, 0.6, tasks)
+        repository.add(answers(newer, {KEY: counts}, f"method {number}"))
+    (repository.folder / "draft.parquet").unlink()
+    hub.create_repo(REPO, files=repository.folder)
+    return hub, repository
+
+
+def _leaderboard(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["leaderboard", *arguments])
+
+
+def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
+    hub, repository = full
+    for form in ("table", "json", "csv", "markdown"):
+        of_hub = _leaderboard("--results", REPO, "--format", form)
+        of_folder = _leaderboard("--results", str(repository.folder), "--format", form)
+        assert of_hub.exit_code == 0, of_hub.output
+        assert of_hub.output == of_folder.output
+    content = json.loads(_leaderboard("--results", REPO, "--format", "json").stdout)
+    (board,) = content["boards"]
+    assert [len(each["rows"]) for each in board["sets"]] == [30]
+    assert hub.sha("org/toy")[:12] in content["signature"]["text"]
+    hub.requests.clear()
+    assert _leaderboard("--results", REPO, "--check").exit_code == 0
+    assert not hub.seen(r"/cdn/", "GET")  # all of it lies in the cache
+
+
+def test_bad_ones_among_them(full: tuple[HubServer, Repository]) -> None:
+    hub, _ = full
+    alone = json.loads(_leaderboard("--results", REPO, "--format", "json").stdout)
+    large = bytes(LIMITS.file_bytes + 1)
+    oversized = f"submissions/{hashlib.sha256(large).hexdigest()}.parquet"
+    wrong = f"submissions/{'0' * 64}.parquet"
+    junk = f"submissions/{hashlib.sha256(b'junk').hexdigest()}.parquet"
+    name = next(path for path in hub.files(REPO) if path.startswith("submissions/"))
+    hub.commit(
+        REPO,
+        {
+            oversized: large,
+            wrong: hub.read(REPO, name),
+            junk: b"junk",
+            "submissions/mine.parquet": b"junk",
+            "submissions/[a-z]*.parquet": b"junk",
+            f"submissions/deeper/{'1' * 64}.parquet": b"junk",
+        },
+    )
+    hub.requests.clear()
+    result = _leaderboard("--results", REPO, "--format", "json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["boards"] == alone["boards"]
+    assert found["signature"] == alone["signature"]
+    said = {each["name"]: each["what"] for each in found["refused"]}
+    assert set(said) == {oversized, wrong, junk}
+    assert f"{len(large):,} bytes" in said[oversized]
+    assert said[wrong] == "its name is not the SHA-256 of its bytes"
+    assert "cannot be read as parquet" in said[junk]
+    assert sorted(each["name"] for each in found["ignored"]) == [
+        "submissions/[a-z]*.parquet",
+        f"submissions/deeper/{'1' * 64}.parquet",
+        "submissions/mine.parquet",
+    ]
+    digest = oversized[12:76]
+    assert not hub.seen(f"{digest}", "GET")
+    assert not hub.seen(f"{digest}", "HEAD")
+    assert _leaderboard("--results", REPO, "--check").exit_code == 1

@@ -1,0 +1,246 @@
+"""One task set's table: against the statistics it is made of, and its order."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import class_aware_interval
+from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.intervals import interval
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.ranking.best import best_set
+from benchmark_spec.protocol import TaskSetName
+from fslbench_data.leaderboard import ranking as module
+from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.ranking import ranked
+from fslbench_data.leaderboard.standing import Entry, Standing
+from fslbench_data.scoring.scores import scored_set
+from fslbench_data.tasks import TaskSetInfo
+
+T = 40
+INFO = TaskSetInfo("cats", TaskSetName.parse("open-5w1s4q"), T, "f" * 64)
+UNIT = INFO.protocol.n_query
+RNG = np.random.default_rng(0)
+MEMBERS = np.stack([RNG.permutation(12)[:5] for _ in range(T)])
+DESIGN = ClassDesign.of(MEMBERS)
+
+
+def _entry(
+    label: str, counts: Sequence[int], *, runs: int = 1, stopped: str | None = None
+) -> Entry:
+    kind = np.int16 if runs == 1 else np.int32
+    result = Result(label, INFO, np.array(counts, kind), runs, None, stopped, False)
+    return Entry(label, "reference", result)
+
+
+def _standing(entries: Sequence[Entry], kind: str = "open", level: float = 0.95) -> Standing:
+    design = DESIGN if kind == "open" else None
+    return ranked(scored_set(INFO), kind, entries, level, design)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def counts() -> np.ndarray:
+    rng = np.random.default_rng(1)
+    hard = rng.normal(0, 0.08, 12)[MEMBERS].mean(axis=1)
+    return rng.binomial(UNIT, np.clip(np.linspace(0.5, 0.8, 9)[:, None] + hard, 0, 1))
+
+
+def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
+    found = _standing([_entry(f"m{i}", row) for i, row in enumerate(counts)])
+    order = np.argsort(-counts.sum(axis=1), kind="stable")
+    assert [row.method for row in found.rows()] == [f"m{i}" for i in order]
+    best = counts[order[0]]
+    assert (found.leader, found.compared, len(found)) == (f"m{order[0]}", 9, 9)
+    sets = best_set(Counts(counts, np.full(9, T), UNIT), 0.95, design=DESIGN)
+    assert sets is not None
+    assert sets.possible_new_classes is not None
+    for rank, (i, row) in enumerate(zip(order, found.rows(), strict=True), 1):
+        x = counts[i]
+        assert row.rank == rank
+        assert row.accuracy == interval(Moments.of(x, UNIT), "open", 0.95)
+        assert row.new_classes == class_aware_interval(DESIGN, x, UNIT, 0.95)
+        assert row.could_be_best == sets.possible[i]
+        assert row.could_be_best_new_classes == sets.possible_new_classes[i]
+        if rank == 1:
+            assert (row.difference, row.difference_new_classes) == (None, None)
+            continue
+        assert row.difference == interval(Moments.of(x - best, UNIT), "open", 0.95)
+        aware = class_aware_interval(DESIGN, x - best, UNIT, 0.95)
+        assert row.difference_new_classes is not None
+        assert row.difference_new_classes.mean == aware.mean
+        assert row.difference_new_classes.halfwidth == pytest.approx(aware.halfwidth)
+        p = ttest_rel(best, x, alternative="greater").pvalue
+        assert row.could_be_best == (p > 0.05 / 8)
+    assert found.could_be_best == sets.possible.sum()
+    assert 1 < found.could_be_best < 9
+    assert found.could_be_best_new_classes == sets.possible_new_classes.sum()
+    assert list(found.rows(3)) == list(found.rows())[:3]
+
+
+def test_the_order_of_entries_is_of_no_matter(counts: np.ndarray) -> None:
+    entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
+    found = _standing(entries)
+    assert list(_standing(entries[::-1]).rows()) == list(found.rows())
+
+
+def test_equal_means_share_a_rank_and_the_first_label_leads() -> None:
+    high, low = [18, 19] * 20, [15, 16, 15, 18] * 10
+    found = _standing(
+        [_entry("d", low), _entry("c", high), _entry("b", high[::-1]), _entry("a", low[::-1])]
+    )
+    assert [(row.method, row.rank) for row in found.rows()] == [
+        ("b", 1),
+        ("c", 1),
+        ("a", 3),
+        ("d", 3),
+    ]
+    rows = list(found.rows())
+    assert found.leader == "b"
+    assert rows[1].difference is not None
+    assert rows[1].difference.mean == 0.0
+    assert rows[1].could_be_best
+
+
+def test_identical_and_constant_differences() -> None:
+    base = np.array([17, 18, 15, 16] * 10)
+    found = _standing([_entry("a", base), _entry("b", base), _entry("c", base - 2)])
+    _, same, behind = found.rows()
+    assert same.difference is not None
+    assert (same.difference.mean, same.difference.halfwidth, same.difference.constant) == (
+        0,
+        0,
+        True,
+    )
+    assert same.could_be_best
+    assert behind.difference is not None
+    assert (behind.difference.halfwidth, behind.difference.constant) == (0, True)
+    assert behind.could_be_best is False  # 2^-40
+    assert behind.difference_new_classes is not None
+    assert behind.difference_new_classes.halfwidth is None
+    few = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])])
+    _, last = few.rows()
+    assert last.could_be_best
+    assert last.difference is not None
+    assert (last.difference.constant, last.difference.halfwidth) == (True, None)
+
+
+def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts: np.ndarray) -> None:
+    short, good = counts[0][:20], np.minimum(counts[8][:10] + 3, UNIT)
+    found = _standing(
+        [_entry("best", counts[8]), _entry("mid", counts[4]), _entry("s", short), _entry("g", good)]
+    )
+    assert [(row.method, row.rank) for row in found.rows()] == [
+        ("best", 1),
+        ("mid", 2),
+        ("g", None),
+        ("s", None),
+    ]
+    _, _, ahead, behind = found.rows()
+    assert ahead.difference is not None
+    assert (ahead.accuracy.tasks, ahead.difference.tasks) == (10, 10)
+    assert ahead.difference.mean > 0
+    assert ahead.could_be_best
+    assert behind.difference == interval(Moments.of(short - counts[8][:20], UNIT), "open", 0.95)
+    assert behind.difference_new_classes == class_aware_interval(
+        DESIGN, short - counts[8][:20], UNIT, 0.95
+    )
+    assert not behind.could_be_best
+
+
+def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
+    found = _standing(
+        [
+            _entry("a", counts[5]),
+            _entry("b", counts[1]),
+            _entry("high", [UNIT] * 30, stopped="a"),
+            _entry("low", [1] * T, stopped="a"),
+        ]
+    )
+    assert (found.leader, found.compared, found.could_be_best) == ("a", 2, 1)
+    for row in list(found.rows())[2:]:
+        assert row.rank is None
+        assert row.stopped == "a"
+        assert row.accuracy.halfwidth is None
+        assert row.new_classes is not None
+        assert row.new_classes.halfwidth is None
+        assert row.difference is not None
+        assert row.difference.halfwidth is None
+        assert (row.could_be_best, row.could_be_best_new_classes) == (None, None)
+    alone = _standing([_entry("high", [UNIT] * 30, stopped="gone")])
+    (row,) = alone.rows()
+    assert (alone.leader, alone.compared, alone.could_be_best) == (None, 0, None)
+    assert (row.rank, row.difference, row.could_be_best) == (None, None, None)
+    # one that answered more than any ordinary method
+    longer = _standing([_entry("a", counts[5][:10]), _entry("s", counts[6], stopped="a")])
+    _, stopped = longer.rows()
+    assert stopped.difference is not None
+    assert (stopped.accuracy.tasks, stopped.difference.tasks) == (T, 10)
+
+
+def test_closed_sets_claim_nothing(counts: np.ndarray) -> None:
+    found = _standing([_entry("a", counts[8]), _entry("b", counts[0])], "closed")
+    assert (found.leader, found.could_be_best, found.could_be_best_new_classes) == ("a", None, None)
+    for row in found.rows():
+        assert (row.could_be_best, row.could_be_best_new_classes, row.new_classes) == (None,) * 3
+        assert row.accuracy.kind == "closed"
+    _, row = found.rows()
+    assert row.difference == interval(Moments.of(counts[0] - counts[8], UNIT), "closed", 0.95)
+
+
+def test_different_numbers_of_runs_are_compared_exactly(counts: np.ndarray) -> None:
+    runs = {2: counts[3] * 2, 3: counts[3] * 3, 7: counts[3] * 7 - 1, 1: counts[3]}
+    found = _standing([_entry(f"r{k}", x, runs=k) for k, x in runs.items()])
+    rows = {row.method: row for row in found.rows()}
+    assert found.leader == "r1"  # equal means, exactly: the first label
+    assert [rows[f"r{k}"].rank for k in (1, 2, 3, 7)] == [1, 1, 1, 4]
+    assert rows["r3"].difference is not None
+    assert (rows["r3"].difference.mean, rows["r3"].difference.constant) == (0.0, True)
+    assert rows["r7"].difference is not None
+    assert rows["r7"].difference.mean == pytest.approx(-100 / (7 * UNIT))
+    assert rows["r7"].difference.constant
+    # one hundred different numbers of runs: no common multiple of all is ever needed
+    many = [_entry(f"r{k}", counts[k % 9] * k, runs=k) for k in range(1, 101)]
+    found = _standing(many)
+    means = [row.accuracy.mean for row in found.rows()]
+    assert means == sorted(means, reverse=True)
+    expected = 100 * counts.sum(axis=1) / (T * UNIT)
+    assert means == pytest.approx(sorted((expected[k % 9] for k in range(1, 101)), reverse=True))
+
+
+def test_blocks_change_nothing(counts: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
+    entries += [_entry(f"p{i}", row[: 10 + i]) for i, row in enumerate(counts)]
+    whole = list(_standing(entries).rows())
+    monkeypatch.setattr(module, "_BLOCK", 1)
+    assert list(_standing(entries).rows()) == whole
+
+
+def test_many_prefixes_cost_a_bounded_number_of_designs(
+    counts: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PREFIXES", 3)
+    entries = [_entry("a", counts[8]), *(_entry(f"p{m}", counts[0][:m]) for m in range(20, 30))]
+    found = {row.method: row for row in _standing(entries).rows()}
+    known = {name for name, row in found.items() if row.new_classes and row.new_classes.halfwidth}
+    assert known == {"a", "p29", "p28"}
+    assert all(found[f"p{m}"].could_be_best_new_classes for m in range(20, 28))
+    assert not any(found[f"p{m}"].could_be_best for m in range(20, 30))
+    assert all(row.accuracy.halfwidth for row in found.values())
+
+
+def test_of_many_prefixes_those_that_came_first_have_class_aware_intervals(
+    counts: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PREFIXES", 3)
+    entries = [
+        replace(_entry("a", counts[8]), came=1),
+        replace(_entry("p20", counts[0][:20]), came=0),
+    ]
+    entries += [replace(_entry(f"p{m}", counts[0][:m]), came=2) for m in range(25, 35)]
+    found = {row.method: row for row in _standing(entries).rows()}
+    known = {name for name, row in found.items() if row.new_classes and row.new_classes.halfwidth}
+    assert known == {"a", "p20", "p34"}

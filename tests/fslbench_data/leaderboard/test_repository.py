@@ -1,0 +1,172 @@
+"""The layout of a results repository, and files that are not what they seem."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hub_server import HubServer
+from results_repository import Repository
+
+from benchmark_spec.errors import FSLBenchError, HubError, ResultsError
+from fslbench_data.leaderboard.repository import (
+    FolderFiles,
+    is_submission_name,
+    list_submissions,
+    open_releases,
+    open_results,
+    parse_board,
+    read_board,
+    submission_name,
+)
+
+DIGEST = "0123456789abcdef" * 4
+
+
+def test_submissions_are_told_by_their_names_alone(repository: Repository) -> None:
+    right = [submission_name(c * 64) for c in "ba0"]
+    odd = [
+        "a.parquet",
+        f"{DIGEST.upper()}.parquet",
+        f"{DIGEST}.parquet.exe",
+        f"{DIGEST[:-1]}.parquet",
+        f"{DIGEST}.csv",
+        "\x1b[31mred.parquet",
+        "two\nlines.parquet",
+        "­soft.parquet",
+    ]
+    for name in [*right, *(f"submissions/{name}" for name in odd)]:
+        (repository.folder / name).write_bytes(b"never read")
+    (repository.folder / "submissions/deeper").mkdir()
+    (repository.folder / "submissions/deeper" / f"{DIGEST}.parquet").write_bytes(b"never seen")
+    (repository.folder / "elsewhere.parquet").write_bytes(b"no matter")
+    found = list_submissions(repository.files)
+    assert list(found.submissions) == sorted(right)
+    ignored = [each.name for each in found.ignored]
+    assert len(ignored) == len(odd) + 1
+    assert "submissions/deeper/" in ignored
+    assert all(name.isprintable() for name in ignored)
+    assert not is_submission_name(f"submissions/{DIGEST}.parquet\n")
+
+
+def test_a_name_that_is_no_text_can_be_shown(repository: Repository) -> None:
+    folder = os.fsencode(repository.folder / "submissions")
+    try:
+        Path(os.fsdecode(folder + b"/\xff\xfe.parquet")).write_bytes(b"")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    (ignored,) = list_submissions(repository.files).ignored
+    ignored.name.encode("utf-8")
+
+
+def test_links_are_not_followed(repository: Repository, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.parquet"
+    secret.write_bytes(b"secret")
+    name = submission_name(DIGEST)
+    (repository.folder / name).symlink_to(secret)
+    assert list_submissions(repository.files).submissions == (name,)
+    with pytest.raises(ResultsError, match="a symbolic link, which is not followed"):
+        repository.files.path(name)
+    other = repository.folder / "outside"
+    other.symlink_to(tmp_path)
+    with pytest.raises(ResultsError, match="behind a symbolic link"):
+        repository.files.path("outside/secret.parquet")
+    (repository.folder / "leaderboard.toml").unlink()
+    (repository.folder / "leaderboard.toml").symlink_to(secret)
+    with pytest.raises(ResultsError, match="symbolic link"):
+        read_board(repository.files)
+
+
+def test_submissions_that_are_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/submissions").symlink_to(tmp_path / "real")
+    with pytest.raises(ResultsError, match="symbolic link or no folder"):
+        FolderFiles(tmp_path / "results").names()
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/passwd", "a/../b", "", ".", "submissions//x", "a\\b", "a\0b", "gone"]
+)
+def test_paths_stay_inside(repository: Repository, name: str) -> None:
+    with pytest.raises(ResultsError):
+        repository.files.path(name)
+
+
+def test_only_regular_files_are_opened(repository: Repository) -> None:
+    name = submission_name(DIGEST)
+    os.mkfifo(repository.folder / name)  # to read from it would wait for ever
+    with pytest.raises(ResultsError, match="no file"):
+        repository.files.path(name)
+
+
+def test_settings(repository: Repository) -> None:
+    text = 'title = "Ünser \\"Brett\\""\nreleases = ["a/b@v1.0.0", "embedded"]'
+    (repository.folder / "leaderboard.toml").write_text(text, encoding="utf-8")
+    found = read_board(repository.files)
+    assert (found.title, found.releases) == ('Ünser "Brett"', ("a/b@v1.0.0", "embedded"))
+    assert parse_board(b'releases = ["embedded"]', "x").title == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no list of different releases"),
+        ("releases = []", "no list"),
+        ('releases = "embedded"', "no list"),
+        ("releases = [1]", "no list"),
+        ('releases = ["embedded", "embedded"]', "no list of different"),
+        ('releases = ["/etc"]', "no release that everybody can open"),
+        ('releases = ["../../x@y"]', "no release that everybody can open"),
+        ('title = 1\nreleases = ["embedded"]', "title"),
+        ('title = "a\\u001b[31m"\nreleases = ["embedded"]', "title"),
+        (f'title = "{"a" * 201}"\nreleases = ["embedded"]', "title"),
+        ('sort = "x"\nreleases = ["embedded"]', "unknown settings: sort"),
+        ("releases = [", "not TOML"),
+        ("x = " + "[" * 5000, "not TOML"),
+        ("#" * 70000, "longer than"),
+    ],
+)
+def test_settings_that_are_refused(text: str, said: str) -> None:
+    with pytest.raises(ResultsError) as error:
+        parse_board(text.encode(), "here")
+    assert said in error.value.what
+    assert error.value.what.isprintable()
+    assert "embedded" in error.value.expected
+
+
+@pytest.mark.parametrize(
+    "revision",
+    ["main", "refs/pr/1", "v1", "v1.0", "v01.0.0", "1.0.0", "latest", "abcdef1", "V1.0.0"],
+)
+def test_releases_that_move_are_refused(revision: str) -> None:
+    with pytest.raises(ResultsError, match="can come to name other tasks") as error:
+        parse_board(f'releases = ["org/small@{revision}"]'.encode(), "here")
+    assert f"org/small@{revision}" in error.value.what
+    assert error.value.where == "here"
+    for fixed in ("v1.0.0", "0123456789abcdef" * 2 + "01234567"):
+        name = f"org/small@{fixed}"
+        assert parse_board(f'releases = ["{name}"]'.encode(), "x").releases == (name,)
+
+
+def test_releases_without_a_version() -> None:
+    with pytest.raises(ResultsError) as error:
+        parse_board(b'releases = ["org/small"]', "here")
+    assert error.value.what == "name a version: org/small@v1.0.0"
+    assert (error.value.expected, error.value.fix) == ("", "")
+
+
+def test_settings_that_are_no_text() -> None:
+    with pytest.raises(ResultsError, match="not TOML"):
+        parse_board(b"\xff\xfe", "here")
+
+
+def test_opening(repository: Repository, tmp_path: Path, hub: HubServer) -> None:
+    assert open_results(str(repository.folder)).where == str(repository.folder)
+    with pytest.raises(ResultsError, match="there is no folder"):
+        open_results(tmp_path / "nothing")
+    with pytest.raises(HubError):
+        open_results("nobody/nothing")
+    (release,) = open_releases(["embedded"])
+    assert str(release).startswith("embedded@")
+    with pytest.raises(FSLBenchError):
+        open_releases(["/nowhere"])

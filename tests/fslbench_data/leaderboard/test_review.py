@@ -1,0 +1,157 @@
+"""What a proposal would bring, next to what is there already."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from results_repository import Repository
+
+from fslbench_data.leaderboard import review_text as module
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.repository import FolderFiles
+from fslbench_data.leaderboard.review import LooseFiles, review
+from fslbench_data.release.release import Release
+from fslbench_data.submission.model import Stopping, Submission
+
+Answers = Callable[..., Submission]
+KEY = "cats/open-2w1s2q"
+
+
+def _full(release: Release, seed: int = 0) -> list[int]:
+    n = release.task_set_info(*KEY.split("/")).n_tasks
+    return np.random.default_rng(seed).integers(0, 4, n).tolist()
+
+
+@pytest.fixture
+def proposal(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "proposal")
+
+
+def test_the_rows_are_those_of_the_leaderboard_afterwards(
+    repository: Repository,
+    proposal: Repository,
+    answers: Answers,
+    newer: Release,
+    older: Release,
+) -> None:
+    repository.add(answers(newer, {KEY: _full(newer, 1)}, "theirs"))
+    repository.add(answers(older, {KEY: _full(older, 2)}, "older"))
+    new = proposal.add(answers(newer, {KEY: [4] * len(_full(newer))}, "mine"))
+    old = proposal.add(answers(older, {KEY: _full(older, 3)}, "theirs"))
+    found = review(proposal.files, [new, old], repository.files, [newer, older])
+    assert {one.name for one in found.accepted} == {new, old}
+    assert found.refused == ()
+    assert found.reports == (None, None)  # no reference methods there
+    for name in (new, old):
+        (repository.folder / name).write_bytes((proposal.folder / name).read_bytes())
+    after = leaderboard(repository.files, [newer, older])
+    assert [str(board) for board in found.boards] == [str(board) for board in after.boards]
+    text = found.markdown
+    for board in after.boards:
+        assert str(board) in text
+        assert f"Answers `{board.release}`, 1 task set of it." in text
+    assert f"mine would lead {KEY}. Next is theirs, behind by: " in text
+    assert "| 1 of 2 | 100.00 on every task | leader | mine | yes | yes |" in text
+
+
+def test_the_base_counts_as_it_stands(
+    repository: Repository, proposal: Repository, answers: Answers, newer: Release
+) -> None:
+    """A file that is in both is judged once; one that says the same as another is refused."""
+    there = repository.add(answers(newer, {KEY: _full(newer, 1)}, "theirs"))
+    again = answers(newer, {KEY: _full(newer, 1)}, "theirs")
+    order = np.arange(again.table.num_rows)[::-1]
+    copy = proposal.add(Submission(again.table.take(order), again.methods, again.bindings))
+    found = review(proposal.files, [copy], repository.files, [newer])
+    assert [each.where for each in found.refused] == [there]
+    assert found.boards == ()
+    assert "says what another submission says, which came first" in found.markdown
+    same = review(repository.files, [there], repository.files, [newer])
+    assert len(same.accepted) == 1
+
+
+def test_nothing_proposed(repository: Repository, proposal: Repository, newer: Release) -> None:
+    found = review(proposal.files, [], repository.files, [newer])
+    assert found.markdown == "No submission is added.\n"
+
+
+def test_settings_of_the_base_hold(
+    repository: Repository, proposal: Repository, example: Submission
+) -> None:
+    (proposal.folder / "leaderboard.toml").write_text("releases = 3")
+    name = proposal.add(example)
+    found = review(proposal.files, [name], repository.files)
+    assert [board.release.partition("@")[0] for board in found.boards] == ["embedded"]
+    (report,) = found.reports
+    assert report is not None
+    assert len(report.comparisons) == 18
+    assert found.markdown.count("| pixels/NCC |") >= 6
+
+
+def test_runs_that_stop_and_prefixes(
+    repository: Repository, proposal: Repository, answers: Answers, embedded: Release
+) -> None:
+    key = "digits/open-5w10s7q"
+    counts = np.random.default_rng(0).integers(5, 15, 19).tolist()
+    stopped = proposal.add(
+        answers(
+            embedded,
+            {key: counts[:12]},
+            "stopped",
+            prefix=True,
+            stopping=Stopping("pixels/LR", 0.95),
+        )
+    )
+    part = proposal.add(answers(embedded, {key: counts[:14]}, "part", prefix=True))
+    text = review(proposal.files, [stopped, part], repository.files).markdown
+    assert "| 12 of 19 | stopped ‡ | - |" in text
+    assert "| 14 of 19 | part | - |" in text
+    assert "neither excluded nor the leader" in text
+    assert "Methods without a rank" in text
+    # the confidence sequence's verdict on the one that it was run against, and none on others
+    lines = [line for line in text.splitlines() if line.startswith("| digits") and "‡ | pi" in line]
+    verdicts = {line.split(" | ")[4]: line.split(" | ")[6] for line in lines}
+    assert verdicts["pixels/LR"] in ("-", "0")
+    assert verdicts["pixels/NCC"] == "?"
+
+
+def test_at_most_a_comment(
+    repository: Repository,
+    proposal: Repository,
+    answers: Answers,
+    newer: Release,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = _full(newer)
+    names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(40)]
+    whole = review(proposal.files, names, repository.files, [newer]).markdown
+    monkeypatch.setattr(module, "MOST_CHARACTERS", 5000)
+    cut = review(proposal.files, names, repository.files, [newer]).markdown
+    assert len(cut) < 5200 < len(whole)
+    assert cut.startswith(whole[:1000])
+    assert "The rest is left out here" in cut
+
+
+def test_files_from_anywhere(tmp_path: Path, example: Submission) -> None:
+    loose = tmp_path / "mine.parquet"
+    example.write(loose)
+    named = tmp_path / "results/submissions/odd name.parquet"
+    named.parent.mkdir(parents=True)
+    example.write(named)
+    link = tmp_path / "link.parquet"
+    link.symlink_to(loose)
+    files = LooseFiles([loose, named, link, tmp_path / "gone"])
+    names = list(files.names())
+    assert names[0].startswith("submissions/")
+    assert names[1:] == ["submissions/odd name.parquet", "link.parquet", "gone"]
+    assert files.path(names[0]) == loose
+    found = review(files, names, FolderFiles(_board(tmp_path)), None)
+    assert [one.name for one in found.accepted] == names[:1]
+    assert [each.name for each in found.refused] == names[1:]
+
+
+def _board(folder: Path) -> Path:
+    (folder / "board").mkdir()
+    (folder / "board/leaderboard.toml").write_text('releases = ["embedded"]')
+    return folder / "board"

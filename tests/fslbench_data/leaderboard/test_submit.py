@@ -1,0 +1,228 @@
+"""Proposing results to a results repository and to a model's page."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from hub_server import HubServer
+
+import fslbench_data as fb
+from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
+from fslbench_data.cli import main
+from fslbench_data.leaderboard.submit import prepare, propose
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.reading import read_submission
+
+BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
+
+
+@pytest.fixture
+def results(hub: HubServer, toy: Release) -> HubServer:
+    """A Hub with the toy release, a results repository and a model."""
+    hub.create_repo("org/toy", files=Path(toy.files.where))
+    hub.tag("org/toy", "v1.0.0")
+    hub.create_repo("org/results", files={"leaderboard.toml": BOARD})
+    hub.create_repo("somebody/model", kind="model", files={"README.md": b"# Model\n"})
+    return hub
+
+
+@pytest.fixture
+def answers(toy: Release, tmp_path: Path) -> Path:
+    """Two methods' counts on the open and the closed set of cats."""
+    recorder = fb.Recorder("mine", description="Ours.")
+    other = fb.Recorder("other")
+    for name, counts in (("open-2w1s2q", [4, 3, 2, 4]), ("closed-2w1s2q", [4, 3, 2, 4, 1])):
+        info = toy.task_set_info("cats", name)
+        recorder.add_counts(info, counts)
+        other.add_counts(info, counts[::-1])
+    from fslbench_data.submission.model import merge
+
+    path = tmp_path / "answers.parquet"
+    merge([recorder.submission(), other.submission()]).write(path)
+    return path
+
+
+def _submit(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["submit", *arguments])
+
+
+def test_a_submission_becomes_a_pull_request_named_by_its_content(
+    results: HubServer, answers: Path
+) -> None:
+    said = _submit(str(answers), "--to", "org/results")
+    assert said.exit_code == 0, said.output
+    assert said.stdout.strip().endswith("/datasets/org/results/discussions/1")
+    assert "mine, other, valid for toy@1.0.0" in said.stderr
+    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
+    content = results.read("org/results", path, "refs/pr/1")
+    assert path == f"submissions/{hashlib.sha256(content).hexdigest()}.parquet"
+    assert path not in results.files("org/results")
+    found = _read(content, answers.parent)
+    original = read_submission(answers)
+    assert found.table.equals(original.table)
+    assert found.bindings == original.bindings
+    assert found.methods == original.methods
+
+    again = _submit(str(answers), "--to", "org/results")
+    assert again.stdout == said.stdout  # the same pull request, no second one
+    results.merge("org/results", 1)
+    accepted = _submit(str(answers), "--to", "org/results")
+    assert f"has these results already, as {path}" in accepted.stdout
+
+
+def _read(content: bytes, folder: Path) -> fb.Submission:
+    (folder / "found.parquet").write_bytes(content)
+    return read_submission(folder / "found.parquet")
+
+
+def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
+    results: HubServer, answers: Path
+) -> None:
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    proposal = prepare(read_submission(answers), "org/results")
+    files = {proposal.path: proposal.content, "leaderboard.toml": b"releases = []"}
+    HfApi(token=results.token("mallory")).create_commit(
+        "org/results",
+        [CommitOperationAdd(path, content) for path, content in files.items()],
+        commit_message=proposal.title,
+        repo_type="dataset",
+        create_pr=True,
+    )
+    said = _submit(str(answers), "--to", "org/results")
+    assert said.stdout.strip().endswith("/discussions/2")
+
+
+def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path) -> None:
+    fingerprint = toy.task_set_info("cats", "open-2w1s2q").fingerprint
+    rows = [f"mine,cats,open-2w1s2q,{t},{c},4,{fingerprint}" for t, c in enumerate([4, 3, 2, 4])]
+    head = "method,dataset,task_set,task_id,n_correct,n_query,fingerprint"
+    (tmp_path / "a.csv").write_text("\n".join([head, *rows]))
+    assert _submit(str(tmp_path / "a.csv"), "--to", "org/results").exit_code == 0
+    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
+    found = _read(results.read("org/results", path, "refs/pr/1"), tmp_path)
+    assert found.table.column("n_correct").to_pylist() == [4, 3, 2, 4]
+
+
+def test_what_the_repository_would_refuse_is_not_sent(
+    results: HubServer, toy: Release, tmp_path: Path
+) -> None:
+    info = toy.task_set_info("cats", "open-2w1s2q")
+    unbound = fb.Submission.from_accuracies([1, 0.75, 0.5, 1], info, "mine")
+    with pytest.raises(UnboundError) as caught:
+        prepare(unbound, "org/results")
+    assert "--unbound" not in str(caught.value)
+    with pytest.raises(ResultsError, match=r"no leaderboard\.toml"):
+        prepare(unbound, "org/toy")
+    with pytest.raises(HubNotFoundError):
+        prepare(unbound, "org/nothing")
+    assert not [r for r in results.requests if r.method == "POST"]
+
+
+def test_an_older_release_may_be_answered(
+    results: HubServer, toy: Release, embedded: Release, example: fb.Submission
+) -> None:
+    results.create_repo("org/embedded", files=Path(embedded.files.where))
+    results.tag("org/embedded", "v1.3.0")
+    board = b'releases = ["org/toy@v1.0.0", "org/embedded@v1.3.0"]\n'
+    results.commit("org/results", {"leaderboard.toml": board})
+    proposal = prepare(example, "org/results")
+    assert str(proposal.release) == "embedded@1.3.0"
+    assert propose(proposal).endswith("/1")
+
+
+def test_a_token_without_rights(
+    results: HubServer, answers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = results.token("eve", read_only=True)
+    monkeypatch.setenv("HF_TOKEN", token)
+    with pytest.raises(HubAccessError) as caught:
+        propose(prepare(read_submission(answers), "org/results"))
+    assert token not in str(caught.value)
+    said = _submit(str(answers), "--to", "org/results")
+    assert (said.exit_code, token in said.output) == (2, False)
+
+
+def test_a_model_page_gets_accuracies_with_their_intervals(
+    results: HubServer, answers: Path
+) -> None:
+    said = _submit(str(answers), "--to", "org/results", "--model", "somebody/model")
+    assert said.exit_code == 2
+    assert "--method: mine, other" in said.output
+    assert not [r for r in results.requests if r.method == "POST"]  # nothing was sent
+
+    kept = [{"dataset": {"id": "cais/hle", "task_id": "hle"}, "value": 20.9}]
+    stale = [{"dataset": {"id": "org/toy", "task_id": "cats-open-2w1s2q"}, "value": 1}]
+    path = ".eval_results/fslbench.yaml"
+    results.commit("somebody/model", {path: yaml.safe_dump([*kept, *stale]).encode()}, kind="model")
+    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
+    said = _submit(*arguments, "--method", "mine")
+    assert said.exit_code == 0, said.output
+    board_url, model_url = said.stdout.split()
+    assert model_url.endswith("/somebody/model/discussions/1")
+    entries = yaml.safe_load(results.read("somebody/model", path, "refs/pr/1", kind="model"))
+    assert entries[0] == kept[0]
+    (entry,) = entries[1:]
+    report = fb.score(read_submission(answers), load_release("org/toy@v1.0.0"), references=False)
+    score = next(s for s in report.scores if (s.method, s.task_set) == ("mine", "open-2w1s2q"))
+    assert entry["dataset"] == {
+        "id": "org/toy",
+        "task_id": "cats-open-2w1s2q",
+        "revision": results.sha("org/toy", "v1.0.0"),
+    }
+    assert entry["value"] == pytest.approx(100 * 13 / 16)
+    assert entry["source"] == {"url": board_url, "name": "per-task results"}
+    assert (
+        f"open interval (new images of these classes) ± {score.accuracy.halfwidth:.2f}"
+        in (entry["notes"])
+    )
+    assert "class-aware interval (new classes) ± " in entry["notes"]
+    assert entry["notes"].endswith("level 95 %, T = 4 tasks")
+    assert _submit(*arguments, "--method", "mine").stdout == said.stdout  # not doubled
+
+
+def test_a_model_page_that_has_the_results_is_left_alone(results: HubServer, answers: Path) -> None:
+    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
+    _submit(*arguments, "--method", "mine")
+    results.merge("somebody/model", 1, kind="model")
+    results.merge("org/results", 1)
+    said = _submit(*arguments, "--method", "mine")
+    assert said.stdout.count("has these results already") == 2
+    dry = _submit(*arguments, "--method", "mine", "--dry-run")
+    assert dry.stdout == said.stdout
+
+
+@pytest.mark.parametrize("page", [None, b"not: [a, list", b"a: 1\n"])
+def test_a_wrong_model_is_noticed_before_anything_is_sent(
+    results: HubServer, answers: Path, page: bytes | None
+) -> None:
+    if page is not None:
+        results.create_repo("org/other", kind="model", files={".eval_results/fslbench.yaml": page})
+    arguments = [str(answers), "--to", "org/results", "--model", "org/other", "--method", "mine"]
+    assert _submit(*arguments).exit_code == 2
+    assert not [r for r in results.requests if r.method == "POST"]
+    assert "--method" in _submit(str(answers), "--to", "org/results", "--method", "mine").output
+
+
+def test_a_dry_run_sends_nothing(results: HubServer, answers: Path) -> None:
+    arguments = [str(answers), "--to", "org/results", "--model", "somebody/model"]
+    said = _submit(*arguments, "--method", "other", "--dry-run")
+    assert said.exit_code == 0, said.output
+    assert "would propose submissions/" in said.stdout
+    assert "task_id: cats-open-2w1s2q" in said.stdout
+    assert not [r for r in results.requests if r.method == "POST" and "commit" in r.path]
+
+
+def test_a_model_cannot_name_a_release_that_is_not_on_the_hub(
+    results: HubServer, example: fb.Submission, tmp_path: Path
+) -> None:
+    results.commit("org/results", {"leaderboard.toml": b'releases = ["embedded"]\n'})
+    example.write(tmp_path / "x.parquet")
+    said = _submit(str(tmp_path / "x.parquet"), "--to", "org/results", "--model", "somebody/model")
+    assert said.exit_code == 2
+    assert "embedded@1.3.0 is not on the Hub" in said.output
+    assert not [r for r in results.requests if r.method == "POST"]

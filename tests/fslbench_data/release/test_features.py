@@ -1,0 +1,260 @@
+"""Features read back: from Parquet, from their raw copies, and never from a damaged one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import fslbench_data as fb
+from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
+from builders.features.shards import feature_array
+from builders.release.writer import ReleaseWriter
+from fslbench_data.release import feature_cache as feature_copies
+from fslbench_data.release.feature_cache import copies_folder
+from fslbench_data.release.release import Release, load_release
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(autouse=True)
+def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every set of features is worth a copy, and the copies are in a folder of the test's own."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
+    monkeypatch.setattr("fslbench_data.release.feature_cache.LEFT_FREE", 0)
+    return tmp_path / "assets"
+
+
+def _stored(release: Release, backbone: str) -> Array:
+    folder = Path(release.files.where)
+    tables = [t for t in release.manifest.tables if t.name == backbone]
+    return np.concatenate([feature_array(pq.ParquetFile(folder / t.path).read()) for t in tables])
+
+
+def _is_mapped(array: Array) -> bool:
+    found = array
+    while isinstance(found.base, np.ndarray):
+        found = found.base
+    return isinstance(found, np.memmap)
+
+
+def _copy() -> Path:
+    (path,) = copies_folder().glob("*.npy")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("backbone", "dtype", "scale"), [("net", np.float16, 1), ("net-pca4", np.float32, 0.0625)]
+)
+def test_shards_read_as_one_and_again(
+    sharded: Release, backbone: str, dtype: Any, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _stored(sharded, backbone).astype(dtype) * dtype(scale)
+    first = sharded.features("birds", backbone)
+    raw = np.load(_copy())
+    monkeypatch.setattr("fslbench_data.release.features.open_table", None)  # it is not read again
+    second = load_release(sharded.files.where).features("birds", backbone)
+    for found in (first, second, raw):
+        assert (found.shape, found.dtype) == (expected.shape, dtype)
+        assert np.array_equal(found, expected)
+    for found in (first, second):
+        assert _is_mapped(found)
+        assert type(found) is np.ndarray
+        assert not found.flags.writeable
+    assert sorted(p.suffix for p in copies_folder().iterdir()) == [".npy", ".whole"]
+
+
+def test_names(sharded: Release) -> None:
+    assert sharded.backbones == ("net", "net-pca4")
+    assert sharded.datasets_with("features", "net") == ("birds",)
+    with pytest.raises(UnknownNameError, match="net, net-pca4") as caught:
+        sharded.features("birds", "nets")
+    assert "net, net" not in str(caught.value).replace("net, net-pca4", "")
+    with pytest.raises(ReleaseError, match="no images of birds"):
+        sharded.images("birds")
+
+
+def test_small_features_leave_no_copy(
+    sharded: Release, assets: Path, monkeypatch: pytest.MonkeyPatch, embedded: Release
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(assets))
+    for backbone, dtype in (("net", np.float16), ("net-pca4", np.float32)):
+        found = sharded.features("birds", backbone)
+        assert found.dtype == dtype
+        assert not found.flags.writeable
+        assert not _is_mapped(found)
+    embedded.features("digits", "pixels")
+    assert not assets.exists()
+
+
+def _same_time(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change a file's content and put its time back."""
+    stat = path.stat()
+    path.write_bytes(change(path.read_bytes()))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def _replaced(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Put another file in its place, of the same time."""
+    stat = path.stat()
+    other = path.with_suffix(".other")
+    other.write_bytes(change(path.read_bytes()))
+    os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other.replace(path)
+
+
+def _flipped(data: bytes) -> bytes:
+    return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "gone": lambda p: p.unlink(),
+    "empty": lambda p: p.write_bytes(b""),
+    "half, same time": lambda p: _same_time(p, lambda d: d[: len(d) // 2]),
+    "a row short, same time": lambda p: _same_time(p, lambda d: d[:-16]),
+    "longer, same time": lambda p: _same_time(p, lambda d: d + d[-16:]),
+    "written to": lambda p: p.write_bytes(_flipped(p.read_bytes())),
+    "replaced, same time": lambda p: _replaced(p, _flipped),
+    "not numpy's": lambda p: _same_time(p, lambda d: b"\x93NUMPX" + d[6:]),
+    "another type": lambda p: _same_time(p, lambda d: d.replace(b"<f2", b"<i2", 1)),
+    "another order": lambda p: _same_time(p, lambda d: d.replace(b"False", b"True ", 1)),
+    "another shape": lambda p: _same_time(p, lambda d: d.replace(b"(100, 8)", b"(50, 16)", 1)),
+    "no mark": lambda p: p.with_suffix(".whole").unlink(),
+    "an empty mark": lambda p: p.with_suffix(".whole").write_bytes(b""),
+    "no text in the mark": lambda p: p.with_suffix(".whole").write_bytes(b"\xff\xfe"),
+    "the mark of another": lambda p: p.with_suffix(".whole").write_text("1728 0 0"),
+    "mark and half": lambda p: (
+        _same_time(p, lambda d: d[:864]),
+        p.with_suffix(".whole").write_text(feature_copies.file_state(p)),
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_copy_is_made_again(sharded: Release, damage: Callable[[Path], Any]) -> None:
+    expected = np.array(sharded.features("birds", "net"))
+    path = _copy()
+    damage(path)
+    found = sharded.features("birds", "net")
+    assert np.array_equal(found, expected)
+    assert _is_mapped(found)
+    assert np.array_equal(np.load(path), expected)
+    assert _is_mapped(sharded.features("birds", "net"))
+
+
+def test_a_folder_where_the_copy_would_be(sharded: Release) -> None:
+    expected = np.array(sharded.features("birds", "net"))
+    path = _copy()
+    path.unlink()
+    path.mkdir()
+    found = sharded.features("birds", "net")
+    assert np.array_equal(found, expected)
+    assert not _is_mapped(found)
+
+
+def test_where_no_copy_can_be_written(
+    sharded: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _stored(sharded, "net")
+    assets.write_text("a file where the folder would be")
+    found = sharded.features("birds", "net")
+    assert np.array_equal(found, expected)
+    assert not _is_mapped(found)
+    assets.unlink()
+    monkeypatch.setattr("fslbench_data.release.feature_cache.LEFT_FREE", 2**62)  # no room
+    found = sharded.features("birds", "net")
+    assert np.array_equal(found, expected)
+    assert not list(copies_folder().iterdir())
+
+
+def test_a_disk_that_fills_up_meanwhile(sharded: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Array) -> Array:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fslbench_data.release.feature_cache.np.ascontiguousarray", full)
+    found = sharded.features("birds", "net")
+    assert np.array_equal(found, _stored(sharded, "net"))
+    assert not list(copies_folder().iterdir())  # nor any temporary file
+
+
+def test_what_killed_runs_left_is_removed(sharded: Release) -> None:
+    folder = copies_folder()
+    folder.mkdir(parents=True)
+    (folder / ".a.npy.12345678.writing").write_bytes(b"x")
+    with (folder / ".b.npy.12345678.writing").open("wb") as living:
+        fcntl.flock(living, fcntl.LOCK_EX)
+        sharded.features("birds", "net")
+    assert [p.name for p in folder.glob(".*")] == [".b.npy.12345678.writing"]
+
+
+def test_a_folder_that_was_changed_since_it_was_opened(sharded: Release, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(sharded.files.where, folder)
+    release = load_release(folder)
+    shards = sorted((folder / "features/net").iterdir())
+    shutil.copyfile(folder / "features/net-pca4/birds-00002-of-00004.parquet", shards[2])
+    with pytest.raises(CorruptReleaseError, match=r"birds-00002-of-00004\.parquet is not the file"):
+        release.features("birds", "net")
+    assert not list(copies_folder().iterdir())
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_shards_that_do_not_fit_each_other(
+    sharded: Release, copies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from fslbench_data.release.features import read_features
+
+    if not copies:
+        monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 2**40)
+    folder = Path(sharded.files.where)
+    a, b, c, d = (t for t in sharded.manifest.tables if t.name == "net")
+    small = next(t for t in sharded.manifest.tables if t.name == "net-pca4")
+    for shards, what in (
+        ([a, c, b, d], "00002-of-00004.parquet does not go on with image 32"),
+        ([b], "does not go on with image 0"),
+        ([a, replace(b, rows=31)], "has 32 rows, not 31"),
+        ([replace(a, provenance={"scale": 2.0})], "with a scale"),
+        ([replace(small, provenance={})], "gives scale None"),
+        ([a, small], "has another scale than the first"),
+        ([a, replace(small, provenance={})], "holds fixed_size_list<element: int8 not null>"),
+    ):
+        with pytest.raises(ReleaseError, match=what):
+            read_features(shards, lambda table: folder / table.path)
+
+
+def test_a_method_runs_on_them(tmp_path: Path) -> None:
+    from benchmark_spec.protocol import TaskSetName
+    from builders.sampling import draw_task_set
+
+    writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
+    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+    writer.add_dataset("one", **about, class_names=["a", "b"], class_sizes=[12, 8])
+    name = TaskSetName.parse("open-2w1s1q")
+    writer.add_tasks("one", name, *draw_task_set("one", name, [12, 8]))
+    values = np.arange(60, dtype=np.int8).reshape(20, 3)
+    writer.add_features("one", "net", [values], {"scale": 0.5})
+    writer.finish()
+    release = load_release(tmp_path / "r")
+    seen: list[Array] = []
+
+    def look(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        seen.append(support)
+        return np.zeros(len(query), np.int64)
+
+    for _ in range(2):
+        fb.evaluate(look, release, features="net", max_tasks=1, name="x")
+    expected = values[release.task_set("one", str(name))[0].support] * np.float32(0.5)
+    for support in seen:
+        assert support.dtype == np.float32
+        assert np.array_equal(support, expected)

@@ -1,0 +1,458 @@
+"""Releases of strangers: nothing in them hangs, exhausts the machine, or is taken unread."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from bombs import BOMBS, few
+from forged import forge, opened, parquet
+from hostile_parquet import Parquet
+
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError, SchemaError
+from fslbench_data.release.release import Release, load_release
+
+OPEN = "tasks/open-2w1s2q/cats.parquet"
+Edit = Callable[[pa.Table], pa.Table]
+
+
+# ---- what is no regular file ---------------------------------------------------------------------
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _device(path: Path) -> None:
+    try:
+        os.mknod(path, 0o20666, os.makedev(1, 5))
+    except OSError:
+        pytest.skip("only root makes devices")
+
+
+@pytest.mark.parametrize("make", [_fifo, _zeros, _device])
+@pytest.mark.parametrize("path", ["release.json", OPEN])
+def test_pipes_and_devices_are_not_read(
+    toy: Release, tmp_path: Path, path: str, make: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(toy.files.where, folder)
+    (folder / path).unlink()
+    make(folder / path)
+    ((kind, what),) = opened(folder)
+    assert (kind, what.endswith("is not a regular file")) == ("CorruptReleaseError", True)
+
+
+def test_verify_does_not_read_them_either(toy: Release, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(toy.files.where, folder)
+    (folder / OPEN).unlink()
+    os.mkfifo(folder / OPEN)
+    done = subprocess.run(
+        [sys.executable, "-c", "from builders.cli import main; main()", "verify", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode in (1, 2)
+    assert "is not a regular file" in done.stdout + done.stderr
+
+
+def test_links_lead_out_of_the_folder_only_to_the_blobs_of_the_cache(
+    toy: Release, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.parquet"
+    folder = tmp_path / "datasets--org--toy" / "snapshots" / ("0" * 40)
+    shutil.copytree(toy.files.where, folder)
+    blobs = folder.parent.parent / "blobs"
+    blobs.mkdir()
+    shutil.move(folder / OPEN, blobs / "b1")
+    (folder / OPEN).symlink_to(Path("../../../../blobs/b1"))
+    manifest = folder / "release.json"
+    shutil.move(manifest, blobs / "b2")
+    manifest.symlink_to(Path("../../blobs/b2"))
+    assert load_release(folder).task_set("cats", "open-2w1s2q").info.n_tasks == 4
+
+    shutil.move(blobs / "b1", outside)
+    (blobs / "b1").symlink_to(outside)
+    with pytest.raises(CorruptReleaseError, match=r"cats\.parquet leads out of the release"):
+        load_release(folder)
+    (blobs / "b1").unlink()
+    shutil.copy(outside, blobs / "b1")
+    elsewhere = tmp_path / "copied"
+    shutil.copytree(folder, elsewhere, symlinks=True)
+    for path in (OPEN, "release.json"):
+        (elsewhere / path).unlink()
+    shutil.copy(manifest, elsewhere / "release.json")
+    (elsewhere / OPEN).symlink_to(outside)
+    with pytest.raises(CorruptReleaseError, match="leads out of the release"):
+        load_release(elsewhere)
+
+
+# ---- what is too much ----------------------------------------------------------------------------
+
+
+def test_a_manifest_has_64_mebibytes_at_most(toy: Release, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(toy.files.where, folder)
+    with (folder / "release.json").open("r+b") as file:
+        file.truncate(65 << 20)
+    with pytest.raises(CorruptReleaseError, match=f"more than {64 << 20} bytes"):
+        load_release(folder)
+
+
+def _in_groups(groups: int, rows: int) -> bytes:
+    """Classes, all the same one, of a few bytes a row group."""
+    zeros = pa.array(np.zeros(rows, np.int32))
+    names = pa.DictionaryArray.from_arrays(zeros, ["a"])
+    table = pa.table(
+        [zeros, names, zeros, zeros], ["class_id", "class_name", "n_images", "first_image_id"]
+    )
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, table.schema, compression="zstd") as writer:
+        for _ in range(groups):
+            writer.write_table(table, row_group_size=rows)
+    return sink.getvalue()
+
+
+def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> None:
+    rows = 20_000_000
+    data = _in_groups(10, rows // 10)
+    assert len(data) < 1 << 20
+    path = "classes/cats.parquet"
+    folder = forge(toy, tmp_path / "r", path, data, rows=rows, n_classes=rows, n_images=rows)
+    ((kind, what),) = opened(folder)
+    assert kind == "CorruptReleaseError"
+    assert "classes/cats.parquet would take" in what
+
+
+def test_one_long_text_for_every_row(biased: Release, tmp_path: Path) -> None:
+    entry = next(t for t in biased.manifest.tables if t.kind == "attributes")
+    table = load_release(biased.files.where).attributes(entry.dataset, entry.name)
+    n = 30_000_000 // len(table)
+    for column in (
+        pa.array(["x" * n] * len(table)),
+        pa.array([["x" * n]] * len(table), pa.list_(pa.string())),
+    ):
+        index = 1 if pa.types.is_string(column.type) else 2
+        forged = table.set_column(index, table.schema.names[index], column)
+        data = parquet(forged, compression="zstd", use_dictionary=True)
+        assert len(data) < 1 << 18
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("fslbench_data.release.tables._SMALL", 1 << 20)
+            patch.setattr("fslbench_data.release.tables._RATIO", 1 << 20)
+            patch.setattr("fslbench_data.release.tables._LARGE", 25_000_000)
+            folder = forge(biased, tmp_path / f"r{index}", entry.path, data)
+            with pytest.raises(
+                CorruptReleaseError, match=r"holds texts of [0-9]+ bytes|would take"
+            ):
+                load_release(folder).attributes(entry.dataset, entry.name)
+
+
+_REFUSED = {
+    "a_billion_rows",
+    "a_billion_rows_said_to_be_31",
+    "rows_beyond_counting",
+    "fewer_rows_than_none",
+    "values_that_are_not_there",
+    "inflating_zstd",
+    "page_said_to_be_large",
+    "name_of_a_gigabyte",
+    "names_that_repeat_a_megabyte",
+    "nested_schema",
+    "nested_footer",
+    "list_said_to_be_long",
+    "footer_said_to_be_large",
+    "large_footer",
+}
+
+
+@pytest.mark.slow
+def test_bombs_as_results_end_in_an_error_or_stay_small(toy: Release, tmp_path: Path) -> None:
+    folders = {}
+    for name in sorted({*BOMBS} - {"lists_too_many"}):  # which takes long to make
+        data = BOMBS[name]()
+        try:
+            rows = abs(Parquet.parse(data).footer[3][1])
+        except (ValueError, IndexError, KeyError, RecursionError):
+            rows = 31
+        entry = {"rows": min(rows, 2**31 - 1)}
+        folders[name] = forge(toy, tmp_path / name, "results/mine.parquet", data, **entry)
+    ends = dict(zip(folders, opened(*folders.values()), strict=True))
+    assert {*ends} >= _REFUSED
+    assert not [name for name in _REFUSED if ends[name][0] == "opened"]
+    assert not [name for name in _REFUSED if "more memory than there is" in ends[name][1]]
+
+
+# ---- what the footer says ------------------------------------------------------------------------
+
+
+def test_what_is_no_parquet(toy: Release, tmp_path: Path) -> None:
+    whole = (Path(toy.files.where) / OPEN).read_bytes()
+    for number, data in enumerate((b"PAR1", b"x" * 100, whole[:-9] + b"PAR1", whole[:40])):
+        folder = forge(toy, tmp_path / str(number), OPEN, data)
+        with pytest.raises(CorruptReleaseError, match=OPEN):
+            load_release(folder).task_set("cats", "open-2w1s2q")
+
+
+@pytest.mark.parametrize("rows", [3, 5, 2**31 - 1, 2**62])
+def test_rows_other_than_the_manifest_says(toy: Release, tmp_path: Path, rows: int) -> None:
+    data = (Path(toy.files.where) / OPEN).read_bytes()
+    folder = forge(toy, tmp_path / "r", OPEN, data, rows=rows)
+    with pytest.raises(CorruptReleaseError, match="rows"):
+        load_release(folder).task_set("cats", "open-2w1s2q")
+
+
+def test_flipped_bytes_of_footer_and_headers_never_end_in_a_traceback(
+    toy: Release, tmp_path: Path
+) -> None:
+    folder = forge(toy, tmp_path / "r", OPEN, (Path(toy.files.where) / OPEN).read_bytes())
+    release = load_release(folder)
+    whole = (folder / OPEN).read_bytes()
+    rng = np.random.default_rng(0)
+    ends = {"read": 0, "refused": 0}
+    for _ in range(400):
+        data = bytearray(whole)
+        for at in rng.integers(len(whole), size=int(rng.integers(1, 4))):
+            data[at] ^= 1 << int(rng.integers(8))
+        (folder / OPEN).write_bytes(data)
+        try:
+            release.task_set("cats", "open-2w1s2q")
+            ends["read"] += 1
+        except FSLBenchError:
+            ends["refused"] += 1
+    assert ends["refused"] > 200
+
+
+# ---- what the rows say ---------------------------------------------------------------------------
+
+
+def _column(name: str, change: Callable[[list[Any]], Any], kind: pa.DataType | None = None) -> Edit:
+    def edit(table: pa.Table) -> pa.Table:
+        index = table.schema.get_field_index(name)
+        values = table.column(name).to_pylist()
+        values = change(values) or values
+        return table.set_column(
+            index, name, pa.array(values, kind or table.schema.field(name).type)
+        )
+
+    return edit
+
+
+def _set(row: int, value: Any) -> Callable[[list[Any]], None]:
+    def change(values: list[Any]) -> None:
+        if isinstance(values[row], list):
+            values[row][-1] = value
+        else:
+            values[row] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("path", "edit", "what"),
+    [
+        (OPEN, _column("query", _set(0, -1)), "-1 among its query"),
+        (OPEN, _column("support", _set(1, -1)), "-1 among its support"),
+        (OPEN, _column("query", _set(0, 24)), "24 among its query"),
+        (OPEN, _column("support", _set(0, 2**31 - 1)), "2147483647 among its support"),
+        (OPEN, _column("class_ids", _set(0, 4)), "4 among its class_ids"),
+        (OPEN, _column("class_ids", _set(3, -1)), "-1 among its class_ids"),
+        (OPEN, _column("query_label", _set(0, 2)), "2 among its query_label"),
+        (OPEN, _column("query_label", _set(0, -1)), "-1 among its query_label"),
+        (OPEN, _column("task_id", lambda v: v[::-1]), "another order"),
+        (OPEN, _column("task_id", _set(2, None)), "nulls in column 'task_id'"),
+        (OPEN, _column("query", _set(0, None)), "nulls in column 'query'"),
+        (OPEN, _column("task_id", lambda v: v, pa.int64()), "of type int64"),
+        (OPEN, _column("query", lambda v: v, pa.list_(pa.int32())), "of type list"),
+        (OPEN, _column("query", lambda v: [[*q, 0] for q in v], pa.list_(pa.int32(), 5)), r"\[5\]"),
+        ("classes/cats.parquet", _column("class_id", _set(0, 1)), "another order"),
+        ("classes/cats.parquet", _column("n_images", _set(0, 0)), "numbers of images"),
+        ("classes/cats.parquet", _column("n_images", _set(0, 7)), "numbers of images"),
+        ("classes/cats.parquet", _column("first_image_id", _set(0, 1)), "class by class"),
+        ("classes/cats.parquet", _column("class_name", _set(0, None)), "nulls in column"),
+    ],
+)
+def test_values_that_no_release_has(
+    toy: Release, tmp_path: Path, path: str, edit: Edit, what: str
+) -> None:
+    table = pq.read_table(Path(toy.files.where) / path, partitioning=None)
+    folder = forge(toy, tmp_path / "r", path, parquet(edit(table)))
+    release = load_release(folder)
+    read = release.classes if path != OPEN else lambda of: release.task_set(of, "open-2w1s2q")
+    with pytest.raises((ReleaseError, SchemaError), match=what):
+        read("cats")
+
+
+@pytest.mark.parametrize("column", ["class_ids"])
+def test_classes_alone_are_looked_at_too(toy: Release, tmp_path: Path, column: str) -> None:
+    table = pq.read_table(Path(toy.files.where) / OPEN, partitioning=None)
+    data = parquet(_column(column, _set(0, 9))(table))
+    release = load_release(forge(toy, tmp_path / "r", OPEN, data))
+    with pytest.raises(CorruptReleaseError, match="9 among its class_ids"):
+        release.class_ids(release.task_set_info("cats", "open-2w1s2q"))
+
+
+SHARD = "features/net/birds-00001-of-00004.parquet"
+
+
+@pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (_column("image_id", lambda v: v[::-1]), "does not go on with image 32"),
+        (_column("image_id", _set(0, None)), "does not go on with image 32"),
+        (_column("feature", lambda v: v, pa.list_(pa.float16())), "of type list"),
+        (_column("feature", lambda v: [[]] * len(v), pa.list_(pa.float16(), 0)), r"\[0\]"),
+        (_column("feature", lambda v: [f[1:] for f in v], pa.list_(pa.float16(), 7)), r"\[7\]"),
+        (_column("feature", lambda v: v, pa.list_(pa.float32(), 8)), "of type fixed_size_list"),
+        (_column("feature", _set(0, None), pa.list_(pa.float16(), 8)), "lacks features"),
+    ],
+)
+@pytest.mark.parametrize("copies", [True, False])
+def test_features_that_no_release_has(
+    sharded: Release,
+    tmp_path: Path,
+    edit: Edit,
+    what: str,
+    copies: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0 if copies else 2**40)
+    table = pq.read_table(Path(sharded.files.where) / SHARD, partitioning=None)
+    folder = forge(sharded, tmp_path / "r", SHARD, parquet(edit(table)))
+    release = load_release(folder)
+    with pytest.raises((ReleaseError, SchemaError), match=what):
+        release.features("birds", "net")
+
+
+def test_features_all_of_no_dimension(sharded: Release, tmp_path: Path) -> None:
+    folder = Path(sharded.files.where)
+    table = pa.table(
+        {
+            "image_id": pa.array(range(32), pa.int32()),
+            "feature": pa.array([[]] * 32, pa.list_(pa.float16(), 0)),
+        }
+    )
+    path = SHARD.replace("00001-of", "00000-of")
+    folder = forge(sharded, tmp_path / "r", path, parquet(table))
+    with pytest.raises(SchemaError, match=r"type fixed_size_list<.*>\[0\]"):
+        load_release(folder).features("birds", "net")
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        ("classes/cats.parquet", {"n_classes": 5}),
+        (OPEN, {"n_images": 15}),
+        ("classes/cats.parquet", {"rows": 2**40, "n_classes": 2**40}),
+    ],
+)
+def test_numbers_of_the_manifest_that_contradict_each_other(
+    toy: Release, tmp_path: Path, path: str, rows: dict[str, int]
+) -> None:
+    data = (Path(toy.files.where) / path).read_bytes()
+    with pytest.raises(CorruptReleaseError, match="the manifest lists"):
+        load_release(forge(toy, tmp_path / "r", path, data, **rows))
+
+
+def test_image_paths_stay_in_the_folder_of_images(embedded: Release, tmp_path: Path) -> None:
+    path = "images/groceries.parquet"
+    table = pq.read_table(Path(embedded.files.where) / path, partitioning=None)
+    for number, bad in enumerate(("/etc/passwd", "../../key.png", "a/../../b.png", "C:\\x.png")):
+        data = parquet(_column("path", _set(3, bad))(table))
+        release = load_release(forge(embedded, tmp_path / str(number), path, data))
+        with pytest.raises(CorruptReleaseError, match="lead out of the folder of images"):
+            release.images("groceries")
+
+
+def test_other_image_paths_are_only_odd(embedded: Release, tmp_path: Path) -> None:
+    path = "images/groceries.parquet"
+    table = pq.read_table(Path(embedded.files.where) / path, partitioning=None)
+    for number, odd in enumerate(("a:dog/1.png", "a\\b.png", "a/..b.png", "...png")):
+        data = parquet(_column("path", _set(3, odd))(table))
+        release = load_release(forge(embedded, tmp_path / str(number), path, data))
+        assert release.images("groceries")["path"][3].as_py() == odd
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_long_texts_of_any_kind_as_results(kind: pa.DataType, toy: Release, tmp_path: Path) -> None:
+    """A kilobyte of a name of a million letters, in 400 rows: a dictionary, or an error."""
+    rows = few(400, method=["x" * 1_000_000] * 400)
+    at = rows.schema.get_field_index("method")
+    rows = rows.set_column(at, "method", rows["method"].cast(kind))
+    for number, options in enumerate(({}, {"use_dictionary": False})):
+        data = parquet(rows, compression="zstd", write_statistics=False, **options)
+        folder = forge(toy, tmp_path / f"{number}", "results/mine.parquet", data, rows=400)
+        (end,) = opened(folder, memory=1 << 30)
+        assert end[0] in ("CorruptReleaseError", "MethodNameError", "SchemaError")
+
+
+def test_results_are_those_of_their_method(toy: Release, tmp_path: Path) -> None:
+    data = parquet(few(31, method=["other"] * 31))
+    release = load_release(forge(toy, tmp_path / "r", "results/mine.parquet", data, rows=31))
+    with pytest.raises(CorruptReleaseError, match="results of other methods"):
+        release.references()
+
+
+def test_every_table_of_the_package_is_small_beside_its_bounds(embedded: Release) -> None:
+    from fslbench_data.release.tables import read_table
+
+    for entry in embedded.manifest.tables:
+        path = embedded.files.path(entry)
+        table = read_table(path, entry, lambda table: None)
+        assert table.num_rows == entry.rows
+        assert table.equals(pq.ParquetFile(path).read())
+        assert table.nbytes < 32 * entry.bytes
+
+
+def test_claims_are_read_from_headers_alone(sharded: Release, tmp_path: Path) -> None:
+    """A table of 40 MB is looked through in some hundred reads of a kilobyte."""
+    from fslbench_data.release.parquet_claims import read_claims
+
+    features = np.random.default_rng(0).standard_normal((40_000, 512)).astype(np.float16)
+    lists = pa.FixedSizeListArray.from_arrays(features.reshape(-1), 512)
+    path = tmp_path / "large.parquet"
+    pq.write_table(
+        pa.table({"image_id": pa.array(range(40_000), pa.int32()), "feature": lists}), path
+    )
+    read = []
+
+    class Counted(type(path)):  # type: ignore[misc]
+        def open(self, *args: Any, **kw: Any) -> Any:
+            file = super().open("rb", buffering=0)
+            whole = file.read
+
+            class File:
+                def read(self, most: int = -1) -> bytes:
+                    read.append(len(found := whole(most)))
+                    return found
+
+                def __getattr__(self, name: str) -> Any:
+                    return getattr(file, name)
+
+                def __enter__(self) -> Any:
+                    return self
+
+                def __exit__(self, *_: object) -> None:
+                    file.close()
+
+            return File()
+
+    claims = read_claims(Counted(path), 40_000)
+    assert sum(group.rows for group in claims) == 40_000
+    assert sum(read) < path.stat().st_size // 50

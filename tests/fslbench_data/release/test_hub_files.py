@@ -1,0 +1,212 @@
+"""Releases on the Hub, opened with the real client from a local server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hub_server import Fault, HubServer
+
+import fslbench_data as fb
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    HubNotFoundError,
+    HubUnreachableError,
+    MovedTagError,
+    ReleaseNotFoundError,
+    UnknownNameError,
+)
+from fslbench_data.release.release import Release, load_release
+
+REPO = "org/toy"
+
+
+@pytest.fixture
+def published(hub: HubServer, toy: Release) -> HubServer:
+    """A Hub with the toy release, tagged v1.0.0."""
+    hub.create_repo(REPO, files=Path(toy.files.where))
+    hub.tag(REPO, "v1.0.0")
+    return hub
+
+
+def _contents(hub: HubServer) -> list[str]:
+    """Files whose content was asked for."""
+    return [r.path.partition("?")[0] for r in hub.seen(r"/cdn/|/resolve/.*json$", "GET")]
+
+
+def test_only_what_is_asked_for_is_fetched_and_once(published: HubServer, toy: Release) -> None:
+    release = load_release(f"{REPO}@v1.0.0")
+    assert release.manifest == toy.manifest
+    assert len(_contents(published)) == 1  # the manifest
+    info = release.task_set_info("cats", "open-2w1s2q")
+    found = release.task_set("cats", "open-2w1s2q")
+    assert np.array_equal(found.query, toy.task_set("cats", "open-2w1s2q").query)
+    assert [path for path in _contents(published) if "cats" in path] == _contents(published)[1:]
+    published.requests.clear()
+    again = load_release(f"{REPO}@v1.0.0")
+    assert np.array_equal(again.class_ids(info), found.class_ids)
+    assert not _contents(published)
+
+
+def test_the_commit_stands_in_every_signature(
+    published: HubServer, example: fb.Submission, embedded: Release
+) -> None:
+    published.create_repo("org/embedded", files=Path(embedded.files.where))
+    published.tag("org/embedded", "v1.3.0")
+    commit = published.sha("org/embedded")
+    release = load_release("org/embedded@v1.3.0")
+    assert release.hub == f"org/embedded@{commit}"
+    signature = fb.score(example, release).signature
+    assert signature.hub == release.hub
+    assert f"|hub:org/embedded@{commit[:12]}|" in str(signature)
+    assert "hub:" not in str(fb.score(example, embedded).signature)
+    assert not [path for path in _contents(published) if "images" in path or "features" in path]
+
+
+def test_revisions(published: HubServer, toy: Release) -> None:
+    first = published.sha(REPO)
+    text = (Path(toy.files.where) / "release.json").read_text()
+    newer = text.replace('"version": "1.0.0"', '"version": "1.10.0"')
+    newer = newer.replace(toy.manifest.digest, json.loads(_digest_of(newer))["digest"])
+    published.commit(REPO, {"release.json": newer.encode()})
+    published.tag(REPO, "v1.10.0")
+    published.tag(REPO, "v1.9.0", "v1.0.0")
+    published.tag(REPO, "v2", "v1.0.0")
+    assert str(load_release(REPO)) == "toy@1.10.0"  # the highest, not the last letter
+    assert str(load_release(f"{REPO}@{first}")) == "toy@1.0.0"
+    assert str(load_release(f"{REPO}@main")) == "toy@1.10.0"
+    assert load_release(f"{REPO}@main").hub == f"{REPO}@{published.sha(REPO)}"
+    with pytest.raises(CorruptReleaseError, match=r"tag v1\.9\.0 holds version 1\.0\.0"):
+        load_release(f"{REPO}@v1.9.0")
+    with pytest.raises(HubNotFoundError, match=r"(?s)no such tag.*v1\.0\.0, v1\.10\.0, v1\.9\.0"):
+        load_release(f"{REPO}@v7.0.0")
+    for near in ("1.0.0", "V1.0.0", "v1.0", "1.0"):
+        with pytest.raises(HubNotFoundError, match=rf"did you mean {REPO}@v1\.0\.0\?"):
+            load_release(f"{REPO}@{near}")
+    with pytest.raises(ReleaseNotFoundError, match=rf"did you mean {REPO}@v1\.0\.0\?"):
+        load_release(f"datasets/{REPO}@v1.0.0")
+    with pytest.raises(HubNotFoundError, match="no such repository"):
+        load_release("org/nothing@v1.0.0")
+    published.create_repo("org/empty")
+    with pytest.raises(HubNotFoundError, match="no released version"):
+        load_release("org/empty")
+    with pytest.raises(HubNotFoundError, match="no such file"):
+        load_release("org/empty@main")
+
+
+def _digest_of(text: str) -> str:
+    """The manifest's text with the digest that it should have."""
+    from dataclasses import replace
+
+    from benchmark_spec.manifest import Manifest
+
+    raw = json.loads(text)
+    old = json.dumps({**raw, "version": "1.0.0"})
+    manifest = Manifest.from_json(old, "x")
+    return json.dumps({"digest": replace(manifest, version=raw["version"]).digest})
+
+
+def test_a_moved_tag_is_an_error_until_it_is_accepted(published: HubServer) -> None:
+    first = published.sha(REPO)
+    load_release(f"{REPO}@v1.0.0")
+    published.commit(REPO, {"README.md": b"# Better\n"})
+    published.tag(REPO, "v1.0.0")
+    with pytest.raises(MovedTagError) as caught:
+        load_release(f"{REPO}@v1.0.0")
+    assert first in str(caught.value)
+    assert published.sha(REPO) in str(caught.value)
+    assert load_release(f"{REPO}@{first}").hub.endswith(first)
+    pin = str(caught.value).rsplit("remove ", 1)[1].strip()
+    Path(pin).unlink()
+    assert load_release(f"{REPO}@v1.0.0").hub.endswith(published.sha(REPO))
+
+
+def test_without_a_connection_the_cache_serves(published: HubServer, toy: Release) -> None:
+    with published.offline(), pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
+        load_release(f"{REPO}@v1.0.0")
+    with published.offline(), pytest.raises(HubNotFoundError, match="in the cache"):
+        load_release(REPO)
+    release = load_release(f"{REPO}@v1.0.0")
+    release.task_set("cats", "open-2w1s2q")
+    published.requests.clear()
+    with published.offline():
+        for address in (f"{REPO}@v1.0.0", REPO, release.hub):
+            again = load_release(address)
+            assert again.task_set("cats", "open-2w1s2q").info.n_tasks == 4
+        with pytest.raises(HubUnreachableError, match=r"dogs\.parquet"):
+            again.task_set("dogs", "open-2w1s2q")
+    assert not published.requests
+
+
+def test_load_dataset_gives_the_same_rows(published: HubServer, toy: Release) -> None:
+    import datasets
+
+    release = load_release(f"{REPO}@v1.0.0")
+    for config in release.manifest.configs():
+        for split in config.splits:
+            table = release.load_dataset(config.name, split)
+            plain = datasets.load_dataset(REPO, config.name, split=split, revision="v1.0.0")
+            assert content_digest(plain.data.table) == content_digest(table.data.table)
+    assert content_digest(toy.load_dataset("classes", "cats").data.table) == content_digest(
+        toy.classes("cats")
+    )
+    with pytest.raises(UnknownNameError, match="did you mean 'tasks-open-2w1s2q'"):
+        release.load_dataset("tasks-open-2w1s2", "cats")
+    with pytest.raises(UnknownNameError, match="cats, dogs"):
+        release.load_dataset("classes", "birds")
+
+
+def test_load_dataset_compares_digests(published: HubServer) -> None:
+    table = _renamed(published.read(REPO, "classes/dogs.parquet"))
+    published.commit(REPO, {"classes/dogs.parquet": table})  # and the manifest stays
+    release = load_release(f"{REPO}@main")
+    with pytest.raises(CorruptReleaseError, match=r"classes/dogs\.parquet"):
+        release.load_dataset("classes", "dogs")
+    with pytest.raises(CorruptReleaseError, match=r"classes/dogs\.parquet"):
+        release.classes("dogs")
+
+
+def _renamed(parquet: bytes) -> bytes:
+    """The classes with another name."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(parquet))
+    names = pa.chunked_array([["a", "b", "c", "x"]])
+    table = table.set_column(1, table.schema.field(1), names)
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+def test_when_the_hub_is_down_a_version_that_was_loaded_is_named(
+    published: HubServer, quick_retries: list[float]
+) -> None:
+    load_release(f"{REPO}@v1.0.0")
+    published.faults.add(Fault(".", "status", status=503, times=None))
+    with pytest.raises(HubUnreachableError, match=r"a version that was loaded before: v1\.0\.0"):
+        load_release(REPO)
+    assert str(load_release(f"{REPO}@v1.0.0")) == "toy@1.0.0"
+
+
+def test_a_release_without_its_card(published: HubServer) -> None:
+    published.commit(REPO, {"README.md": b"# Nothing\n"})
+    with pytest.raises(CorruptReleaseError, match="the dataset card does not say"):
+        load_release(f"{REPO}@main").load_dataset("classes", "cats")
+
+
+def test_a_folder_comes_before_the_hub(
+    published: HubServer, toy: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "org").mkdir()
+    (tmp_path / "org/toy").symlink_to(toy.files.where)
+    monkeypatch.chdir(tmp_path)
+    assert not load_release(REPO).hub
+    with pytest.raises(ReleaseNotFoundError):
+        load_release("./org/other")
+    assert not published.requests

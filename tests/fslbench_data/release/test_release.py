@@ -1,0 +1,122 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import (
+    CorruptReleaseError,
+    ReleaseError,
+    ReleaseNotFoundError,
+    UnknownNameError,
+)
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release, embedded_folder, load_release
+
+
+def test_a_flipped_byte_in_any_table_is_detected(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(embedded_folder(), folder)
+    tables = sorted(folder.rglob("*.parquet"))
+    assert len(tables) == len(load_release(folder).manifest.tables)
+    rng = np.random.default_rng(0)
+    for path in tables:
+        whole = path.read_bytes()
+        for at in {0, len(whole) - 1, int(rng.integers(len(whole)))}:
+            path.write_bytes(
+                whole[:at] + bytes([whole[at] ^ (1 << int(rng.integers(8)))]) + whole[at + 1 :]
+            )
+            with pytest.raises(
+                CorruptReleaseError, match="not the file that was released"
+            ) as caught:
+                load_release(folder)
+            assert str(path.relative_to(folder)) in str(caught.value)
+        path.write_bytes(whole)
+    load_release(folder)
+
+
+@pytest.mark.parametrize("change", ["remove", "cut", "grow"])
+def test_a_table_missing_or_of_another_length(change: str, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(embedded_folder(), folder)
+    path = folder / "classes/cub.parquet"
+    if change == "remove":
+        path.unlink()
+    else:
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] if change == "cut" else whole + b"\0")
+    with pytest.raises(CorruptReleaseError, match=r"classes/cub\.parquet"):
+        load_release(folder)
+    result = CliRunner().invoke(main, ["info", str(folder)])
+    assert result.exit_code == 2
+    assert "get the release again" in result.stderr
+
+
+def test_an_edited_manifest_contradicts_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(embedded_folder(), folder)
+    manifest = folder / "release.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"version": "1.3.0"', '"version": "1.3.1"'))
+    with pytest.raises(CorruptReleaseError, match="digest"):
+        load_release(folder)
+    manifest.write_text(text[: len(text) // 2])
+    with pytest.raises(CorruptReleaseError, match="not JSON"):
+        load_release(folder)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "", "release.json"])
+def test_no_release_there(where: str, tmp_path: Path) -> None:
+    (tmp_path / "release.json").mkdir()
+    with pytest.raises(ReleaseNotFoundError, match="no release at"):
+        load_release(tmp_path / where)
+
+
+def test_tables_by_name(embedded: Release) -> None:
+    assert str(embedded) == "embedded@1.3.0"
+    assert embedded.datasets[0] == "digits"
+    assert len(embedded.datasets) == 15
+    classes = embedded.classes("cub")
+    assert classes.num_rows == 30
+    assert classes.column("first_image_id").to_pylist()[:3] == [0, 48, 107]
+    images = embedded.images("digits")
+    assert images.num_rows == 1797
+    assert images.column("licence").unique().to_pylist() == ["CC BY 4.0"]
+    features = embedded.features("digits", "pixels")
+    assert (features.shape, features.dtype) == ((1797, 64), np.float16)
+    assert not features.flags.writeable
+
+
+def test_names_that_are_not_there(embedded: Release) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'digits'"):
+        embedded.task_set("digit", "open-5w5s5q")
+    with pytest.raises(UnknownNameError, match="did you mean 'open-5w5s5q'"):
+        embedded.task_set("digits", "open-5w5s6q")
+    with pytest.raises(UnknownNameError, match="pixels"):
+        embedded.features("digits", "clip")
+    with pytest.raises(ReleaseError, match="no images of cub"):
+        embedded.images("cub")
+
+
+def test_task_sets_as_arrays_and_task_by_task(embedded: Release) -> None:
+    tasks = embedded.task_set("digits", "open-5w10s7q")
+    assert tasks.class_ids.shape == (19, 5)
+    assert tasks.support.shape == (19, 5, 10)
+    assert tasks.query.shape == tasks.query_label.shape == (19, 35)
+    assert [a.dtype for a in (tasks.class_ids, tasks.support, tasks.query, tasks.query_label)] == [
+        np.int32,
+        np.int32,
+        np.int32,
+        np.int8,
+    ]
+    for array in (tasks.class_ids, tasks.support, tasks.query, tasks.query_label):
+        assert not array.flags.writeable
+    for task_id, task in enumerate(tasks):
+        assert task.task_id == task_id
+        np.testing.assert_array_equal(task.support, tasks.support[task_id])
+        np.testing.assert_array_equal(task.query_label, tasks.query_label[task_id])
+    assert len(tasks) == len(list(tasks)) == tasks.info.n_tasks == 19
+    for outside in (-1, 19):
+        with pytest.raises(IndexError, match=r"0\.\.18"):
+            tasks[outside]

@@ -1,0 +1,272 @@
+"""Figures: what they show, that they say on what it rests, and files of them."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmark_spec.errors import MissingPackageError, SubmissionError, UnknownNameError
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.render.figures import rows
+from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+
+EXAMPLE = "examples/my_results.parquet"
+LADDER = "ladder_titles-5w5s5q"
+TWO = ["--method", "efficientnet_lite0/LR", "--method", "efficientnet_lite0/NCC"]
+COMMANDS: dict[str, list[str]] = {
+    "forest": [EXAMPLE, "--task-set", "open-5w10s7q"],
+    "accuracies": ["--dataset", "groceries", "--task-set", "open-5w5s5q"],
+    "scatter": ["--dataset", "groceries", "--task-set", "closed-5w5s5q", *TWO],
+    "queries": ["--sweep", "SWEEP"],
+    "ladder": ["--dataset", "openclipart", "--task-set", LADDER, *TWO],
+    "worst": ["--dataset", "openclipart", "--task-set", LADDER, *TWO],
+    "conclusive": ["--dataset", "groceries"],
+}
+SWEEP = {
+    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
+    "rows": [
+        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
+    ],
+}  # fmt: skip
+
+
+def _plot(root: Path, kind: str, path: Path, *more: str) -> Result:
+    sweep = path.with_name("sweep.json")
+    sweep.write_text(json.dumps(SWEEP))
+    given = {EXAMPLE: str(root / EXAMPLE), "SWEEP": str(sweep)}
+    command = [given.get(part, part) for part in COMMANDS[kind]]
+    return CliRunner().invoke(main, ["plot", kind, *command, *more, "-o", str(path)])
+
+
+def _text_of(svg: str) -> str:
+    return " ".join(
+        " ".join(t for t in ElementTree.fromstring(svg).itertext() if t.strip()).split()
+    )
+
+
+@pytest.mark.parametrize("columns", ["1", "2"])
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_every_figure_says_what_it_rests_on(
+    root: Path, tmp_path: Path, kind: str, columns: str
+) -> None:
+    """Level, kind of interval and number of tasks, as text of the SVG."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    path = tmp_path / "figure.svg"
+    result = _plot(root, kind, path, "--columns", columns)
+    assert result.exit_code == 0, result.output
+    svg = path.read_text()
+    text = _text_of(svg)
+    assert "95 %" in text
+    assert re.search(r"\b(open|closed)\b", text)
+    assert re.search(r"T = [\d.]+( to [\d.]+)? tasks", text)
+    width = float(re.search(r'<svg[^>]* width="([\d.]+)"', svg).group(1))  # type: ignore[union-attr]
+    assert width <= {"1": 235, "2": 487}[columns]
+
+
+@pytest.mark.parametrize("kind", ["forest", "ladder"])
+def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not installed")
+    path = tmp_path / "figure.pdf"
+    assert _plot(root, kind, path).exit_code == 0
+    run = subprocess.run(["pdftotext", str(path), "-"], capture_output=True, text=True, check=True)
+    text = " ".join(run.stdout.split())
+    assert "95 % intervals" in text
+    assert {"forest": "pixels/MatchingNet", "ladder": "support"}[kind] in text
+
+
+def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
+    path = tmp_path / "figure.png"
+    assert _plot(root, "forest", path, "--columns", "1").exit_code == 0
+    assert abs(image.open(path).width - 3.25 * 300) < 8
+
+
+def test_rows_of_differences_are_the_comparisons(embedded: Release, example: Submission) -> None:
+    report = score(example, embedded, task_sets="open-5w10s7q")
+    figure = rows.forest(report.sets)
+    assert len(figure.rows) == len(report.comparisons) == 3
+    for row, c in zip(figure.rows, report.comparisons, strict=True):
+        assert row["label"] == c.versus
+        assert (row["mean"], row["low"], row["high"]) == (
+            c.difference.mean, c.difference.low, c.difference.high,
+        )  # fmt: skip
+        assert c.new_classes is not None
+        assert row["low_new"] == c.new_classes.difference.low
+        assert row["verdict"] == VERDICT_NAMES[c.verdict.value]
+    assert "T = 19 tasks" in figure.caption
+    assert "class-aware" in figure.caption
+
+
+def test_rows_of_task_by_task(embedded: Release, example: Submission) -> None:
+    report = score(example, embedded, task_sets="closed-5w5s5q")
+    (each,) = report.sets
+    figure = rows.scatter(each, "pixels/Ridge", "pixels/LR")
+    points = [row for row in figure.rows if "tasks" in row]
+    assert sum(row["tasks"] for row in points) == 600
+    x, y, w = (np.array([row[key] for row in points]) for key in ("first", "second", "tasks"))
+    i, j = (each.methods.index(name) for name in ("pixels/Ridge", "pixels/LR"))
+    assert np.average(x, weights=w) == pytest.approx(each.scores[i].accuracy.mean)
+    assert np.average(y, weights=w) == pytest.approx(each.scores[j].accuracy.mean)
+    counts = each.counts.correct
+    assert f"r = {np.corrcoef(counts[i], counts[j])[0, 1]:.2f}" in figure.caption
+    with pytest.raises(UnknownNameError, match="did you mean 'pixels/LR'"):
+        rows.scatter(each, "pixels/Ridge", "pixels/LF")
+
+
+def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
+    (each,) = score(None, embedded, datasets="openclipart", task_sets="open-5w5s5q").sets
+    figure = rows.accuracies(each)
+    means = [row["mean"] for row in figure.rows]
+    assert means == sorted(means, reverse=True)
+    assert each.contest is not None
+    tied = [row["label"] for row in figure.rows if row["tied"].startswith("tied")]
+    assert tied == list(each.contest.tied)
+
+
+def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
+    report = score(None, embedded, datasets="groceries")
+    figure = rows.conclusive(report.sets)
+    counts = report.verdict_counts
+    assert [row["shown"] for row in figure.rows] == [
+        f"{counts[kind].conclusive} of {counts[kind].compared}"
+        for kind in ("closed", "direct", "paired", "new classes")
+    ]
+
+
+def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
+    name = str(tmp_path / "x.svg")
+    result = CliRunner().invoke(main, ["plot", *arguments, "-o", name])
+    assert result.exit_code == 2
+    return " ".join(result.output.split())
+
+
+def test_what_is_refused(root: Path, tmp_path: Path) -> None:
+    assert "such a figure shows one" in _refused(root, tmp_path, "accuracies")
+    assert "two methods" in _refused(
+        root, tmp_path, "scatter", "--dataset", "groceries", "--task-set", "open-5w5s5q"
+    )
+    assert "did you mean" in _refused(root, tmp_path, "forest", "--method", "pixels/NCD")
+    assert "4 ladders are answered" in _refused(
+        root, tmp_path, "ladder", "--dataset", "openclipart"
+    )
+    assert "there is no sweep" in _refused(root, tmp_path, "queries")
+    result = CliRunner().invoke(main, ["plot", "conclusive", "-o", str(tmp_path / "x.gif")])
+    assert ".pdf, .png, .svg" in " ".join(result.output.split())
+    broken = tmp_path / "sweep.json"
+    broken.write_text("{}")
+    with pytest.raises(SubmissionError, match="no sweep"):
+        rows.queries([broken])
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
+    def missing(module: str, extra: str) -> Any:
+        raise MissingPackageError("no altair", fix=f'pip install "fslbench[{extra}]"')
+
+    monkeypatch.setattr("fslbench_data.render.figures.files.require", missing)
+    result = _plot(root, "forest", tmp_path / "x.svg")
+    assert result.exit_code == 2
+    assert "fslbench[report]" in result.output
+
+
+def _counts(release: Release, name: str, tasks: int, right: int = 15) -> Submission:
+    info = release.task_set_info("digits", "open-5w5s5q")
+    recorder = Recorder(name)
+    recorder.add_counts(info, right + np.arange(tasks) % 4)
+    return recorder.submission()
+
+
+def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded: Release) -> None:
+    parts = [_counts(embedded, "whole", 31), _counts(embedded, "part", 5, 22)]
+    (each,) = score(merge(parts), embedded).sets
+    figure = rows.accuracies(each)
+    said = {row["label"]: row["tied"] for row in figure.rows}
+    assert figure.rows[0]["label"] == "part"
+    assert said["part"] == "accuracy"
+    assert said["pixels/LR"] == "tied with the highest"
+    assert "T = 5 to 31 tasks" in figure.caption
+    assert "T = 5 tasks" in rows.forest([each.only(["part", "pixels/LR"])]).caption
+    scattered = rows.scatter(each, "part", "pixels/LR")
+    assert sum(row.get("tasks", 0) for row in scattered.rows) == 5
+    assert "T = 5 tasks" in scattered.caption
+    assert "thin lines" not in scattered.caption
+    with pytest.raises(SubmissionError, match="named twice"):
+        rows.scatter(each, "part", "part")
+
+
+def test_one_pair_on_several_task_sets(embedded: Release) -> None:
+    report = score(None, embedded, datasets="groceries")
+    two = [each.only(["efficientnet_lite0/NCC", "efficientnet_lite0/LR"]) for each in report.sets]
+    figure = rows.forest(two)
+    assert [row["label"] for row in figure.rows] == [str(each.scored) for each in two]
+    with pytest.raises(SubmissionError, match="pairs of methods on 12 task sets"):
+        rows.forest(report.sets)
+
+
+def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> None:
+    recorder = Recorder("mine")
+    info = embedded.task_set_info("openclipart", "biased_titles-5w5s5q")
+    recorder.add_counts(info, np.full(600, 12))
+    path = tmp_path / "mine.parquet"
+    recorder.submission().write(path)
+    common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
+    figure = tmp_path / "x.svg"
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    result = CliRunner().invoke(main, [*common, "-o", str(figure)])
+    assert result.exit_code == 0, result.output
+    assert "Not shown, without counts by class: mine" in _text_of(figure.read_text())
+    result = CliRunner().invoke(main, [*common, "--method", "mine", "-o", str(figure)])
+    assert result.exit_code == 2
+    assert "which classes it answers rightly" in result.output
+
+
+def test_methods_that_are_not_there(root: Path, tmp_path: Path) -> None:
+    text = _refused(
+        root, tmp_path, "accuracies", "--dataset", "emoji", "--task-set", "open-5w5s5q",
+        "--method", "pixels/NCC",
+    )  # fmt: skip
+    assert "pixels/NCC: no results on emoji/open-5w5s5q" in text
+    same = ["--method", "pixels/NCC"] * 2
+    text = _refused(
+        root, tmp_path, "scatter", "--dataset", "digits", "--task-set", "open-5w5s5q", *same
+    )
+    assert "two methods" in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SWEEP | {"rows": []},
+        SWEEP | {"rows": [{"query": 1, "tasks": None, "observed": 1.0, "model": 1.0}]},
+        SWEEP | {"rows": [{"query": 1, "tasks": 5, "observed": float("nan"), "model": 1.0}]},
+        SWEEP | {"level": "high"},
+        [],
+    ],
+)
+def test_files_that_are_no_sweeps(tmp_path: Path, content: object) -> None:
+    path = tmp_path / "sweep.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(SubmissionError, match="no sweep"):
+        rows.queries([path])
+
+
+def test_two_sweeps_of_the_same_have_two_names(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.json" for name in "ab"]
+    for path in paths:
+        path.write_text(json.dumps(SWEEP))
+    figure = rows.queries(paths)
+    assert len({row["sweep"] for row in figure.rows}) == 2

@@ -1,0 +1,111 @@
+"""A browser for the report page: chromium where it is installed, driven by playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fslbench_data.release.release import Release
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
+    """The page of the reference methods and of the example."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    pytest.importorskip("altair", reason="needs the extra `report`")
+    from fslbench_data.render.page import make_page
+
+    folder = tmp_path_factory.mktemp("page")
+    return make_page((), embedded, folder, datasets=("digits", "emoji"))
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core, which ``npm install axe-core`` fetches; CI does."""
+    for folder in (os.environ.get("FSLBENCH_NODE_MODULES"), ROOT / "node_modules"):
+        path = Path(folder or "none") / "axe-core/axe.min.js"
+        if path.exists():
+            return path.read_text(encoding="utf-8")
+    pytest.skip("axe-core is not installed: npm install axe-core")
+
+
+@dataclass
+class Tab:
+    """A page that is open, what its console said, and what it asked for."""
+
+    page: Any
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def ready(self) -> None:
+        self.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+
+    def choose(self, name: str, value: str) -> None:
+        self.page.select_option(f"#{name}", value)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was chosen last is drawn."""
+        self.page.evaluate("window.fslbench.finished")
+
+    def labels(self, chart: str) -> list[str]:
+        """The texts that a chart shows, from top to bottom and from left to right."""
+        found: list[str] = self.page.evaluate(
+            """(chart) => [...document.querySelectorAll(`#${chart} svg text`)]
+                .map((t) => [t.getBoundingClientRect(), t.textContent])
+                .sort(([p], [q]) => Math.round(p.top - q.top) || p.left - q.left)
+                .map(([, text]) => text)""",
+            chart,
+        )
+        return [text for text in found if text.strip()]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra `test`")
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("chromium is not installed")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()
+
+
+Open = Callable[..., Tab]
+
+
+@pytest.fixture
+def open_page(browser: Any, page_file: Path) -> Iterator[Open]:
+    """Opens the page, or another one, from disk."""
+    contexts = []
+
+    def opened(
+        address: str = "", *, file: Path = page_file, width: int = 1300, scheme: str = "light"
+    ) -> Tab:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
+        )
+        contexts.append(context)
+        tab = Tab(context.new_page())
+        said = ("error", "warning")
+        tab.page.on("console", lambda m: m.type in said and tab.errors.append(m.text))
+        tab.page.on("pageerror", lambda e: tab.errors.append(str(e)))
+        tab.page.on("request", lambda r: tab.requests.append(r.url))
+        tab.page.goto(f"{file.as_uri()}{address}")
+        tab.ready()
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()

@@ -1,0 +1,173 @@
+"""What the page holds is what the comparisons say, for partial answers and stopped runs too."""
+
+from __future__ import annotations
+
+import base64
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fslbench_data as fb
+from analysis_sql.comparison.verdicts import Comparison
+from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
+from fslbench_data.release.release import Release
+from fslbench_data.render.page.content import MOST_CHOSEN, page_content
+from fslbench_data.render.page.encoding import counts, floats
+from fslbench_data.render.page.make import make_page
+from fslbench_data.scoring.score import report_on
+from fslbench_data.scoring.selection import Entrants, enter
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+
+TYPES = {"f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
+
+
+def _decoded(encoded: dict[str, str]) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(encoded["data"]), TYPES[encoded["type"]])
+
+
+def _nearest(support: Any, query: Any, rng: Any) -> Any:
+    return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@pytest.fixture(scope="module")
+def entrants(embedded: Release) -> Entrants:
+    """A whole method, one that answered 7 tasks, one with all answers right, and a stopped run."""
+    rng = np.random.default_rng(0)
+    whole, part, perfect = (Recorder(name) for name in ("whole", "part", "perfect"))
+    for name, number in (("open-5w1s1q", 176), ("closed-5w5s5q", 600)):
+        info = embedded.task_set_info("digits", name)
+        unit = info.protocol.n_query
+        whole.add_counts(info, rng.integers(0, unit + 1, number))
+        part.add_counts(info, rng.integers(0, unit + 1, 7))
+        perfect.add_counts(info, np.full(number, unit))
+    stopped = fb.evaluate(
+        _nearest,
+        embedded,
+        name="stopped",
+        features="pixels",
+        datasets="digits",
+        task_sets="open-5w1s1q",
+        stop_when_conclusive=merge([whole.submission()]),
+    )
+    parts = [whole.submission(), part.submission(), perfect.submission(), stopped]
+    return enter(merge(parts), embedded)
+
+
+def _same(found: float | None, expected: float | None) -> bool:
+    missing = found is None or isnan(found)
+    return expected is None if missing else found == expected
+
+
+def test_pairs_are_the_comparisons(embedded: Release, entrants: Entrants) -> None:
+    content = page_content(entrants, embedded, level=0.95)
+    assert [content["methods"][i] for i in content["chosen"]] == [
+        "whole", "part", "perfect", "stopped", "pixels/NCC", "pixels/MatchingNet", "pixels/LR",
+    ]  # fmt: skip
+    for level in (0.9, 0.95, 0.99):
+        report = report_on(entrants, embedded, level=level)
+        every_pair = [each.only(each.methods) for each in report.sets]
+        for each, shown in zip(every_pair, content["sets"], strict=True):
+            names = [content["methods"][shown["members"][i]] for i in shown["chosen"]]
+            said = {(c.method, c.versus): c for c in each.comparisons}
+            assert len(said) == len(names) * (len(names) - 1) // 2 > 10
+            k = 0
+            for i, method in enumerate(names):
+                for versus in names[i + 1 :]:
+                    _check(shown, k, str(level), said[method, versus])
+                    k += 1
+
+
+def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
+    pairs = shown["pairs"]
+    assert pairs["tasks"] is not None  # not all answered all
+    assert pairs["tasks"][k] == c.difference.tasks
+    assert _same(_decoded(pairs["diff"])[k], c.difference.mean)
+    assert _same(_decoded(pairs["half"][level])[k], c.difference.halfwidth)
+    assert pairs["verdict"][level][k] == c.verdict.value
+    assert pairs["direct"][level][k] == c.verdict_direct.value
+    assert pairs["closed"][level][k].strip() == (c.verdict_closed or "")
+    new = c.new_classes
+    assert _same(_decoded(pairs["half_aware"][level])[k], new and new.difference.halfwidth)
+    assert pairs["aware"][level][k].strip() == (new.verdict if new else "")
+    assert pairs["aware_direct"][level][k].strip() == (new.verdict_direct if new else "")
+    mean, half, aware = pairs["shorter"].get(str(k), {}).get(level) or (None, None, None)
+    if mean is not None:
+        assert (mean, half) == (c.mean.mean, c.mean.halfwidth)
+        assert aware == (new and new.mean.halfwidth)
+
+
+def test_accuracies_and_ties_are_the_reports(embedded: Release, entrants: Entrants) -> None:
+    content = page_content(entrants, embedded, level=0.9)
+    assert content["levels"] == [0.9, 0.95, 0.99]
+    report = report_on(entrants, embedded, level=0.9)
+    for each, shown in zip(report.sets, content["sets"], strict=True):
+        assert [content["methods"][i] for i in shown["members"]] == list(each.methods)
+        assert _decoded(shown["mean"]).tolist() == [s.accuracy.mean for s in each.scores]
+        for half, score in zip(_decoded(shown["half"]["0.9"]), each.scores, strict=True):
+            assert _same(half, score.accuracy.halfwidth)
+        for half, aware in zip(_decoded(shown["half_aware"]["0.9"]), each.new_classes, strict=True):
+            assert _same(half, aware and aware.halfwidth)
+        assert each.contest is not None
+        assert [each.methods[i] for i in shown["tied"]] == list(each.contest.tied)
+        assert each.methods[shown["best"]] == each.contest.best
+        tasks = _decoded(shown["counts"]).reshape(len(shown["chosen"]), each.scored.n_tasks)
+        assert (tasks == each.counts.correct[shown["chosen"]]).all()
+        assert [each.methods[i] for i in shown["contest"]] == list(each.contest.methods)
+    assert "level:0.9|" in content["signature"]["0.9"]
+
+
+def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) -> None:
+    info = embedded.task_set_info("digits", "open-5w5s5q")
+    many = []
+    for i in range(60):
+        recorder = Recorder(f"m{i:02d}")
+        recorder.add_counts(info, np.full(info.n_tasks, i % 25) + np.arange(info.n_tasks) % 2)
+        many.append(recorder.submission())
+    entrants = enter(merge(many), embedded)
+    content = page_content(entrants, embedded)
+    chosen = [content["methods"][i] for i in content["chosen"]]
+    assert len(chosen) == MOST_CHOSEN
+    assert all(name.startswith("m") for name in chosen)
+    means = {name: int(name[1:]) % 25 for name in (f"m{i:02d}" for i in range(60))}
+    left = set(means) - set(chosen)
+    assert max(means[name] for name in left) <= min(means[name] for name in chosen)
+    assert chosen == sorted(chosen)
+    assert len(content["sets"][0]["members"]) == 63
+
+
+def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'pixels/NCC'"):
+        make_page((), embedded, tmp_path, datasets=["digits"], methods=["pixels/NCX"])
+    with pytest.raises(SpecError, match="51 methods are chosen"):
+        make_page((), embedded, tmp_path, methods=[f"m{i}" for i in range(51)])
+    with pytest.raises(SubmissionError, match="pixels/NCC: no results on emoji"):
+        make_page((), embedded, tmp_path, datasets=["emoji"], methods=["pixels/NCC"])
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="cannot be a folder"):
+        make_page((), embedded, tmp_path / "file", datasets=["digits"])
+
+
+def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
+    content = page_content(enter(None, embedded), embedded, methods=["pixels/NCC"])
+    assert {each["dataset"] for each in content["sets"]} == {"digits"}
+    both = ["pixels/NCC", "mobilenet_v2/NCC"]
+    content = page_content(enter(None, embedded, datasets=["emoji"]), embedded, methods=both)
+    assert [content["methods"][i] for i in content["chosen"]] == ["mobilenet_v2/NCC"]
+    assert not any(name.startswith("pixels") for name in content["methods"])
+
+
+def test_numbers_are_kept_exactly_and_small() -> None:
+    values = np.array([0.1, -0.0, np.nan, 1e300, -1 / 3])
+    assert floats(values)["type"] == "f64"
+    assert _decoded(floats(values)).tobytes() == values.astype("<f8").tobytes()
+    for largest, kind in ((255, "u8"), (256, "u16"), (65_536, "u32")):
+        encoded = counts(np.array([0, largest]))
+        assert encoded["type"] == kind
+        assert _decoded(encoded).tolist() == [0, largest]
+    assert _decoded(counts(np.empty(0, np.int64))).size == 0

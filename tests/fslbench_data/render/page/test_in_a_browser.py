@@ -1,0 +1,304 @@
+"""The report page in a browser: no requests, choices, table, downloads, accessibility, looks."""
+
+import csv
+import io
+import os
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from fslbench_data.cli import main
+
+from .conftest import Open, Tab
+
+SHOTS = Path(os.environ.get("FSLBENCH_SCREENSHOTS", ""))
+"""Where CI keeps what the page looks like."""
+
+
+def _address(tab: Tab) -> dict[str, str]:
+    return {key: value[0] for key, value in parse_qs(urlsplit(tab.page.url).fragment).items()}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1300])
+def test_it_opens_alone_and_without_errors(open_page: Open, width: int, scheme: str) -> None:
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q", width=width, scheme=scheme)
+    assert tab.errors == []
+    outside = [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
+    assert outside == []
+    assert len([url for url in tab.requests if url.startswith("file:")]) == 1
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for chart in ("forest", "scatter", "accuracies", "conclusive", "ladder", "worst"):
+        assert tab.page.locator(f"#{chart} svg").count() == 1
+        label = tab.page.get_attribute(f"#{chart}", "aria-label")
+        assert "T = " in label
+        assert "interval" in label
+    if SHOTS.name:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        name = {390: "phone", 1300: "desktop"}[width]
+        tab.page.screenshot(path=SHOTS / f"{name}-{scheme}.png", full_page=True)
+
+
+def test_choices_change_the_figures_and_the_address(open_page: Open) -> None:
+    tab = open_page()
+    assert tab.page.input_value("#dataset") == "digits"
+    before = tab.labels("forest")
+    tab.choose("dataset", "emoji")
+    tab.choose("shot", "5")
+    tab.choose("a", "efficientnet_lite1/LR")
+    tab.choose("b", "mobilenet_v2/NCC")
+    tab.choose("level", "0.99")
+    assert tab.labels("forest") != before
+    assert "efficientnet_lite1/NCC" in tab.labels("forest")
+    address = _address(tab)
+    assert address["dataset"] == "emoji"
+    assert (address["a"], address["b"]) == ("efficientnet_lite1/LR", "mobilenet_v2/NCC")
+    assert (address["level"], address["task_set"]) == ("0.99", "open-5w5s5q")
+    verdict = tab.page.inner_text("#verdict")
+    assert "emoji/open-5w5s5q, 77 tasks, efficientnet_lite1/LR" in verdict
+    assert "99 %" in verdict
+    again = open_page(f"#{urlsplit(tab.page.url).fragment}")
+    assert again.page.inner_text("#verdict") == verdict
+    assert again.labels("forest") == tab.labels("forest")
+    tab.choose("interval", "class-aware")
+    assert "class-aware (new classes)" in tab.page.inner_text("#forest-caption")
+    assert "thin lines" not in tab.page.inner_text("#forest-caption")
+    assert tab.errors == []
+
+
+def test_the_verdict_is_the_command_s(open_page: Open) -> None:
+    """The sentence, the forest plot and the matrix say what `fslbench compare` does."""
+    a, b = "efficientnet_lite0/NCC", "efficientnet_lite2/NCC"
+    chosen = ["--dataset", "emoji", "--task-set", "open-5w5s5q", "--format", "csv"]
+    said = CliRunner().invoke(main, ["compare", a, b, *chosen])
+    open_row, aware_row = csv.DictReader(said.stdout.splitlines()[1:])
+    tab = open_page(f"#dataset=emoji&task_set=open-5w5s5q&a={a}&b={b}")
+    words = {"+": "better than", "-": "worse than", "0": "not told apart from"}
+    text = tab.page.inner_text("#verdict")
+    assert f"{a} is {words[open_row['verdict']]} {b}" in text
+    shown = f"{float(open_row['diff']):+.2f} ± {float(open_row['diff_halfwidth']):.2f}"
+    assert shown in text
+    assert "New classes: up to " in text  # what no verdict for new classes can know
+    cell = tab.page.locator("#matrix td.chosen span").get_attribute("aria-label")
+    names = {"+": "better", "-": "worse", "0": "not told apart"}
+    assert cell == "; ".join(
+        f"{kind}: {names[verdict]}"
+        for kind, verdict in (
+            ("closed", open_row["verdict_closed"]),
+            ("open", open_row["verdict_direct"]),
+            ("paired", open_row["verdict"]),
+            ("class-aware", aware_row["verdict"]),
+        )
+    )
+
+
+def test_the_matrix_is_mirrored_and_summed(open_page: Open) -> None:
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
+    cells = tab.page.evaluate(
+        "[...document.querySelectorAll('#matrix tbody tr')].map("
+        "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+    )
+    turned = str.maketrans("▲▼", "▼▲")
+    assert len(cells) == 12
+    for i, row in enumerate(cells):
+        assert row[i] == ""
+        for j, text in enumerate(row):
+            assert text == cells[j][i].translate(turned)
+    tab.page.check("#summed")
+    tab.settle()
+    first = tab.page.inner_text("#matrix tbody tr:first-child td:nth-child(3)")
+    better, worse = (int(part[:-1]) for part in first.split())
+    assert better + worse <= 6
+    assert "All 6 task sets of emoji" in tab.page.inner_text("#matrix caption")
+
+
+def test_the_table_sorts_and_filters(open_page: Open) -> None:
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
+
+    def column(number: int) -> list[str]:
+        found: list[str] = tab.page.locator(
+            f"#numbers tbody td:nth-child({number})"
+        ).all_inner_texts()
+        return found
+
+    assert len(column(1)) == 2 * 66
+    tab.page.click("#numbers [data-sort=diff]")
+    values = [float(text) for text in column(8)]
+    assert values == sorted(values, reverse=True)
+    assert tab.page.get_attribute("#numbers th:nth-child(8)", "aria-sort") == "descending"
+    tab.page.click("#numbers [data-sort=diff]")
+    values = [float(text) for text in column(8)]
+    assert values == sorted(values)
+    tab.page.fill("#filter", "mobilenet_v2/ncc class-aware")
+    rows = tab.page.locator("#numbers tbody tr").all_inner_texts()
+    assert len(rows) == 11
+    assert all("mobilenet_v2/NCC" in row and "class-aware" in row for row in rows)
+    assert _address(tab)["filter"] == "mobilenet_v2/ncc class-aware"
+    tab.page.fill("#filter", "")
+    tab.choose("table", "accuracies")
+    tab.choose("scope", "all")
+    assert tab.page.inner_text("#rows").startswith(f"{_accuracy_rows()} rows")
+
+
+def _accuracy_rows() -> int:
+    """Two rows a method where there is a class-aware interval, one where images are reused."""
+    digits = 3 * (2 * 3 + 3)
+    emoji = 12 * (2 * 6 + 3)
+    return digits + emoji
+
+
+def _downloaded(tab: Tab, button: str) -> str:
+    with tab.page.expect_download() as waiting:
+        tab.page.click(button)
+    text: str = Path(waiting.value.path()).read_text(encoding="utf-8")
+    return text
+
+
+def test_downloads_hold_the_numbers_of_the_command(open_page: Open) -> None:
+    command = ["score", "--dataset", "digits", "--dataset", "emoji", "--format", "csv"]
+    said = CliRunner().invoke(main, command).stdout
+    tab = open_page("#scope=all")
+    text = _downloaded(tab, "#csv")
+    assert text.splitlines()[0].startswith("# fslbench:")
+    expected, found = (
+        list(csv.DictReader(io.StringIO(each.partition("\n")[2]))) for each in (said, text)
+    )
+    assert len(found) == len(expected) > 1000
+    numbers = ("T", "mean", "mean_halfwidth", "diff", "diff_halfwidth", "level")
+
+    def exact(row: dict[str, str]) -> dict[str, object]:
+        return {k: float(v) if k in numbers and v else v for k, v in row.items()}
+
+    keyed = {
+        (r["dataset"], r["task_set"], r["method"], r["versus"], r["interval"]): r for r in found
+    }
+    for row in expected:
+        key = (row["dataset"], row["task_set"], row["method"], row["versus"], row["interval"])
+        assert exact(keyed[key]) == exact(row)
+    latex = _downloaded(tab, "#latex")
+    assert r"\toprule" in latex
+    assert latex.count(r"\\") == len(found) + 1
+    assert r"efficientnet\_lite0/NCC" in latex
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(open_page: Open, axe: str, scheme: str) -> None:
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q", scheme=scheme)
+    tab.page.evaluate(axe)
+    found = tab.page.evaluate("axe.run(document).then(r => r.violations)")
+    serious = [
+        (each["id"], each["impact"], each["nodes"][0]["html"][:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
+    tab = open_page()
+    reached = []
+    for _ in range(60):
+        tab.page.keyboard.press("Tab")
+        reached.append(tab.page.evaluate("document.activeElement.id"))
+    for control in (
+        "dataset",
+        "task_set",
+        "a",
+        "b",
+        "level",
+        "interval",
+        "matrix",
+        "filter",
+        "csv",
+    ):
+        assert control in reached
+    tab.page.focus("#shot")
+    tab.page.keyboard.press("ArrowDown")
+    tab.settle()
+    assert _address(tab)["shot"] == "5"
+
+
+def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.page import make_page
+
+    release = load_release()
+    file = make_page(
+        (),
+        release,
+        tmp_path,
+        datasets=["digits"],
+        methods=["pixels/NCC"],
+        task_sets=["open-5w1s1q"],
+    )
+    tab = open_page(file=file)
+    assert tab.page.inner_text("#verdict") == "pixels/NCC is alone on digits/open-5w1s1q."
+    assert tab.errors == []
+
+
+def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) -> None:
+    """The scatter plot has the tasks of each method, and the sentence counts them."""
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.page import make_page
+    from fslbench_data.submission.model import merge
+    from fslbench_data.submission.recorder import Recorder
+
+    release = load_release()
+    info = release.task_set_info("aircraft", "published-5w5s5q")
+    rng = np.random.default_rng(0)
+    counts = {"A": rng.integers(0, 26, 10), "O'Neil": rng.integers(0, 26, 12)}
+    parts = []
+    for name, correct in counts.items():
+        recorder = Recorder(name)
+        recorder.add_counts(info, correct)
+        parts.append(recorder.submission())
+    path = tmp_path / "part.parquet"
+    merge(parts).write(path)
+    tab = open_page(file=make_page([path], release, tmp_path / "page"))
+    r = np.corrcoef(counts["A"], counts["O'Neil"][:10])[0, 1]
+    caption = tab.page.inner_text("#scatter-caption")
+    assert f"Pearson's r = {r:.2f}, T = 10 tasks" in caption
+    assert r"--method 'O'\''Neil'" in caption
+    assert "10 tasks, A is" in tab.page.inner_text("#verdict")
+    assert tab.errors == []
+
+
+def test_scopes_levels_and_addresses(open_page: Open) -> None:
+    tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
+    rows = tab.page.inner_text("#rows")
+    tab.choose("task_set", "open-5w5s5q")
+    assert tab.page.inner_text("#rows") == rows == "27 rows."
+    tab.choose("level", "0.99")
+    assert "level:0.99|" in _downloaded(tab, "#csv").splitlines()[0]
+    assert "level:0.99|" in tab.page.inner_text("#signature")
+    tab.page.fill("#filter", "LR")
+    tab.page.evaluate("location.hash = '#dataset=digits&task_set=open-5w1s1q'")
+    tab.page.wait_for_function("document.getElementById('task_set').value === 'open-5w1s1q'")
+    tab.settle()
+    assert tab.page.input_value("#task_set") == "open-5w1s1q"
+    assert tab.page.input_value("#filter") == ""
+    assert tab.page.input_value("#level") == "0.95"
+    tab.choose("shot", "10")
+    assert tab.page.input_value("#task_set") == "open-5w10s7q"
+
+
+def test_names_that_look_like_the_page_s_own_text(open_page: Open, tmp_path: Path) -> None:
+    """A method's name is text, whatever it holds."""
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.page import make_page
+    from fslbench_data.submission.recorder import Recorder
+
+    release = load_release()
+    info = release.task_set_info("digits", "open-5w5s5q")
+    name = "</script><img src=x onerror=alert(1)>@@vega.js@@ `a` \"b\" & 'c'"
+    recorder = Recorder(name)
+    recorder.add_counts(info, [20] * info.n_tasks)
+    path = tmp_path / "odd.parquet"
+    recorder.submission().write(path)
+    tab = open_page(file=make_page([path], release, tmp_path / "page"))
+    assert tab.errors == []
+    assert tab.page.locator("img").count() == 0
+    assert name in tab.page.locator("#matrix tbody th").all_inner_texts()

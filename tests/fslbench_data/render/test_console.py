@@ -1,0 +1,83 @@
+"""Texts of users on terminals: shown as they are, whatever rich would take them for."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmark_spec.errors import MethodNameError
+from benchmark_spec.naming import check_method_name
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.render.console import steps
+from fslbench_data.submission.recorder import Recorder
+
+NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smile:", "a\\[b]"]
+SET = "open-5w10s7q"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_of_long_work(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with steps(f"reading {name}") as step:
+        step(name)
+    said = capsys.readouterr().err
+    assert f"reading {name}" in said
+    assert f"reading {name}: {name}" in said
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("command", ["validate --recognise", "score", "score --summary"])
+def test_commands_with_such_methods(
+    name: str, command: str, embedded: Release, tmp_path: Path
+) -> None:
+    recorder = Recorder(name, description=name)
+    tasks = embedded.task_set("digits", SET)
+    recorder.add_counts(tasks, [20 + i % 9 for i in range(len(tasks))])
+    path = tmp_path / "x.parquet"
+    recorder.submission().write(path)
+    verb, *options = command.split()
+    result = CliRunner(env={"FORCE_COLOR": "1"}).invoke(main, [verb, str(path), *options])
+    assert result.exit_code == 0, result.output
+    if "--summary" not in options:
+        assert name in result.output
+
+
+def test_no_console_reads_markup(root: Path) -> None:
+    """Every console is made to print texts as they are, and every status is given a Text."""
+    consoles = 0
+    for package in ("fslbench_data", "builders", "benchmark_spec", "analysis_sql"):
+        for path in (root / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.Call):
+                    continue
+                called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                given = {k.arg: ast.unparse(k.value) for k in node.keywords}
+                if called in ("Console", "TextColumn"):
+                    consoles += 1
+                    assert given.get("markup") == "False", (path, node.lineno)
+                if called == "Console":
+                    assert given.get("emoji") == "False", (path, node.lineno)
+                if called in ("from_markup", "render_markup"):
+                    pytest.fail(f"{path}:{node.lineno} reads markup")
+                if called == "status" and node.args:
+                    assert "Text(" in ast.unparse(node.args[0]), (path, node.lineno)
+    assert consoles >= 4  # two of them on the screen, the progress bar's, and its texts
+
+
+@pytest.mark.parametrize("name", ["mine †", "mine‡", "†", "a ‡ b", "a†‡"])
+@pytest.mark.parametrize("what", ["method", "run"])
+def test_names_do_not_forge_marks(name: str, what: str, embedded: Release, tmp_path: Path) -> None:
+    with pytest.raises(MethodNameError, match="a mark that tables give"):
+        check_method_name(name, what=what)
+    row = {"dataset": "digits", "task_set": SET, "n_correct": 20, "n_query": 35}
+    path = tmp_path / "x.jsonl"
+    text = {"method": "mine", "run": "a", what: name}
+    path.write_text("".join(json.dumps({**row, **text, "task_id": i}) + "\n" for i in range(19)))
+    result = CliRunner().invoke(main, ["validate", str(path), "--unbound"])
+    assert result.exit_code == 2
+    assert f"cannot be the name of a {what}" in result.stderr

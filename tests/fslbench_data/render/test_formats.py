@@ -1,0 +1,121 @@
+"""Markdown and LaTeX of every table; citations; shell completion."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.render.grid import Grid, latex, markdown
+
+NASTY = Grid(
+    "A & B_1: 50 % of {x}",
+    ("method", "n"),
+    frozenset({"n"}),
+    (("a|b*c_d<e>", "+1.0 ± 0.5"), ('$x^2$ \\ ~ # "q" é', "-0.3"), ("dinov2-5w", "-")),
+    ("A note: 100 %.",),
+)
+
+
+def _run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_markdown_escapes() -> None:
+    assert markdown([NASTY], "a--b") == (
+        "<!-- a- -b -->\n\n"
+        "**A & B\\_1: 50 % of \\{x\\}**\n\n"
+        "| method | n |\n| --- | ---: |\n"
+        "| a\\|b\\*c\\_d\\<e\\> | +1.0 ± 0.5 |\n"
+        '| \\$x^2\\$ \\\\ \\~ \\# "q" é | -0.3 |\n'
+        "| dinov2-5w | - |\n\n"
+        "A note: 100 %.\n"
+    )
+
+
+def test_latex_escapes() -> None:
+    text = latex([NASTY], "sig")
+    assert text.startswith("% sig\n\n% needs \\usepackage{booktabs}\n\n\\begin{table}\n")
+    assert r"\label{tab:a-b-1}" in text
+    assert r"\caption{A \& B\_1: 50 \% of \{x\}. A note: 100 \%.}" in text
+    assert r"a\textbar{}b*c\_d\textless{}e\textgreater{} & $+$1.0 $\pm$ 0.5 \\" in text
+    assert r"\$x\textasciicircum{}2\$ \textbackslash{} \textasciitilde{} \#" in text
+    assert r"dinov2-5w & $-$ \\" in text
+
+
+@pytest.fixture(scope="module")
+def documents(root: Path) -> dict[str, str]:
+    """Every LaTeX table that a command prints, and a nasty one."""
+    mine = str(root / "examples/my_results.parquet")
+    return {
+        "score": _run("score", mine, "--format", "latex"),
+        "compare": _run("compare", mine, "pixels/LR", "--format", "latex"),
+        "info": _run("info", "--format", "latex"),
+        "sql": _run("sql", "FROM accuracies", "--format", "latex"),
+        "nasty": latex([NASTY], "sig"),
+    }
+
+
+def test_latex_compiles(documents: dict[str, str], tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
+    for name, text in documents.items():
+        (tmp_path / f"{name}.tex").write_text(
+            "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
+            f"\\begin{{document}}\n{text}\n\\end{{document}}\n"
+        )
+        out = subprocess.run(
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"],
+            cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert out.returncode == 0, out.stdout[-2000:]
+        assert (tmp_path / f"{name}.pdf").stat().st_size > 1000
+
+
+def test_latex_is_whole(documents: dict[str, str]) -> None:
+    for text in documents.values():
+        assert text.count(r"\begin{table}") == text.count(r"\end{table}") >= 1
+        for rule in ("toprule", "midrule", "bottomrule"):
+            assert text.count(f"\\{rule}") == text.count(r"\begin{table}")
+        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+        assert rows
+        assert "±" not in text
+    assert documents["score"].startswith("% fslbench:")
+    assert (
+        r"pixels/MatchingNet & $+$3.48 $\pm$ 2.48 (5.26) & $+$ & 0 & 0 & $+$"
+        in (documents["score"])
+    )
+
+
+def test_markdown_of_every_table(root: Path, tmp_path: Path) -> None:
+    mine = str(root / "examples/my_results.parquet")
+    text = _run("score", mine, "--format", "markdown")
+    assert text.startswith("<!-- fslbench:")
+    assert "| pixels/Ridge | 89.29 ± 2.44 | pixels/MatchingNet | +3.48 ± 2.48 (5.26) |" in text
+    assert text.count("| --- |") >= 6
+    for ending, form in (("md", "markdown"), ("tex", "latex")):
+        _run("score", mine, "-o", str(tmp_path / f"x.{ending}"))
+        assert (tmp_path / f"x.{ending}").read_text() == _run("score", mine, "--format", form)
+    assert "| cub | 30 |" in _run("info", "--format", "markdown")
+
+
+def test_citations(embedded: Release) -> None:
+    text = _run("cite")
+    keys = [line.split("{")[1].rstrip(",") for line in text.splitlines() if line.startswith("@")]
+    assert keys[:3] == ["fslbench", "lafargue2024oops", "zheng2024benchmarking"]
+    assert {"alpaydin1998digits", "wah2011cub", "lin2014coco"} <= set(keys)
+    assert len(keys) == len(set(keys)) == 4 + len(embedded.datasets)
+    assert text.count("{") == text.count("}")
+    assert embedded.manifest.digest[:12] in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    script = _run("completion", shell)
+    assert "_FSLBENCH_COMPLETE" in script
+    assert "fslbench" in script

@@ -1,0 +1,274 @@
+"""What is printed: the same numbers in every format, and never a ±0."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from analysis_sql.comparison.verdicts import Verdict
+from fslbench_data.release.release import Release
+from fslbench_data.render.console import page
+from fslbench_data.render.csv_format import COLUMNS, render_csv
+from fslbench_data.render.json_format import render_json
+from fslbench_data.render.report_grids import report_grids
+from fslbench_data.render.sentences import plus_minus, sentence
+from fslbench_data.render.table_format import print_table
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+
+
+@pytest.fixture(scope="module")
+def report(example: Submission, embedded: Release) -> Report:
+    return score(example, embedded)
+
+
+def _table(report: Report, height: int = 50, width: int = 120) -> str:
+    console = Console(
+        file=io.StringIO(), record=True, width=width, height=height, highlight=False, markup=False
+    )
+    print_table(report, console)
+    return console.export_text()
+
+
+def _counts(
+    release: Release, method: str, counts: object, task_set: str = "open-2w1s2q"
+) -> Submission:
+    recorder = Recorder(method)
+    recorder.add_counts(release.task_set("cats", task_set), np.asarray(counts))
+    return recorder.submission()
+
+
+def test_csv_holds_what_the_report_holds(report: Report) -> None:
+    signature, *lines = render_csv(report).splitlines()
+    assert signature == f"# {report.signature}"
+    rows = list(csv.DictReader(lines))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(report.comparisons) == 18
+    aware = [row for row in rows if row["interval"] == "class-aware"]
+    for row, c in zip(aware, [c for c in report.comparisons if c.new_classes], strict=True):
+        found = c.new_classes
+        assert found is not None
+        assert not c.task_set.startswith("closed")
+        assert (row["task_set"], row["method"], row["versus"]) == (c.task_set, c.method, c.versus)
+        assert float(row["diff"]) == c.difference.mean == found.difference.mean
+        assert float(row["diff_halfwidth"]) == found.difference.halfwidth
+        assert float(row["mean_halfwidth"]) == found.mean.halfwidth
+        assert (row["verdict"], row["verdict_direct"]) == (found.verdict, found.verdict_direct)
+    rows = [row for row in rows if row["interval"] != "class-aware"]
+    for row, c in zip(rows, report.comparisons, strict=True):
+        assert (row["dataset"], row["task_set"]) == (c.dataset, c.task_set)
+        assert (row["method"], row["versus"]) == (c.method, c.versus)
+        assert int(row["T"]) == c.difference.tasks
+        assert float(row["mean"]) == c.mean.mean
+        assert float(row["mean_halfwidth"]) == c.mean.halfwidth
+        assert float(row["diff"]) == c.difference.mean
+        assert float(row["diff_halfwidth"]) == c.difference.halfwidth
+        assert row["verdict"] == c.verdict
+        assert row["verdict_direct"] == c.verdict_direct
+        assert row["verdict_closed"] == c.verdict_closed
+        assert row["interval"] == ("closed" if c.task_set.startswith("closed") else "open")
+        assert row["level"] == "0.95"
+
+
+def test_the_signature_names_what_the_result_rests_on(report: Report, embedded: Release) -> None:
+    text = str(report.signature)
+    assert text.startswith("fslbench:0.1.0|release:embedded@1.3.0#")
+    assert embedded.manifest.digest[:12] in text
+    assert "|level:0.95|bound|" in text
+    for info in embedded.task_sets:
+        assert (f"{info}#{info.fingerprint[:12]}" in text) == (info.dataset == "digits")
+
+
+def test_json_is_the_same_every_time_and_whole(
+    report: Report, example: Submission, embedded: Release
+) -> None:
+    text = render_json(report)
+    assert text == render_json(score(example, embedded))
+    content = json.loads(text)
+    assert content["signature"]["text"] == str(report.signature)
+    assert content["signature"]["sets"][0]["fingerprint"] == report.signature.sets[0].fingerprint
+    assert len(content["comparisons"]) == 18
+    first = content["comparisons"][0]
+    assert first["difference"]["mean"] == report.comparisons[0].difference.mean
+    assert first["sentence"].endswith(".")
+    assert set(content["estimands"]) == {
+        "open",
+        "closed",
+        "class-aware",
+        "p_sign_flip",
+        "bootstrap",
+    }
+    assert content["comparisons"][0]["new_classes"]["difference"]["kind"] == "class-aware"
+
+
+def test_the_table_shows_all_verdicts(report: Report) -> None:
+    text = _table(report)
+    assert text.startswith("fslbench:0.1.0|release:embedded")
+    line = next(line for line in text.splitlines() if "+3.48 ± 2.48" in line)
+    assert re.search(r"\(\d\.\d\d\)\s+\+\s+0\s+0\s+\+\s*$", line)
+    assert "95 % open intervals: new images of these classes" in text
+    assert "sign-flip test: new images of these classes, tasks taken as independent." in text
+    assert "class-aware in brackets: new classes" in " ".join(text.split())
+    assert "Not shown for new classes: better than pixels/MatchingNet." in " ".join(text.split())
+    assert (
+        "Comparing intervals directly would say: no difference from pixels/MatchingNet"
+        in " ".join(text.split())
+    )
+
+
+def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
+    rng = np.random.default_rng(0)
+    methods = [_counts(toy, f"m{i:02d}", rng.integers(0, 5, 4)) for i in range(12)]
+    report = score(merge(methods), toy)
+    assert len(report.comparisons) == 66
+    text = _table(report, height=24)
+    assert "… 61 more comparisons left out" in text
+    assert "a sentence each on 8 more" in text
+    assert len(text.splitlines()) < 24 + 18  # and the legend
+    assert "left out" not in _table(report, height=200)
+
+
+def test_what_stands_in_for_no_interval(toy: Release) -> None:
+    a = _counts(toy, "a", [4, 4, 4, 4])
+    b = _counts(toy, "b", [3, 3, 3, 3])
+    c = _counts(toy, "c", [3, 3, 3, 3])
+    report = score(merge([a, b, c]), toy)
+    text = _table(report)
+    assert "± 0" not in text
+    assert "nan" not in text.lower()
+    assert "100.00 on every task" in text
+    assert "+25.00 on every task" in text
+    assert "identical" in text
+    said = {(x.method, x.versus): sentence(x) for x in report.comparisons}
+    assert said["a", "b"] == (
+        "a and b differ by the same 25.00 points on each of 4 tasks, too few to conclude from; "
+        "comparing their intervals directly would say better."
+    )
+    assert said["b", "c"] == "b and c answer alike: identical counts on all 4 tasks."
+    rows = list(csv.DictReader(render_csv(report).splitlines()[1:]))
+    assert [(r["diff"], r["diff_halfwidth"], r["verdict"]) for r in rows] == [
+        ("25.0", "", "?"),
+        ("25.0", "", "?"),
+        ("25.0", "", "?"),
+        ("25.0", "", "?"),
+        ("0.0", "0.0", "="),
+        ("0.0", "", "="),
+    ]
+
+
+def test_a_constant_difference_on_enough_tasks(embedded: Release) -> None:
+    tasks = embedded.task_set("dtd", "published-5w10s7q")
+    parts = []
+    for name, count in (("a", 30), ("b", 28)):
+        recorder = Recorder(name)
+        recorder.add_counts(tasks, np.full(9, count))
+        parts.append(recorder.submission())
+    report = score(merge(parts), embedded)
+    (found,) = report.comparisons
+    assert found.verdict is Verdict.BETTER
+    assert (
+        sentence(found) == "a is better than b by 5.71 points, the same on every task, on 9 tasks; "
+        "not shown for new classes: better than b."
+    )
+    assert "+5.71 on every task" in _table(report)
+
+
+def test_an_accuracy_above_98_percent_has_exact_bounds_beside_it(embedded: Release) -> None:
+    tasks = embedded.task_set("aircraft", "published-5w5s5q")
+    near, below = np.full(28, 25), np.full(28, 25)
+    near[:3], below[:20] = 24, 24
+    parts = []
+    for name, counts in (("near", near), ("below", below)):
+        recorder = Recorder(name)
+        recorder.add_counts(tasks, counts)
+        parts.append(recorder.submission())
+    report = score(merge(parts), embedded)
+    bounds = {each.method: each.near_perfect for each in report.scores}
+    assert bounds["below"] is None
+    assert bounds["near"] is not None
+    line = f"near, above 98 %, where ± covers too little: {bounds['near'].low:.2f} to "
+    assert line in " ".join(_table(report).split())
+    assert any(line in note for grid in report_grids(report) for note in grid.notes)
+    (content,) = (s for s in json.loads(render_json(report))["scores"] if s["method"] == "near")
+    assert content["near_perfect"]["high"] == bounds["near"].high
+    assert content["accuracy"]["mean"] + content["accuracy"]["halfwidth"] > bounds["near"].high
+
+
+def test_what_no_verdict_for_new_classes_can_know_is_said_beside_it(report: Report) -> None:
+    """1 - 0.05^(1/10) = 25.9 % of ten classes; nothing of sets that reuse images."""
+    said = "New classes: up to 26 % of all may be of a kind that none of these 10 is (95 %)."
+    aware = [each for each in report.sets if each.design is not None]
+    assert 0 < len(aware) < len(report.sets)
+    assert " ".join(_table(report, height=400).split()).count(said) == len(aware)
+    assert sum(said in grid.notes for grid in report_grids(report)) == len(aware)
+    found = json.loads(render_json(report))["new_classes"]
+    assert [each["sentence"] for each in found] == [said] * len(aware)
+    assert found[0]["unseen_bound"] == pytest.approx(100 * (1 - 0.05**0.1))
+
+
+def test_one_task_is_a_question(toy: Release) -> None:
+    merged = merge([_counts(toy, "a", [4]), _counts(toy, "b", [3])])
+    beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
+    report = score(replace(merged, bindings=beforehand), toy)
+    text = _table(report)
+    assert "100.00, no interval" in text
+    assert "nothing concluded, from too few tasks, about b" in text
+    row, aware = csv.DictReader(render_csv(report).splitlines()[1:])
+    assert (aware["interval"], aware["diff_halfwidth"], aware["verdict"]) == (
+        "class-aware",
+        "",
+        "?",
+    )
+    assert (row["T"], row["diff"], row["diff_halfwidth"]) == ("1", "25.0", "")
+    assert (row["verdict"], row["verdict_direct"], row["mean_halfwidth"]) == ("?", "?", "")
+
+
+def test_a_method_with_nothing_to_compare_with_keeps_its_mean(toy: Release) -> None:
+    report = score(_counts(toy, "a", [4, 3, 2, 1]), toy)
+    row, aware = csv.DictReader(render_csv(report).splitlines()[1:])
+    assert (aware["versus"], aware["mean"], aware["interval"]) == ("", "62.5", "class-aware")
+    assert (row["method"], row["versus"], row["mean"], row["diff"]) == ("a", "", "62.5", "")
+    assert "4 of 4" in _table(report)
+
+
+def test_tiny_widths_are_not_rounded_to_nothing() -> None:
+    from analysis_sql.intervals.intervals import Interval
+
+    assert plus_minus(Interval("open", 0.95, 9, 99.0, 0.0012, False)) == "99.00 ± 0.0012"
+    assert plus_minus(Interval("open", 0.95, 9, 99.0, 0.3, False)) == "99.00 ± 0.30"
+    assert plus_minus(Interval("open", 0.95, 9, 1.0, 0.3, False), signed=True) == "+1.00 ± 0.30"
+
+
+def test_names_are_printed_as_they_are(toy: Release) -> None:
+    report = score(
+        merge([_counts(toy, "[red]a[/red]", [4, 3, 2, 1]), _counts(toy, ":smile:", [4, 3, 2, 2])]),
+        toy,
+    )
+    text = _table(report)
+    assert "[red]a[/red]" in text
+    assert ":smile:" in text
+
+
+def test_a_page_is_as_wide_as_it_is_told_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "77")
+    with page() as (console, text):
+        console.print("x")
+    assert console.width == 77
+    assert text() == "x\n"
+
+
+def test_a_narrow_terminal_keeps_every_name_and_number(report: Report) -> None:
+    for width in (60, 80):
+        text = _table(report, width=width)
+        assert "…" not in text
+        assert max(map(len, text.splitlines()[1:])) <= width
+        # folded within their columns, so piece by piece
+        for piece in ("pixels/N", "pixels/Match", "89.29", "2.44", "+3.48", "2.48"):
+            assert piece[:8] in text

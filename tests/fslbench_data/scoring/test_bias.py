@@ -1,0 +1,229 @@
+"""`fslbench score --bias`: steps, gaps, what is left out, and every format."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from analysis_sql.bias.spurious_bias import contrast, gap, step_score
+from benchmark_spec.errors import SubmissionError
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.bias import bias
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+
+
+@pytest.fixture
+def release(biased: Release) -> Release:
+    return biased
+
+
+def _guesses(release: Release, name: str, seed: int = 0) -> Submission:
+    """Right on three queries in four, but on the biased steps on one in two."""
+    rng = np.random.default_rng(seed)
+    recorder = Recorder(name)
+    for info in release.task_sets:
+        for task in release.task_set("things", str(info.name)):
+            right = rng.random(9) < (0.5 if "biased" in str(info.name) else 0.75)
+            recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 3))
+    return recorder.submission()
+
+
+def test_every_ladder_with_its_steps_and_gaps(release: Release) -> None:
+    submission = _guesses(release, "mine")
+    report = bias(submission, release)
+    assert [(each.dataset, each.name, each.kind) for each in report.ladders] == [
+        ("things", "*_words-3w2s3q", "closed"),
+        ("things", "open_*_words-3w2s3q", "open"),
+        ("things", "*_style-3w2s3q counterfactual", "closed"),
+        ("things", "open_*_style-3w2s3q counterfactual", "open"),
+    ]
+    rows = submission.table.to_pandas()
+    for ladder, suffix in zip(report.ladders[:2], ("", "open_"), strict=True):
+        (mine,) = ladder.methods
+        assert list(mine.steps) == ["random", "support", "intra", "inter", "biased"]
+        counts = {
+            step: np.stack(
+                rows[rows["task_set"] == f"{suffix}{step}_words-3w2s3q"]
+                .sort_values("task_id")["class_correct"]
+                .to_list()
+            )
+            for step in mine.steps
+        }
+        for step, found in mine.steps.items():
+            assert found == step_score(counts[step], 3, ladder.kind)
+        assert [(a, b) for a, b, _ in mine.gaps] == [
+            ("random", "support"), ("support", "intra"), ("intra", "inter"), ("inter", "biased"),
+            ("random", "biased"),
+        ]  # fmt: skip
+        for before, after, found in mine.gaps:
+            assert found == gap(counts[before], counts[after], 3, ladder.kind)
+    assert report.ladders[0].methods[0].gaps[-1][2].accuracy.mean > 10
+    assert [list(m.steps) for m in report.ladders[2].methods] == [["same", "any", "other"]]
+
+
+def test_a_prefix_and_some_steps(release: Release) -> None:
+    whole = _guesses(release, "whole")
+    rows = whole.table.to_pandas()
+    recorder = Recorder("part")
+    for step, number in (("random", 15), ("inter", 4)):
+        info = release.task_set_info("things", f"{step}_words-3w2s3q")
+        tasks = release.task_set("things", str(info.name))
+        mine = rows[rows["task_set"] == str(info.name)].sort_values("task_id")["predictions"]
+        for task_id, answer in enumerate(mine.to_list()[:number]):
+            recorder.add(tasks[task_id], answer)
+    part = recorder.submission()
+    (ladder,) = bias(part, release).ladders
+    (found,) = ladder.methods
+    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
+    ((before, after, lost),) = found.gaps
+    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
+
+
+def test_methods_compared_and_ranked(release: Release) -> None:
+    three = merge([_guesses(release, name, seed) for seed, name in enumerate("abc")])
+    (ladder, *_) = bias(three, release).ladders
+    assert [(p.method, p.versus) for p in ladder.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    rows = three.table.to_pandas()
+
+    def counts(method: str, step: str) -> np.ndarray[Any, Any]:
+        mine = rows[(rows["method"] == method) & (rows["task_set"] == f"{step}_words-3w2s3q")]
+        return np.stack(mine.sort_values("task_id")["class_correct"].to_list())
+
+    first = ladder.pairs[0]
+    for step, found in first.steps.items():
+        parts = [(1, counts("a", step)), (-1, counts("b", step))]
+        assert found == contrast(parts, 3, "closed")
+    assert first.lost is not None
+    lost = [gap(counts(m, "random"), counts(m, "biased"), 3, "closed").worst.mean for m in "ab"]
+    assert first.lost.worst.mean == pytest.approx(lost[0] - lost[1])
+    assert [(r.first, r.second) for r in ladder.rankings] == [
+        ("accuracy on biased", "wAcc on biased"),
+        ("wAcc on random", "wAcc on biased"),
+    ]
+    worst = [[counts(m, s).min(axis=1).mean() for m in "abc"] for s in ("random", "biased")]
+    found = ladder.rankings[1].found
+    assert found.value == pytest.approx(stats.spearmanr(*worst).statistic)
+    assert (found.methods, found.tasks) == (3, 15)
+    report = bias(three, release)
+    assert [(r.first, r.second) for r in report.agreement] == [
+        (
+            f"wAcc on things/{o}*_words-3w2s3q, last step",
+            f"wAcc on things/{o}*_style-3w2s3q counterfactual, last step",
+        )
+        for o in ("", "open_")
+    ]
+    assert report.agreement[1].found.tasks != report.agreement[1].found.other_tasks
+    (chosen, *_) = bias(three, release, against="a").ladders
+    assert {(p.method, p.versus) for p in chosen.pairs} == {("a", "b"), ("a", "c")}
+
+
+def test_what_is_left_out(release: Release) -> None:
+    mine = _guesses(release, "mine")
+    counted = Recorder("only counts")
+    info = release.task_set_info("things", "random_words-3w2s3q")
+    counted.add_counts(release.task_set("things", str(info.name)), np.full(15, 5))
+    (ladder, *_) = bias(merge([mine, counted.submission()]), release).ladders
+    assert [m.method for m in ladder.methods] == ["mine"]
+    assert ladder.left_out == ("only counts",)
+
+
+def test_two_methods_and_a_ladder_by_its_name(release: Release, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.parquet" for name in "ab"]
+    for seed, path in enumerate(paths):
+        _guesses(release, path.stem, seed).write(path)
+    options = ["--release", release.files.where, "--task-set", "open_ladder_words-3w2s3q"]
+    command = ["compare", *map(str, paths), *options, "--bias"]
+    result = CliRunner().invoke(main, [*command, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["rows"]
+    both = merge([Submission.read(path) for path in paths])
+    (ladder,) = bias(both, release, task_sets="open_ladder_words-3w2s3q").ladders
+    assert ladder.name == "open_*_words-3w2s3q"
+    worst = [r for r in rows if r["versus"] and r["measure"] == "worst_class"]
+    versus = {row["step"]: row["mean"] for row in worst}
+    for step, found in ladder.pairs[0].steps.items():
+        assert versus[step] == found.worst.mean
+    assert CliRunner().invoke(main, [*command, "--fail-if-worse"]).exit_code == 2
+
+
+def test_score_leaves_ladders_out_unless_they_are_named(embedded: Release) -> None:
+    chosen = {"against": "efficientnet_lite0/NCC", "datasets": "emoji"}
+    report = score(None, embedded, **chosen)
+    assert len(report.left_out) == 6
+    assert all("style" in name for name in report.left_out)
+    assert not any("style" in str(each.scored) for each in report.sets)
+    said = CliRunner().invoke(main, ["score", "--dataset", "emoji", "--summary"])
+    assert "left out: 6 task sets made with attributes" in said.stderr
+    named = score(
+        None, embedded, **chosen, task_sets=["counterfactual_style-5w5s5q", "open-5w5s5q"]
+    )
+    assert [each.scored.task_set for each in named.sets] == [
+        "open-5w5s5q", "same_style-5w5s5q", "any_style-5w5s5q", "other_style-5w5s5q",
+    ]  # fmt: skip
+    assert named.left_out == ()
+
+
+def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release) -> None:
+    report = score(_guesses(release, "mine"), release)
+    assert len(report.sets) == 16
+    assert report.left_out == ()
+
+
+def test_nothing_of_that_kind(embedded: Release, example: Submission) -> None:
+    with pytest.raises(SubmissionError, match="made with attributes of images"):
+        bias(example, embedded)
+
+
+def test_every_format(release: Release, tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    _guesses(release, "mine").write(path)
+    common = ["score", str(path), "--bias", "--release", release.files.where]
+
+    def run(*options: str) -> str:
+        result = CliRunner().invoke(main, [*common, *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    text = run()
+    assert "things/open_*_words-3w2s3q: from step to step" in text
+    assert "compare steps, never one excess alone" in " ".join(text.split())
+    rows = list(csv.DictReader(run("--format", "csv").splitlines()[1:]))
+    content = json.loads(run("--format", "json"))
+    assert len(rows) == len(content["rows"]) == 2 * (5 * 5 + 5 * 3) + 2 * (3 * 5 + 3 * 3)
+    for row, again in zip(rows, content["rows"], strict=True):
+        assert float(row["mean"]) == again["mean"]
+        assert (row["measure"], row["step"], row["to"]) == (
+            again["measure"],
+            again["step"],
+            again["to"],
+        )
+    (one,) = bias(path, release).ladders[0].methods
+    first = content["rows"][0]
+    assert (first["measure"], first["mean"], first["T"]) == (
+        "accuracy",
+        one.steps["random"].accuracy.mean,
+        15,
+    )
+    assert "| mine | random | support |" in run("--format", "markdown")
+    assert r"\toprule" in run("--format", "latex")
+    for wrong in (["--summary"], ["--against", "x"]):
+        assert CliRunner().invoke(main, [*common, *wrong]).exit_code == 2
+    three = tmp_path / "three.parquet"
+    merge([_guesses(release, name, seed) for seed, name in enumerate("abc")]).write(three)
+    common[1] = str(three)
+    text = run()
+    assert "things/*_words-3w2s3q: methods compared" in text
+    assert "how alike methods are ranked" in text
+    content = json.loads(run("--format", "json"))
+    assert len(content["rankings"]) == 8
+    assert len(content["agreement"]) == 2
+    assert "Ladders compared" in text
+    assert {r["versus"] for r in content["rows"]} == {"", "b", "c"}

@@ -1,0 +1,435 @@
+"""Methods of any numbers of runs in one file: every output against exact fractions."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import isqrt, lcm, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from independent_validator import Facts, refusal
+from numpy.typing import NDArray
+from scipy import stats
+
+import fslbench_data as fb
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import class_aware_interval
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.queries.engine import run_query
+from benchmark_spec.errors import DoubledTaskError, TooLargeError
+from benchmark_spec.protocol import Protocol, TaskSetName
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from fslbench_data.leaderboard.admission import results_of
+from fslbench_data.leaderboard.ranking import ranked
+from fslbench_data.leaderboard.standing import Entry
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.figures import rows
+from fslbench_data.render.page.content import page_content
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import scored_set
+from fslbench_data.scoring.selection import enter
+from fslbench_data.scoring.sql import connect
+from fslbench_data.submission.model import Binding, Submission
+from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.validate import validate
+
+Array = NDArray[np.int64]
+
+DATASET, TASK_SET = "birds", "open-3w1s2q"
+QUERIES = 6
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """One open set of three-way tasks, without reference methods."""
+    folder = tmp_path_factory.mktemp("runs") / "release"
+    writer = ReleaseWriter(folder, "runs", "1.0.0", "For methods of several runs.")
+    sizes = [12, 18, 15, 21, 9, 15]
+    writer.add_dataset(
+        DATASET,
+        title=DATASET,
+        homepage="https://example.org",
+        licence="CC0",
+        citation="@misc{x}",
+        class_names=list("abcdef"),
+        class_sizes=sizes,
+    )
+    task_set = TaskSetName("open", Protocol(3, 1, 2))
+    writer.add_tasks(DATASET, task_set, *draw_task_set(DATASET, task_set, sizes, seed=1))
+    writer.finish()
+    return load_release(folder)
+
+
+@pytest.fixture(scope="module")
+def info(release: Release) -> TaskSetInfo:
+    found = release.task_set_info(DATASET, TASK_SET)
+    assert found.n_tasks >= 7
+    return found
+
+
+def _submission(info: TaskSetInfo, methods: dict[str, Array]) -> Submission:
+    """Methods by name: correct queries (runs, tasks)."""
+    parts = []
+    for name, counts in methods.items():
+        runs, tasks = counts.shape
+        parts.append(
+            pa.table(
+                {
+                    "method": pa.repeat(pa.scalar(name), counts.size),
+                    "dataset": pa.repeat(pa.scalar(info.dataset), counts.size),
+                    "task_set": pa.repeat(pa.scalar(str(info.name)), counts.size),
+                    "task_id": pa.array(np.tile(np.arange(tasks), runs).astype(np.int32)),
+                    "n_correct": pa.array(counts.reshape(-1).astype(np.int16)),
+                    "n_query": pa.array(np.full(counts.size, info.protocol.n_query, np.int16)),
+                    "run": pa.array([str(run) for run in range(runs)]).take(
+                        pa.array(np.repeat(np.arange(runs), tasks))
+                    ),
+                }
+            )
+        )
+    bindings = {
+        (name, info.dataset, str(info.name)): Binding(info.fingerprint, None, None)
+        for name in methods
+    }
+    return Submission(pa.concat_tables(parts), {}, bindings)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A mean over tasks in fractions, from the definition."""
+
+    values: tuple[Fraction, ...]
+
+    @property
+    def mean(self) -> Fraction:
+        return sum(self.values, Fraction(0)) / len(self.values)
+
+    @property
+    def variance(self) -> Fraction:
+        mean, n = self.mean, len(self.values)
+        return sum(((v - mean) ** 2 for v in self.values), Fraction(0)) / (n - 1)
+
+    @property
+    def constant(self) -> bool:
+        return len({*self.values}) == 1
+
+    @property
+    def halfwidth(self) -> float:
+        """In percentage points, at 95 %."""
+        n = len(self.values)
+        return 100 * float(stats.t.ppf(0.975, n - 1)) * sqrt(self.variance / n)
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        n = len(self.values)
+        if self.constant:
+            return 1.0 if self.mean == 0 else 2.0 ** (1 - n)
+        return 2 * float(stats.t.sf(sqrt(self.mean**2 / (self.variance / n)), n - 1))
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.constant and self.mean == 0:
+            return Verdict.IDENTICAL
+        if self.p <= 0.05:
+            return Verdict.BETTER if self.mean > 0 else Verdict.WORSE
+        return Verdict.NOT_ESTIMABLE if self.constant else Verdict.INCONCLUSIVE
+
+
+def _exact(counts: Array, n_query: int) -> Exact:
+    unit = counts.shape[0] * n_query
+    return Exact(tuple(Fraction(int(x), unit) for x in counts.sum(axis=0)))
+
+
+def _minus(a: Exact, b: Exact) -> Exact:
+    return Exact(tuple(x - y for x, y in zip(a.values, b.values, strict=True)))
+
+
+def _close(found: float | None, expected: float | Fraction, rel: float = 1e-12) -> None:
+    assert found is not None
+    assert found == pytest.approx(float(expected), rel=rel, abs=1e-300)
+
+
+def _percent(found: float | None, expected: Fraction) -> None:
+    """A mean, exact to float rounding."""
+    _close(found, 100 * expected, rel=4e-16)
+
+
+@st.composite
+def methods(draw: st.DrawFn) -> tuple[list[int], list[str], int]:
+    """Numbers of runs, kinds of results and a seed."""
+    number = draw(st.integers(3, 4))
+    runs = draw(
+        st.lists(
+            st.integers(1, 12)
+            | st.sampled_from([29, 31, 37, 41, 43, 47, 53])
+            | st.sampled_from([983, 991, 997, 4999, -1]),
+            min_size=number,
+            max_size=number,
+        )
+    )
+    kinds = st.sampled_from(["random", "equal", "ahead", "nearly"])
+    some = draw(st.lists(kinds, min_size=number, max_size=number))
+    return runs, some, draw(st.integers(0, 2**32))
+
+
+def _counts(case: tuple[list[int], list[str], int], info: TaskSetInfo) -> dict[str, Array]:
+    numbers, kinds, seed = case
+    rng = np.random.default_rng(seed)
+    base = rng.integers(0, QUERIES, info.n_tasks)
+    found = {}
+    for i, (runs, kind) in enumerate(zip(numbers, kinds, strict=True)):
+        runs = _most_runs(info) if runs < 0 else runs
+        if kind == "random":
+            x = rng.binomial(QUERIES, rng.uniform(0.3, 0.9), (runs, info.n_tasks))
+        else:  # the same in every run: equal accuracies whatever the number of runs
+            x = np.tile(base + (kind == "ahead"), (runs, 1))
+            if kind == "nearly":
+                x[0, 0] += 1
+        found[f"m{i}"] = x
+    return found
+
+
+def _most_runs(info: TaskSetInfo) -> int:
+    return isqrt(isqrt(2**63) // (info.n_tasks * QUERIES))
+
+
+@settings(max_examples=20, deadline=None)
+@given(case=methods())
+def test_every_output_against_fractions(
+    release: Release, info: TaskSetInfo, case: tuple[list[int], list[str], int]
+) -> None:
+    counts = _counts(case, info)
+    submission = _submission(info, counts)
+    exact = {name: _exact(x, QUERIES) for name, x in counts.items()}
+    best = max(exact, key=lambda name: exact[name].mean)  # of equal means the first
+    report = fb.score(submission, release)
+    _check_report(report, exact, best)
+    _check_new_classes(report, release, info, counts)
+    _check_page(page_content(enter(submission, release), release), exact, counts)
+    _check_figures(report, exact)
+    _check_leaderboard(submission, release, info, exact, best)
+    _check_sql(submission, release, exact)
+
+
+def _check_report(report: Report, exact: dict[str, Exact], best: str) -> None:
+    for score in report.scores:
+        _percent(score.accuracy.mean, exact[score.method].mean)
+        _close(score.accuracy.halfwidth, exact[score.method].halfwidth)
+        assert score.accuracy.constant == exact[score.method].constant
+    assert len(report.comparisons) == len(exact) * (len(exact) - 1) // 2
+    (each,) = report.sets
+    beside = [e for row in range(len(each.asked)) for e in each.evidence_of(row)]
+    for c, evidence in zip(report.comparisons, beside, strict=True):
+        apart = _minus(exact[c.method], exact[c.versus])
+        _check_comparison(c, apart)
+        _close(evidence.p, apart.p, rel=1e-10)
+        _close(evidence.p_sign_flip, _sign_flip(apart))
+        if evidence.bootstrap is not None:
+            _percent(evidence.bootstrap.mean, apart.mean)
+            assert evidence.bootstrap.low is not None
+            assert evidence.bootstrap.high is not None
+            assert evidence.bootstrap.low <= evidence.bootstrap.mean <= evidence.bootstrap.high
+    contest = each.contest
+    assert contest is not None
+    assert contest.best == best
+    pairs = list(combinations(exact, 2))
+    p = {pair: _minus(exact[pair[0]], exact[pair[1]]).p for pair in pairs}
+    apart_from_best: set[str] = set()
+    for step, pair in enumerate(sorted(pairs, key=lambda pair: p[pair])):
+        if p[pair] * (len(pairs) - step) > 0.05:
+            break
+        apart_from_best |= {*pair} - {best} if best in pair else set()
+    assert {*contest.tied} == {*exact} - apart_from_best
+
+
+def _check_comparison(c: Comparison, apart: Exact) -> None:
+    _percent(c.difference.mean, apart.mean)
+    assert c.difference.tasks == len(apart.values)
+    assert c.verdict is apart.verdict
+    if c.verdict is Verdict.NOT_ESTIMABLE:
+        assert c.difference.halfwidth is None
+    else:
+        _close(c.difference.halfwidth, apart.halfwidth)
+
+
+def _sign_flip(apart: Exact) -> float:
+    """From a list of all sums: doubled, so that ends of signs are sums of some of the values."""
+    steps = [v for v in apart.values if v]
+    common = lcm(*(v.denominator for v in steps)) if steps else 1
+    sums = np.zeros(1, np.int64)
+    for v in steps:
+        whole = int(v * common)
+        sums = np.concatenate([sums + whole, sums - whole])
+    return float(np.mean(np.abs(sums) >= abs(int(sum(apart.values) * common))))
+
+
+def _check_new_classes(
+    report: Report, release: Release, info: TaskSetInfo, counts: dict[str, Array]
+) -> None:
+    """The interval of the differences themselves, in one unit of the two methods."""
+    design = ClassDesign.of(release.class_ids(info))
+    for c in report.comparisons:
+        assert c.new_classes is not None
+        x, y = (counts[name].sum(axis=0)[: c.difference.tasks] for name in (c.method, c.versus))
+        units = [len(counts[name]) * QUERIES for name in (c.method, c.versus)]
+        unit = lcm(*units)
+        d = x * (unit // units[0]) - y * (unit // units[1])
+        expected = class_aware_interval(design, d, unit, 0.95)
+        found = c.new_classes.difference
+        _close(found.mean, expected.mean, rel=4e-16)
+        if expected.halfwidth is None:
+            assert found.halfwidth is None
+        else:
+            _close(found.halfwidth, expected.halfwidth, rel=1e-8)
+        for own, name in ((c.new_classes.mean, c.method), (c.new_classes.versus_mean, c.versus)):
+            x = counts[name].sum(axis=0)[: c.difference.tasks]
+            alone = class_aware_interval(design, x, len(counts[name]) * QUERIES, 0.95)
+            assert (own.mean, own.halfwidth) == (alone.mean, alone.halfwidth)
+
+
+_TYPES = {"f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
+
+
+def _decoded(encoded: dict[str, str]) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(encoded["data"]), _TYPES[encoded["type"]])
+
+
+def _check_page(content: dict[str, Any], exact: dict[str, Exact], counts: dict[str, Array]) -> None:
+    (shown,) = content["sets"]
+    names = [content["methods"][shown["members"][i]] for i in shown["chosen"]]
+    assert names == [*exact]
+    for name, mean, half in zip(
+        names, _decoded(shown["mean"]), _decoded(shown["half"]["0.95"]), strict=True
+    ):
+        _percent(mean, exact[name].mean)
+        _close(half, exact[name].halfwidth)
+    tasks = _decoded(shown["counts"]).reshape(len(names), -1)
+    for row, unit, name in zip(tasks, shown["unit"], names, strict=True):
+        given = [Fraction(int(x), unit) for x in row[: len(exact[name].values)]]
+        assert given == list(exact[name].values)
+    pairs = shown["pairs"]
+    for k, (a, b) in enumerate(combinations(names, 2)):
+        apart = _minus(exact[a], exact[b])
+        _percent(_decoded(pairs["diff"])[k], apart.mean)
+        assert pairs["verdict"]["0.95"][k] == apart.verdict.value
+        if apart.verdict is not Verdict.NOT_ESTIMABLE:
+            _close(_decoded(pairs["half"]["0.95"])[k], apart.halfwidth)
+
+
+def _check_figures(report: Report, exact: dict[str, Exact]) -> None:
+    (each,) = report.sets
+    for row in rows.accuracies(each).rows:
+        of = exact[row["label"]]
+        _percent(row["mean"], of.mean)
+        _close((row["high"] - row["low"]) / 2, of.halfwidth, rel=1e-9)
+    for row, (a, b) in zip(rows.forest([each]).rows, combinations(exact, 2), strict=True):
+        _percent(row["mean"], _minus(exact[a], exact[b]).mean)
+    (first, *_, second) = exact
+    points = [
+        (row["first"], row["second"])
+        for row in rows.scatter(each, first, second).rows
+        if "tasks" in row
+        for _ in range(row["tasks"])
+    ]
+    both = zip(exact[first].values, exact[second].values, strict=True)
+    expected = np.array(sorted((float(100 * a), float(100 * b)) for a, b in both))
+    assert np.array(sorted(points)) == pytest.approx(expected, rel=1e-15)
+
+
+def _check_leaderboard(
+    submission: Submission,
+    release: Release,
+    info: TaskSetInfo,
+    exact: dict[str, Exact],
+    best: str,
+) -> None:
+    results = results_of(validate(submission, release))
+    entries = [Entry(result.method, "file", result) for result in results]
+    design = ClassDesign.of(release.class_ids(info))
+    standing = ranked(scored_set(info), "open", entries, 0.95, design)
+    assert standing.leader == best
+    for row, numbers in zip(standing.rows(), standing.numbers, strict=True):
+        of = exact[row.method]
+        _percent(row.accuracy.mean, of.mean)
+        _close(row.accuracy.halfwidth, of.halfwidth)
+        if row.difference is None:
+            continue
+        behind = _minus(of, exact[best])
+        _percent(row.difference.mean, behind.mean)
+        if behind.verdict is not Verdict.NOT_ESTIMABLE:
+            _close(row.difference.halfwidth, behind.halfwidth)
+        _close(float(numbers["p"]), behind.p / 2 if behind.mean < 0 else 1.0, rel=1e-10)
+
+
+def _check_sql(submission: Submission, release: Release, exact: dict[str, Exact]) -> None:
+    with connect(release, submission) as connection:
+        accuracies, differences, hard = (
+            pa.Table.from_batches(run_query(connection, sql)).to_pylist()
+            for sql in ("FROM accuracies", "FROM differences", "FROM hard_tasks ORDER BY task_id")
+        )
+    assert len(accuracies) == len(exact)
+    for row in accuracies:
+        of = exact[row["method"]]
+        assert row["tasks"] == len(of.values)
+        _percent(row["mean"], of.mean)
+        _close(row["deviation"] ** 2, 10_000 * of.variance)
+    assert len(differences) == len(exact) * (len(exact) - 1)
+    for row in differences:
+        apart = _minus(exact[row["method"]], exact[row["versus"]])
+        assert row["tasks"] == len(apart.values)
+        _percent(row["difference"], apart.mean)
+        _close(row["deviation"] ** 2, 10_000 * apart.variance)
+    for task, row in enumerate(hard):
+        values = [e.values[task] for e in exact.values() if task < len(e.values)]
+        assert row["methods"] == len(values)
+        _close(row["mean"], 100 * sum(values, Fraction(0)) / len(values))
+        assert row["highest"] == pytest.approx(float(100 * max(values)), rel=1e-15)
+
+
+@pytest.mark.parametrize("runs", [(29, 31, 37, 41, 53), (31, 37, 41, 43, 47), (997, 991, 983)])
+def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> None:
+    info = embedded.task_set_info("digits", "open-5w10s7q")
+    rng = np.random.default_rng(0)
+    counts = {
+        f"m{number}": rng.binomial(35, 0.75 + 0.02 * i, (number, info.n_tasks))
+        for i, number in enumerate(runs)
+    }
+    report = fb.score(_submission(info, counts), embedded, references=False)
+    exact = {name: _exact(x, 35) for name, x in counts.items()}
+    best = max(exact, key=lambda name: exact[name].mean)
+    _check_report(report, exact, best)
+
+
+def test_runs_beyond_what_can_be_compared_exactly(
+    release: Release, info: TaskSetInfo, tmp_path: Path
+) -> None:
+    most = _most_runs(info)
+    assert 100 < most < 10_000
+    few = _submission(info, {"m": np.full((most, info.n_tasks), 3)})
+    assert len(validate(few, release).groups[0].runs) == most
+    many = _submission(info, {"m": np.full((most + 1, info.n_tasks), 3)})
+    for use in (fb.score, connect):
+        with pytest.raises(TooLargeError, match=f"has {most + 1} runs") as error:
+            use(many, release) if use is fb.score else connect(release, many)
+        assert error.value.expected.startswith(f"at most {most} of {info.n_tasks} tasks")
+    labels = release.task_set(DATASET, TASK_SET).query_label.tolist()
+    facts = {(DATASET, TASK_SET): Facts(3, 2, info.n_tasks, info.fingerprint, labels)}
+    for submission, reason in ((few, None), (many, "too many runs")):
+        submission.write(tmp_path / "m.parquet")
+        assert refusal(tmp_path / "m.parquet", facts, frozenset()) == reason
+
+
+def test_sql_takes_no_method_of_two_files_for_runs(release: Release, info: TaskSetInfo) -> None:
+    one, two = (_submission(info, {"m": np.full((1, info.n_tasks), n)}) for n in (3, 5))
+    with pytest.raises(DoubledTaskError, match="in two submissions"):
+        connect(release, [one, two])

@@ -1,0 +1,231 @@
+"""Submissions of the first tasks of a set, as many as their authors chose: no output concludes."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from results_repository import Repository
+from scipy.stats import t as student_t
+
+import fslbench_data as fb
+from analysis_sql.comparison.verdicts import Verdict
+from fslbench_data.cli import main
+from fslbench_data.leaderboard.eval_results import _has_interval
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.release.release import Release
+from fslbench_data.render.figures import rows
+from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+
+WORDS = "prefix chosen by the submitter"
+
+
+def _recorded(release: Release, name: str, counts: dict[str, Any]) -> Submission:
+    recorder = Recorder(name)
+    for task_set, values in counts.items():
+        recorder.add_counts(release.task_set_info("digits", task_set), np.asarray(values))
+    return recorder.submission()
+
+
+@pytest.fixture(scope="module")
+def part(embedded: Release) -> Submission:
+    """All right on the first 40 of 176 open tasks, and of 600 closed ones; others know better."""
+    known = {"open-5w1s1q": np.full(40, 5), "closed-5w1s1q": np.full(40, 5)}
+    return _recorded(embedded, "part", known)
+
+
+@pytest.fixture(scope="module")
+def path(part: Submission, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("prefix") / "part.parquet"
+    part.write(found)
+    return found
+
+
+def _run(*args: str | Path) -> str:
+    found = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert found.exit_code == 0, found.output
+    return " ".join(found.stdout.replace("\\", "").split())
+
+
+def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
+    report = fb.score(part)
+    assert len(report.comparisons) == 6
+    for c in report.comparisons:
+        assert {c.verdict, c.verdict_direct} == {Verdict.NOT_ESTIMABLE}
+        assert c.verdict_closed in (None, Verdict.NOT_ESTIMABLE)
+        assert c.difference.halfwidth is not None
+        assert c.mean.halfwidth is not None
+        assert c.reason == PREFIX == WORDS
+        if c.new_classes is not None:
+            assert c.new_classes.verdict is c.new_classes.verdict_direct is Verdict.NOT_ESTIMABLE
+            assert c.new_classes.difference.halfwidth is not None
+    for each in report.sets:
+        assert each.scores[0].prefix
+        assert not any(score.prefix for score in each.scores[1:])
+        assert each.scores[0].faultless is None
+        assert all(e.p_sign_flip is None and e.detectable is None for e in each.evidence_of(0))
+        assert (each.pairs.verdict[each.asked] == 4).all()
+        assert (each.pairs.direct[each.asked] == 4).all()
+        assert each.contest is None or "part" not in each.contest.methods
+    assert not any(count.compared for count in report.verdict_counts.values())
+
+
+def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:
+    # the open verdict stands; the closed one beside it rests on the prefix
+    rng = np.random.default_rng(0)
+    counts = {"open-5w1s1q": rng.integers(0, 2, 176), "closed-5w1s1q": np.full(40, 5)}
+    report = fb.score(_recorded(embedded, "mine", counts), task_sets="open-5w1s1q")
+    assert {c.verdict for c in report.comparisons} == {Verdict.WORSE}
+    assert {c.verdict_closed for c in report.comparisons} == {Verdict.NOT_ESTIMABLE}
+    assert {c.reason for c in report.comparisons} == {""}
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
+def test_every_format_has_the_words(path: Path, form: str) -> None:
+    assert WORDS in _run("score", path, "--format", form)
+    assert WORDS in _run("compare", path, "pixels/LR", "--format", form, "--fail-if-worse")
+
+
+def test_values_of_formats(path: Path) -> None:
+    text = CliRunner().invoke(main, ["score", str(path), "--format", "csv"]).stdout
+    for row in csv.DictReader(io.StringIO(text.partition("\n")[2])):
+        assert (row["verdict"], row["verdict_direct"], row["reason"]) == ("?", "?", WORDS)
+        assert row["verdict_closed"] in ("", "?")
+        assert float(row["diff_halfwidth"]) > 0
+    found = json.loads(_run("score", path, "--format", "json"))
+    assert {WORDS in c["sentence"] for c in found["comparisons"]} == {True}
+    table = _run("score", path)
+    assert f"nothing concluded about pixels/NCC, pixels/MatchingNet, pixels/LR: {WORDS}" in table
+    assert "part answers 40 of 176 tasks" in table
+    assert "Conclusive, of" not in table
+    assert "makes no error" not in table
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
+def test_it_counts_in_no_summary(path: Path, embedded: Release, form: str) -> None:
+    alone = _run("score", path, "--summary", "--format", form)
+    assert f"Not counted, {WORDS}: 3" in alone or form == "csv"  # which is rows alone
+    assert "digits/open-5w1s1q" not in alone.replace("digits/open-5w1s1q#", "")
+    whole = _recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6})
+    both = merge([whole, Submission.read(path)])
+    with_part, without = fb.score(both), fb.score(whole)
+    assert with_part.verdict_counts["paired"] == without.verdict_counts["paired"]
+    contests = (with_part.sets[0].contest, without.sets[0].contest)
+    assert contests[0] == contests[1]
+    assert contests[0] is not None
+    assert rows.conclusive(with_part.sets[:1]).rows == rows.conclusive(without.sets).rows
+
+
+def test_figures_and_the_page_say_it(part: Submission, path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    (each,) = fb.score(part, task_sets="open-5w1s1q").sets
+    for figure in (
+        rows.forest([each]),
+        rows.accuracies(each),
+        rows.scatter(each, "part", "pixels/LR"),
+    ):
+        assert WORDS in figure.caption, figure.chart
+    assert {row["verdict"] for row in rows.forest([each]).rows} == {"not estimable"}
+    _run("report", path, "-o", tmp_path / "page")
+    (html,) = (tmp_path / "page").glob("*.html")
+    assert WORDS in html.read_text(encoding="utf-8")
+
+
+def test_not_on_a_model_s_page(part: Submission) -> None:
+    assert not any(_has_interval(score) for score in fb.score(part).scores if score.prefix)
+
+
+def test_a_release_s_own_prefix_is_ordinary(embedded: Release, part: Submission) -> None:
+    """Its maker chose before anyone compared, and a submitter cannot claim to be one."""
+    whole = _recorded(embedded, "whole", {"open-5w1s1q": np.zeros(176, int)})
+    of_release = replace(
+        part, bindings={k: replace(b, of_release=True) for k, b in part.bindings.items()}
+    )
+    (found,) = fb.score(merge([whole, of_release]), against="part", only_compared=True).comparisons
+    assert (found.verdict, found.reason) == (Verdict.WORSE, "")
+    assert all(b.of_release for s in embedded.references() for b in s.bindings.values())
+
+
+def test_files_cannot_claim_to_be_the_release_s(
+    embedded: Release, part: Submission, tmp_path: Path
+) -> None:
+    bindings = {k: replace(b, of_release=True) for k, b in part.bindings.items()}
+    replace(part, bindings=bindings).write(tmp_path / "x.parquet")
+    found = Submission.read(tmp_path / "x.parquet")
+    assert not any(bound.of_release for bound in found.bindings.values())
+
+
+@given(st.integers(1, 175), st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_no_prefix_has_a_verdict(embedded: Release, tasks: int, seed: int) -> None:
+    counts = np.random.default_rng(seed).integers(0, 6, tasks)
+    for c in fb.score(_recorded(embedded, "part", {"open-5w1s1q": counts})).comparisons:
+        assert c.verdict is Verdict.NOT_ESTIMABLE
+
+
+def test_the_best_prefix_of_equal_methods(embedded: Release) -> None:
+    """Equal methods, each with the prefix of ten tasks or more that flatters it most."""
+    rng = np.random.default_rng(0)
+    m = np.arange(1, 177)
+    critical = student_t.ppf(0.975, np.maximum(m - 1, 1))
+    on_all = on_best = verdicts = 0
+    for _ in range(200):
+        counts, other = rng.binomial(5, 0.6, (2, 176))
+        d = counts - other
+        mean = np.cumsum(d) / m
+        variance = (np.cumsum(d**2) - m * mean**2) / np.maximum(m - 1, 1)
+        t = mean / np.sqrt(np.maximum(variance, 1e-9) / m) / critical
+        best = 10 + int(t[9:-1].argmax())
+        on_all += t[-1] > 1
+        on_best += t[best - 1] > 1
+        rival = _recorded(embedded, "rival", {"open-5w1s1q": other})
+        own = _recorded(embedded, "own", {"open-5w1s1q": counts[:best]})
+        (found,) = fb.score(merge([own, rival]), against="rival", references=False).comparisons
+        verdicts += found.verdict is not Verdict.NOT_ESTIMABLE
+        assert found.difference.mean == pytest.approx(20 * mean[best - 1])
+    assert on_all <= 10  # 2.5 % of them
+    assert on_best >= 20  # what a verdict on a prefix would have claimed
+    assert verdicts == 0
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
+def test_ladders_say_it_too(embedded: Release, tmp_path: Path, form: str) -> None:
+    recorder = Recorder("part")
+    for step in ("random", "biased"):
+        tasks = embedded.task_set("openclipart", f"{step}_titles-5w5s5q")
+        recorder.add_task_set(tasks, tasks.query_label[:30])
+    path = tmp_path / "part.parquet"
+    recorder.submission().write(path)
+    assert WORDS in _run("score", path, "--bias", "--format", form)
+
+
+def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> None:
+    """Though its mean over its tasks is the highest, and it is ahead on each of them."""
+    repository = Repository(tmp_path / "results")
+    repository.add(_recorded(embedded, "part", {"open-5w1s1q": np.full(40, 5)}))
+    repository.add(_recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6}))
+    chosen = {"datasets": "digits", "task_sets": "open-5w1s1q"}
+    (board,) = leaderboard(repository.files, [embedded], **chosen).boards
+    (each,) = board.sets
+    assert each.compared == len(each) - 1
+    assert each.leader != "part"
+    *others, last = each.rows()
+    assert (last.method, last.rank, last.prefix) == ("part", None, True)
+    assert (last.could_be_best, last.could_be_best_new_classes) == (None, None)
+    assert last.difference is not None
+    assert last.difference.halfwidth is not None
+    assert all(row.rank and not row.prefix for row in others)
+    for form in ("table", "markdown", "json", "csv"):
+        said = _run(
+            "leaderboard", "--results", repository.folder, "--dataset", "digits", "--format", form
+        )
+        assert WORDS in said or (form == "json" and '"prefix": true' in said), form

@@ -1,0 +1,190 @@
+"""From counts to verdicts, on a release small enough to compute by hand."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from analysis_sql.comparison.verdicts import Verdict
+from benchmark_spec.errors import SubmissionError, UnboundError
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.reading import read_submission
+from fslbench_data.submission.recorder import Recorder
+
+
+def _recorded(release: Release, method: str, counts: dict[str, list[int]]) -> Submission:
+    recorder = Recorder(method)
+    for name, numbers in counts.items():
+        dataset, task_set = name.split("/")
+        recorder.add_counts(release.task_set(dataset, task_set), numbers)
+    return recorder.submission()
+
+
+CLOSED, OPEN = "cats/closed-2w1s2q", "cats/open-2w1s2q"
+
+
+def test_by_hand(toy: Release) -> None:
+    n_open = len(toy.task_set("cats", "open-2w1s2q"))
+    assert n_open == 4
+    a = _recorded(toy, "a", {OPEN: [4, 3, 4, 2], CLOSED: [4, 4, 4, 4, 3]})
+    b = _recorded(toy, "b", {OPEN: [3, 2, 3, 2], CLOSED: [2, 2, 1, 2, 2]})
+    report = score(merge([a, b]), toy)
+    # the release's order of task sets, whatever the file's
+    assert [(c.task_set, c.method, c.versus) for c in report.comparisons] == [
+        ("open-2w1s2q", "a", "b"),
+        ("closed-2w1s2q", "a", "b"),
+    ]
+    opened, closed = report.comparisons
+    # differences 1, 1, 1, 0 of 4: mean 18.75, sd 12.5; t(3) at 97.5 % is 3.182446
+    assert opened.difference.mean == 18.75
+    assert opened.difference.halfwidth == pytest.approx(3.182446 * 12.5 / 2, abs=1e-5)
+    assert opened.verdict is Verdict.INCONCLUSIVE
+    # 81.25 against 62.5 with half-widths 38 and 23
+    assert (opened.mean.mean, opened.versus_mean.mean) == (81.25, 62.5)
+    assert opened.verdict_direct is Verdict.INCONCLUSIVE
+    # closed means 95 and 45, sd 11.18: 95 ± 9.8 against 45 ± 9.8
+    assert opened.verdict_closed is Verdict.BETTER
+    assert closed.difference.kind == "closed"
+    assert closed.difference.mean == 50.0
+    # differences 2, 2, 3, 2, 1 of 4: sd 17.6777; z = 1.959964
+    assert closed.difference.halfwidth == pytest.approx(1.959964 * 17.677670 / 5**0.5, abs=1e-5)
+    assert [s.method for s in report.scores] == ["a", "b", "a", "b"]
+
+
+def test_pairs_use_the_tasks_that_both_answered(toy: Release) -> None:
+    a = _recorded(toy, "a", {CLOSED: [4, 3, 4, 2, 0]})
+    b = _recorded(toy, "b", {CLOSED: [3, 2, 4]})
+    report = score(merge([a, b]), toy)
+    (found,) = report.comparisons
+    assert found.difference.tasks == found.mean.tasks == found.versus_mean.tasks == 3
+    assert found.mean.mean == pytest.approx(100 * 11 / 12)
+    expected = stats.norm.interval(0.95, 100 * 2 / 12, stats.sem([25, 25, 0]))
+    assert (found.difference.low, found.difference.high) == pytest.approx(expected)
+    assert [(s.method, s.accuracy.tasks) for s in report.scores] == [("a", 5), ("b", 3)]
+
+
+def test_a_single_task(toy: Release) -> None:
+    a = _recorded(toy, "a", {OPEN: [4]})
+    b = _recorded(toy, "b", {OPEN: [3]})
+    c = _recorded(toy, "c", {OPEN: [3]})
+    merged = merge([a, b, c])  # one task by the choice of whoever made the release
+    beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
+    report = score(replace(merged, bindings=beforehand), toy)
+    found = {(x.method, x.versus): x.verdict for x in report.comparisons}
+    assert found == {
+        ("a", "b"): Verdict.NOT_ESTIMABLE,
+        ("a", "c"): Verdict.NOT_ESTIMABLE,
+        ("b", "c"): Verdict.IDENTICAL,
+    }
+
+
+def _shuffled(submission: Submission, seed: int) -> Submission:
+    order = np.random.default_rng(seed).permutation(submission.table.num_rows)
+    return Submission(
+        submission.table.take(pa.array(order)), submission.methods, submission.bindings
+    )
+
+
+def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Release) -> None:
+    expected = score(example, embedded)
+    for seed in range(3):
+        assert score(_shuffled(example, seed), embedded) == expected
+
+
+def test_each_pair_once_and_references_not_among_themselves(
+    embedded: Release, example: Submission
+) -> None:
+    tasks = embedded.task_set("digits", "open-5w5s5q")
+    other = Recorder("other")
+    other.add_counts(tasks, np.full(31, 20))
+    report = score(merge([example, other.submission()]), embedded, task_sets=["open-5w5s5q"])
+    pairs = [(c.method, c.versus) for c in report.comparisons]
+    references = [name for name in embedded.methods if name.startswith("pixels/")]
+    assert pairs == [
+        ("pixels/Ridge", "other"),
+        *(("pixels/Ridge", r) for r in references),
+        *(("other", r) for r in references),
+    ]
+    assert [s.is_reference for s in report.scores] == [False, False, True, True, True]
+
+
+def test_against_chooses(embedded: Release, example: Submission) -> None:
+    report = score(example, embedded, against=["pixels/LR", "pixels/NCC"], datasets=["digits"])
+    assert {c.versus for c in report.comparisons} == {"pixels/NCC", "pixels/LR"}
+    assert len(report.comparisons) == 12
+    assert score(example, against="pixels/LR").comparisons == tuple(
+        c for c in score(example, embedded).comparisons if c.versus == "pixels/LR"
+    )
+    with pytest.raises(SubmissionError, match="nothing to compare"):
+        score(example, embedded, against="pixels/Ridge")
+
+
+def test_a_file_can_be_scored_by_its_name(example: Submission, root: Path) -> None:
+    assert score(root / "examples/my_results.parquet") == score(example)
+
+
+def test_intervals_equal_scipys_on_real_results(embedded: Release, example: Submission) -> None:
+    reference = next(s for s in embedded.references() if "pixels/LR" in s.methods)
+
+    def counts(submission: Submission) -> Any:
+        frame = submission.table.to_pandas()
+        return frame[frame.task_set == "open-5w10s7q"].sort_values("task_id").n_correct.to_numpy()
+
+    ours, theirs = 100 * counts(example) / 35, 100 * counts(reference) / 35
+    (found,) = score(
+        example, embedded, against=["pixels/LR"], task_sets=["open-5w10s7q"]
+    ).comparisons
+    ci = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx((ci.low, ci.high))
+    assert found.difference.mean == pytest.approx((ours - theirs).mean())
+    assert found.mean.halfwidth == pytest.approx(stats.t.ppf(0.975, 18) * stats.sem(ours))
+
+
+def test_unbound_results_say_so(toy: Release, long_form: Any, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "x.parquet"
+    pq.write_table(long_form([4, 3, 2, 1]), path)
+    with pytest.raises(UnboundError):
+        score(read_submission(path), toy)
+    report = score(read_submission(path), toy, allow_unbound=True)
+    assert report.signature.unbound == ("mine on cats/open-2w1s2q",)
+    assert "|unbound|" in str(report.signature)
+
+
+def test_identical_methods_are_said_to_be_so(embedded: Release, example: Submission) -> None:
+    # at one shot NCC and MatchingNet are the same
+    same = Recorder("copy")
+    tasks = embedded.task_set("digits", "open-5w1s1q")
+    reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
+    frame = reference.table.to_pandas()
+    frame = frame[frame.task_set == "open-5w1s1q"].sort_values("task_id")
+    same.add_task_set(tasks, np.stack(frame.predictions.to_numpy()))
+    report = score(same.submission(), embedded)
+    assert {c.versus: c.verdict for c in report.comparisons} == {
+        "pixels/NCC": Verdict.IDENTICAL,
+        "pixels/MatchingNet": Verdict.IDENTICAL,
+        "pixels/LR": Verdict.INCONCLUSIVE,
+    }
+
+
+def test_without_a_file_the_references_are_compared_with_each_other(
+    embedded: Release, toy: Release
+) -> None:
+    report = score(None, embedded, datasets="digits", task_sets="open-5w5s5q")
+    assert len(report.sets) == 1
+    pairs = {frozenset((each.method, each.versus)) for each in report.comparisons}
+    assert pairs == {
+        frozenset(pair)
+        for pair in itertools.combinations(("pixels/NCC", "pixels/MatchingNet", "pixels/LR"), 2)
+    }
+    assert len(report.comparisons) == 3
+    with pytest.raises(SubmissionError, match="has no reference methods"):
+        score(None, toy)

@@ -1,0 +1,276 @@
+"""SQL over a release: the same numbers as the report, and nothing else within reach."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from analysis_sql.queries.engine import query_names, query_question, query_text, run_query
+from analysis_sql.queries.limits import memory_bytes
+from benchmark_spec.errors import QueryError, UnknownNameError
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.sql import VIEWS, connect, described
+from fslbench_data.submission.model import Submission
+
+
+@pytest.fixture(scope="module")
+def connection(embedded: Release, example: Submission) -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect(embedded, example) as opened:
+        yield opened
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = pa.Table.from_batches(run_query(connection, sql)).to_pylist()
+    return rows
+
+
+def test_accuracies_are_the_reports(
+    connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
+) -> None:
+    rows = _rows(connection, "FROM accuracies WHERE dataset = 'digits'")
+    found = {(r["task_set"], r["method"]): r for r in rows}
+    report = fb.score(example, embedded)
+    assert len(found) == len(report.scores) == 24
+    for score in report.scores:
+        row = found[score.task_set, score.method]
+        assert row["tasks"] == score.accuracy.tasks
+        assert row["mean"] == pytest.approx(score.accuracy.mean, rel=1e-12)
+        assert row["is_reference"] == score.is_reference
+
+
+def test_differences_are_the_reports(
+    connection: duckdb.DuckDBPyConnection, embedded: Release, example: Submission
+) -> None:
+    """The matrix product and the self-join, written independently, agree."""
+    from scipy.special import stdtrit
+
+    found = {
+        (r["task_set"], r["method"], r["versus"]): r
+        for r in _rows(connection, "FROM differences WHERE dataset = 'digits'")
+    }
+    for c in fb.score(example, embedded, task_sets=["open-5w1s1q", "open-5w10s7q"]).comparisons:
+        row = found[c.task_set, c.method, c.versus]
+        back = found[c.task_set, c.versus, c.method]
+        assert row["difference"] == pytest.approx(c.difference.mean, abs=1e-10)
+        assert back["difference"] == pytest.approx(-c.difference.mean, abs=1e-10)
+        tasks = int(str(row["tasks"]))
+        width = stdtrit(tasks - 1, 0.975) * float(str(row["deviation"])) / np.sqrt(tasks)
+        assert c.difference.halfwidth == pytest.approx(width, rel=1e-9)
+
+
+def test_class_accuracies_add_up(connection: duckdb.DuckDBPyConnection) -> None:
+    rows = _rows(
+        connection,
+        "SELECT method, sum(accuracy * tasks) / sum(tasks) AS mean, count(*) AS n "
+        "FROM class_accuracies WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' "
+        "GROUP BY method ORDER BY method",
+    )
+    means = _rows(
+        connection,
+        "SELECT method, mean FROM accuracies "
+        "WHERE dataset = 'digits' AND task_set = 'open-5w5s5q' ORDER BY method",
+    )
+    assert [r["method"] for r in rows] == [r["method"] for r in means]
+    for a, b in zip(rows, means, strict=True):
+        assert a["n"] == 10
+        assert a["mean"] == pytest.approx(b["mean"], rel=1e-9)
+
+
+def test_tasks_join_with_images(connection: duckdb.DuckDBPyConnection) -> None:
+    (row,) = _rows(
+        connection,
+        "SELECT count(*) AS n, count(*) FILTER (i.class_id <> t.class_ids[t.label + 1]) AS wrong "
+        "FROM (SELECT dataset, class_ids, unnest(query) AS image_id, unnest(query_label) AS label "
+        "FROM tasks WHERE dataset = 'digits') AS t JOIN images AS i USING (dataset, image_id)",
+    )
+    assert row["wrong"] == 0
+    assert row["n"] == sum(n * q for n, q in ((176, 5), (31, 25), (19, 35), (600, 65)))
+
+
+def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> None:
+    """Every support image of a biased task has its class's attribute."""
+    (wrong, right) = connection.execute(
+        """
+        WITH chosen AS (
+            SELECT unnest(t.attributes) AS chosen, unnest(t.class_ids) AS class_id, t.task_id,
+                   t.support, s.attributes AS name
+            FROM tasks t JOIN task_sets s USING (dataset, task_set)
+            WHERE task_set = 'open_biased_titles-5w5s5q'
+        ), supports AS (
+            SELECT chosen, class_id, name, unnest(support) AS image_id FROM chosen
+        )
+        SELECT count(*) FILTER (NOT list_contains(a.attributes, chosen)),
+               count(*) FILTER (list_contains(a.attributes, chosen))
+        FROM supports JOIN images i USING (image_id, class_id)
+        JOIN attributes a USING (image_id, name)
+        WHERE i.dataset = 'openclipart' AND a.dataset = 'openclipart'
+        """
+    ).fetchone()
+    assert (wrong, right) == (0, 21 * 25)
+
+
+def test_every_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
+    views = {name: (about, columns) for name, about, columns in described(connection)}
+    assert set(views) == {*VIEWS, *query_names()}
+    for about, columns in views.values():
+        assert about.endswith((".", "?"))
+        assert columns
+    text = CliRunner().invoke(main, ["sql", "--list"]).stdout
+    assert "results: One row a method and task" in text
+    assert "differences: How do two methods differ" in text
+    assert "class_ids INTEGER[]" in text
+
+
+@pytest.mark.parametrize("name", query_names())
+def test_every_query_says_what_it_asks_and_ends_in_order_by(name: str) -> None:
+    text = query_text(name)
+    assert query_question(name).endswith("?")
+    assert "\n-- reads" in text
+    statement = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    head, order, tail = statement.rpartition("ORDER BY")
+    assert order
+    assert head
+    assert ")" not in tail
+    assert CliRunner().invoke(main, ["sql", "--show", name]).stdout == text
+
+
+def test_unknown_queries_list_the_known() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'differences'"):
+        query_text("difference")
+    assert CliRunner().invoke(main, ["sql", "--show", "difference"]).exit_code == 2
+
+
+FORBIDDEN = [
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('/etc/hostname')",
+    "SELECT * FROM read_parquet('x.parquet')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM glob('/*')",
+    "COPY tasks TO '/tmp/fslbench-stolen.csv'",
+    "EXPORT DATABASE '/tmp/fslbench-stolen'",
+    "ATTACH '/tmp/fslbench.db' AS x",
+    "ATTACH ':memory:' AS x",
+    "INSTALL httpfs",
+    "LOAD json",
+    "SET memory_limit = '100GB'",
+    "RESET memory_limit",
+    "PRAGMA threads = 64",
+    "CREATE TABLE x AS SELECT 1",
+    "DROP VIEW accuracies",
+    "CALL pragma_version()",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; COPY tasks TO '/tmp/fslbench-stolen.csv'",
+    "SELECT * FROM secret_of_this_module",
+    "SELECT * FROM no_such_view",
+    "SELEC 1",
+    "",
+]
+secret_of_this_module = __import__("pyarrow").table({"a": [1]})
+
+
+@pytest.mark.parametrize("sql", FORBIDDEN)
+def test_what_a_query_may_not(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    with pytest.raises(QueryError):
+        _rows(connection, sql)
+    assert not list(Path("/tmp").glob("fslbench-stolen*"))
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM '/etc/passwd'", "SELECT 1; SELECT 2", ""])
+def test_the_command_says_so_without_a_traceback(sql: str) -> None:
+    result = CliRunner().invoke(main, ["sql", sql])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(("Error: ", "Usage: "))
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SET memory_limit = '100GB'",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "COPY tasks TO '/tmp/fslbench-stolen.csv'",
+        "ATTACH '/tmp/fslbench.db' AS x",
+        "INSTALL httpfs",
+        "SELECT * FROM secret_of_this_module",
+    ],
+)
+def test_the_connection_itself_is_locked(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    with pytest.raises(duckdb.Error):
+        connection.execute(sql)
+
+
+def test_limit_of_memory(embedded: Release) -> None:
+    with connect(embedded, memory="200MB") as small:
+        with pytest.raises(QueryError, match="more memory"):
+            _rows(small, "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)")
+        # and it goes on working
+        assert _rows(small, "SELECT 1 AS a") == [{"a": 1}]
+    for amount in ("lots", "-1", "0GB"):
+        with pytest.raises(QueryError, match="amount of memory"):
+            connect(embedded, memory=amount)
+
+
+def test_output(tmp_path: Path) -> None:
+    wanted = "dataset = 'digits' AND task_set = 'open-5w5s5q'"
+    query = f"SELECT method, mean, tasks FROM accuracies WHERE {wanted}"
+
+    def run(*options: str) -> str:
+        result = CliRunner().invoke(main, ["sql", query, *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    rows = list(csv.DictReader(io.StringIO(run("--format", "csv"))))
+    assert [r["method"] for r in rows] == ["pixels/LR", "pixels/MatchingNet", "pixels/NCC"]
+    assert [r["method"] for r in json.loads(run("--format", "json"))] == [r["method"] for r in rows]
+    assert "pixels/MatchingNet" in run()
+    assert "| method | mean | tasks |\n| --- | ---: | ---: |" in run("--format", "markdown")
+    assert r"\toprule" in run("--format", "latex")
+    path = tmp_path / "x.parquet"
+    run("-o", str(path))
+    assert pq.read_table(path).column("tasks").to_pylist() == [31, 31, 31]
+    result = CliRunner().invoke(main, ["sql", query, "--format", "parquet"])
+    assert result.exit_code == 2
+
+
+def test_duckdbs_hints_come_through(connection: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(QueryError, match='Did you mean "accuracies"'):
+        _rows(connection, "SELECT * FROM accuracy")
+    with pytest.raises(QueryError, match="name them: PIVOT"):
+        _rows(connection, "PIVOT accuracies ON method USING first(mean)")
+    named = (
+        "PIVOT (FROM accuracies WHERE dataset = 'digits') "
+        "ON method IN ('pixels/NCC', 'pixels/LR') USING first(mean) "
+        "GROUP BY task_set ORDER BY task_set"
+    )
+    assert len(_rows(connection, named)) == 6
+    assert "\\b" not in CliRunner().invoke(main, ["sql", "--help"]).stdout
+
+
+def test_a_submission_takes_part(root: Path) -> None:
+    query = "SELECT DISTINCT method FROM results WHERE NOT is_reference"
+    path = str(root / "examples/my_results.parquet")
+    result = CliRunner().invoke(main, ["sql", query, "--submission", path, "--format", "csv"])
+    assert result.stdout == "method\npixels/Ridge\n"
+    assert CliRunner().invoke(main, ["sql"]).exit_code == 2
+
+
+def test_amounts_of_memory() -> None:
+    assert [memory_bytes(text) for text in ("1GB", "1g", "0.5 GiB", "512mib", "20000000B")] == [
+        10**9,
+        10**9,
+        2**29,
+        2**29,
+        2 * 10**7,
+    ]

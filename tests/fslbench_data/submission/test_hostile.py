@@ -1,0 +1,297 @@
+"""Files and names made to harm: errors of their own kind, and output that no name gets out of."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from bombs import few
+from click.testing import CliRunner
+
+from benchmark_spec import errors
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.render.grid import Grid, latex, markdown
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import Method, Submission
+from fslbench_data.submission.nesting import MOST
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.validation.validate import validate
+
+SET = "open-5w5s5q"  # 31 tasks of 25 queries
+
+
+def _clean(error: BaseException) -> str:
+    """An error's text, found harmless to a terminal and not long."""
+    text = str(error)
+    assert text.replace("\n", "").isprintable(), ascii(text)
+    assert len(text) < 5000
+    return text
+
+
+# ---- metadata ------------------------------------------------------------------------------------
+
+
+def _about(**method: Any) -> str:
+    return json.dumps({"methods": {"mine": method}})
+
+
+def _bound(**binding: Any) -> str:
+    return _about(task_sets={"digits/x": {"fingerprint": "0" * 64, **binding}})
+
+
+METADATA = {
+    "nested": '{"methods": ' + "[" * 100_000,
+    "nested and closed": '{"methods": {}, "package_version": ' + "[" * 900 + "]" * 900 + "}",
+    "NaN": '{"methods": {}, "x": NaN}',
+    "Infinity": '{"methods": {}, "x": -Infinity}',
+    "a number of many digits": '{"methods": {}, "x": ' + "9" * 5000 + "}",
+    "a number of some thousand": _bound(tasks=10**4000),
+    "a fraction of tasks": _bound(tasks=1.5),
+    "a stopping level that is none": _bound(stopping={"versus": "a", "level": 1e308}),
+    "stopping against an escape": _bound(stopping={"versus": "\x1b[2J", "level": 0.95}),
+    "a version that is a list": '{"methods": {}, "spec_version": [1]}',
+    "a version that escapes": '{"methods": {}, "package_version": "\\u001b[31m"}',
+    "a surrogate for a name": '{"methods": {"\\ud800": {}}}',
+    "an escape for a name": '{"methods": {"\\u001b[31mred": {}}}',
+    "an escape for a task set": _about(task_sets={"\x1b[31m/x": {"fingerprint": "x"}}),
+    "a surrogate for a task set": _about(task_sets={"\ud800/x": {"fingerprint": "x"}}),
+    "escapes in a description": _about(description="\x1b]0;title\x07"),
+    "a direction override": _about(description="\u202egnp.exe"),
+    "a blank that is not seen": _about(backbone="a\u200bb"),
+    "a link of two lines": _about(link="https://example.org\nX-Header: 1"),
+    "an endless description": _about(description="x" * 20_000),
+    "methods that are none": '{"methods": {"mine": null}}',
+    "not UTF-8": b"\xff\xfe{}",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_metadata_made_to_harm(name: str) -> None:
+    raw = METADATA[name]
+    with pytest.raises(errors.SchemaError) as caught:
+        read_metadata(raw if isinstance(raw, bytes) else raw.encode(), "x.parquet")
+    assert "metadata is wrong" in _clean(caught.value)
+
+
+def test_texts_are_refused_where_they_are_given_too() -> None:
+    with pytest.raises(errors.SpecError, match=r"description holds the unprintable .* U\+001B"):
+        Recorder("mine", description="\x1b[31m")
+    with pytest.raises(errors.SpecError, match=r"link holds .* U\+200B"):
+        Method("mine", link="https://example.org/\u200b")
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", ["", " ", "\x1b[31m", "x" * 201, "=1+1"])
+def test_runs_that_have_no_name(run: str, embedded: Release) -> None:
+    """One without a name would not have been counted, and its right answers would have been."""
+    prints = [embedded.task_set("digits", SET).info.fingerprint] * 62
+    numbers = list(range(31)) * 2
+    table = few(62, task_id=numbers, run=["a"] * 31 + [run] * 31, fingerprint=prints)
+    with pytest.raises(errors.MethodNameError, match="cannot be the name of a run") as caught:
+        validate(Submission(table), embedded)
+    assert "data row 32" in _clean(caught.value)
+
+
+@pytest.mark.parametrize("column", ["method", "dataset", "task_set", "run", "fingerprint"])
+@pytest.mark.parametrize("text", ["\x1b[2J", "\u202ea", "é" * 100_000, "a\nb\r\x00"])
+def test_texts_in_errors_are_printable_and_short(
+    column: str, text: str, embedded: Release, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.parquet"
+    more = {"run": ["a"] * 31, "fingerprint": ["0" * 64] * 31}
+    pq.write_table(few(**{**more, column: [text] * 31}), path)
+    with pytest.raises(errors.FSLBenchError) as caught:
+        validate(Submission.read(path), embedded)
+    _clean(caught.value)
+
+
+def test_columns_of_endless_names(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({f"{i}\x1b" + "x" * 10_000: [1] for i in range(100)}), path)
+    with pytest.raises(errors.SchemaError) as caught:
+        Submission.read(path)
+    _clean(caught.value)
+
+
+def test_many_fingerprints_are_compared_in_time(embedded: Release) -> None:
+    """As many as rows, in as many runs: each is looked at once for a task set."""
+    rows = 31 * 1000
+    table = few(
+        rows,
+        task_id=np.tile(np.arange(31, dtype=np.int32), 1000),
+        run=pa.array(np.repeat(np.arange(1000), 31)),
+        fingerprint=[f"{i:064x}" for i in range(rows)],
+    )
+    with pytest.raises(errors.FingerprintError):
+        validate(Submission(table), embedded)
+
+
+# ---- JSON Lines ----------------------------------------------------------------------------------
+
+GOOD = (
+    f'{{"method": "mine", "dataset": "digits", "task_set": "{SET}", "task_id": 0, '
+    '"n_correct": 3, "n_query": 25}'
+)
+DEEP = 100_000
+NESTED = {
+    "lists": GOOD + "\n" + "[" * DEEP,
+    "objects": GOOD + "\n" + '{"a":' * DEEP,
+    "over lines": GOOD + "\n" + "[\n" * DEEP,
+    "in a value": GOOD[:-1] + ', "run": ' + "[" * DEEP + "]" * DEEP + "}",
+    "after texts that close": '{"a": "' + "]" * DEEP + '", "b": ' + "[" * DEEP,
+    "after closing": "]" * DEEP + "\n" + "[" * DEEP,
+    "after a quote": '{"a": "\\"", "b": ' + "[" * DEEP,
+    "after a text without an end": '"\n' + "[" * DEEP,
+    "after a backslash": '"\\\n' + "[" * DEEP,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_json_lines(name: str, tmp_path: Path) -> None:
+    """pyarrow calls itself for each level, and takes the process with it."""
+    path = tmp_path / "x.jsonl"
+    path.write_text(NESTED[name])
+    with pytest.raises(errors.UnreadableError, match=r"is nested [0-9]+ deep") as caught:
+        Submission.read(path)
+    _clean(caught.value)
+
+
+@pytest.mark.parametrize("method", ["[" * 150, '\\"[' * 40, "}]" * 50 + "{[" * 50, '[\\"'])
+def test_brackets_in_texts_are_not_levels(method: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join([GOOD.replace("mine", method)] * 200))
+    table = Submission.read(path).table
+    assert table.column("method").to_pylist() == [method.replace("\\", "")] * 200
+
+
+def test_as_deep_as_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    for levels, kind in ((MOST, errors.SchemaError), (MOST + 1, errors.UnreadableError)):
+        inner = levels - 1
+        path.write_text(GOOD[:-1] + ', "x": ' + "[" * inner + "]" * inner + "}")
+        with pytest.raises(kind):
+            Submission.read(path)
+
+
+# ---- output --------------------------------------------------------------------------------------
+
+NAMES = [
+    "<script>alert(1)</script>",
+    "a|b",
+    "`x`",
+    "[x](javascript:alert(1))",
+    "![x](https://example.org/a.png)",
+    "everyone @everyone",
+    "$(rm -rf)",
+    "$x$",
+    "\\input{/etc/passwd}",
+    "[2em] x",
+    "*x",
+    "&lt;b&gt;",
+    "[red]x[/red]",
+    "see #1",
+    "www.example.org",
+    "a,b;c\"d'e",
+    "^^5cinput{x}",
+    "%x",
+]
+
+
+@pytest.fixture(scope="module")
+def outputs(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A report on methods of such names, in every format."""
+    folder = tmp_path_factory.mktemp("names")
+    info = embedded.task_set("digits", SET).info
+    tables = []
+    for name in NAMES:
+        recorder = Recorder(name)
+        recorder.add_counts(info, np.full(31, 20))
+        prints = pa.array([info.fingerprint] * 31)
+        tables.append(recorder.submission().table.append_column("fingerprint", prints))
+    path = folder / "x.parquet"
+    Submission(pa.concat_tables(tables, promote_options="permissive")).write(path)
+    found = {}
+    for kind in ("table", "csv", "json", "markdown", "latex"):
+        options = ["score", str(path), "--task-set", SET, "--format", kind]
+        result = CliRunner().invoke(main, options, env={"COLUMNS": "200", "LINES": "100"})
+        assert result.exit_code == 0, result.output
+        found[kind] = result.stdout
+    return found
+
+
+def test_names_in_the_terminal(outputs: dict[str, str]) -> None:
+    assert outputs["table"].replace("\n", "").isprintable()
+    for name in NAMES:
+        assert name in outputs["table"]
+
+
+def test_names_in_json_and_csv_are_what_they_are(outputs: dict[str, str]) -> None:
+    assert set(NAMES) <= set(
+        re.findall(r"[^\x00]+", "\0".join(_texts(json.loads(outputs["json"]))))
+    )
+    head, *lines = outputs["csv"].splitlines()
+    assert head.startswith("# ")
+    rows = list(csv.DictReader(lines))
+    assert {row["method"] for row in rows} >= set(NAMES)
+    assert not any(row["method"].startswith(("=", "+", "-", "@")) for row in rows)
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, dict):
+        content = [*content, *content.values()]
+    if isinstance(content, list):
+        return [text for item in content for text in _texts(item)]
+    return [content] if isinstance(content, str) else []
+
+
+def test_names_in_markdown(outputs: dict[str, str]) -> None:
+    text = outputs["markdown"]
+    cells = re.sub(r"\\.", "", text.split("-->", 1)[1])  # what a backslash makes plain
+    assert not re.search(r"[<>`$]|\]\(|@e|://|www\.e|(?<!&)#\d|&lt", cells)
+    heads = {line.count("|") for line in cells.splitlines() if line.startswith("|")}
+    assert len(heads) == 1
+    assert r"\<script\>alert(1)\</script\>" in text
+    assert r"\[x\](javascript:alert(1))" in text
+    assert "everyone @&#8203;everyone" in text
+    assert r"see \#&#8203;1" in text
+    assert "www&#8203;.example.org" in text
+
+
+def test_names_in_latex(outputs: dict[str, str]) -> None:
+    text = "\n".join(x for x in outputs["latex"].splitlines() if not x.startswith("%"))
+    assert r"\textbackslash{}input\{/etc/passwd\}" in text
+    assert r"\input" not in text
+    assert "^^" not in text
+    assert not re.search(r"^\s*[\[*]", text, re.MULTILINE)  # the option of the row before
+    assert r"{[}2em{]} x" in text
+    assert r"{*}x" in text
+    assert r"\%x" in text
+
+
+def test_nothing_gets_out_of_a_comment() -> None:
+    grid = Grid("t", ("a",), frozenset(), (("x",),), ("n\n<b>",))
+    made = markdown([grid], "a-->\n<script>--->", ("b\n# c",))
+    assert made.startswith("<!-- a- ->")
+    assert "-->" not in made.split("\n", 1)[0][:-4]
+    assert "<script>" in made.split("\n", 1)[0]
+    lines = latex([grid], "a\n\\input{x}", ("b\n\\input{y}",)).splitlines()
+    assert [line for line in lines if "input" in line] == [r"% a \input{x}", r"% b \input{y}"]
+
+
+HIDING = ["=1+1", "+x", "-x", "@x", "＝x", "a\u2800", "\u3164", "a\ufe0f", "a" + "\u0301" * 9]
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_names_that_hide_or_compute(name: str, embedded: Release) -> None:
+    with pytest.raises(errors.MethodNameError) as caught:
+        validate(Submission(few(method=[name] * 31)), embedded)
+    _clean(caught.value)

@@ -1,0 +1,149 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import (
+    CountError,
+    DoubledTaskError,
+    MethodNameError,
+    MissingTaskError,
+    OutputError,
+    PredictionError,
+    SubmissionError,
+)
+from fslbench_data.release.release import Release
+from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.recorder import Recorder
+from fslbench_data.validation.validate import validate
+
+
+def test_counts_follow_from_predictions(toy: Release) -> None:
+    tasks = toy.task_set("cats", "open-2w1s2q")
+    recorder = Recorder("mine", description="d", backbone="b", link="l")
+    label = tasks.query_label.astype(int)
+    wrong_first = label.copy()
+    wrong_first[:, 0] = 1 - wrong_first[:, 0]
+    assert recorder.add(tasks[0], label[0]) == 4
+    for task in list(tasks)[1:]:
+        assert recorder.add(task, wrong_first[task.task_id]) == 3
+    rows = recorder.submission().table.to_pylist()
+    assert [row["task_id"] for row in rows] == list(range(len(tasks)))
+    assert rows[0]["class_correct"] == [2, 2]
+    for row, truth in zip(rows[1:], label[1:], strict=True):
+        expected = [2, 2]
+        expected[truth[0]] -= 1
+        assert row["class_correct"] == expected
+        assert row["n_query"] == 4
+    assert validate(recorder.submission(), toy).groups[0].bound
+
+
+def test_at_once_is_the_same_as_one_by_one(toy: Release) -> None:
+    tasks = toy.task_set("cats", "closed-2w1s2q")
+    predictions = np.random.default_rng(0).integers(0, 2, tasks.query_label.shape)
+    one, all_ = Recorder("mine"), Recorder("mine")
+    counts = [one.add(task, predictions[task.task_id]) for task in tasks]
+    assert all_.add_task_set(tasks, predictions).tolist() == counts
+    assert content_digest(one.submission().table) == content_digest(all_.submission().table)
+
+
+def test_written_and_read_back(toy: Release, tmp_path: Path) -> None:
+    recorder = Recorder("mine/é", description="d", backbone="b", link="l")
+    for name in ("open-2w1s2q", "closed-2w1s2q"):
+        tasks = toy.task_set("cats", name)
+        recorder.add_task_set(tasks, tasks.query_label)
+    written = recorder.submission()
+    path = tmp_path / "x.parquet"
+    written.write(path)
+    read = Submission.read(path)
+    assert content_digest(read.table) == content_digest(written.table)
+    assert read.bindings == written.bindings
+    assert read.methods == written.methods
+    assert read.package_version == written.package_version
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_first_tasks_may_be_answered_alone(toy: Release, tmp_path: Path) -> None:
+    tasks = toy.task_set("cats", "closed-2w1s2q")
+    recorder = Recorder("mine")
+    recorder.add(tasks[1], tasks.query_label[1])
+    with pytest.raises(MissingTaskError, match="task_id 0"):
+        recorder.submission()
+    recorder.add(tasks[0], tasks.query_label[0])
+    recorder.submission().write(tmp_path / "x.parquet")
+    metadata = pq.read_schema(tmp_path / "x.parquet").metadata[b"fslbench"]
+    declared = json.loads(metadata)["methods"]["mine"]["task_sets"]
+    assert declared == {"cats/closed-2w1s2q": {"fingerprint": tasks.info.fingerprint, "tasks": 2}}
+    assert validate(Submission.read(tmp_path / "x.parquet"), toy).groups[0].tasks == 2
+
+
+def test_numbers_alone(toy: Release) -> None:
+    tasks = toy.task_set("cats", "closed-2w1s2q")
+    recorder = Recorder("mine")
+    recorder.add_counts(tasks, [4, 3, 2, 1, 0])
+    table = recorder.submission().table
+    assert table.column_names == [
+        "method",
+        "dataset",
+        "task_set",
+        "task_id",
+        "n_correct",
+        "n_query",
+    ]
+    assert table.column("n_correct").to_pylist() == [4, 3, 2, 1, 0]
+
+
+def test_what_cannot_be_recorded(toy: Release) -> None:
+    tasks = toy.task_set("cats", "closed-2w1s2q")
+    recorder = Recorder("mine")
+    with pytest.raises(SubmissionError, match="nothing"):
+        recorder.submission()
+    for wrong, said in (
+        ([0, 1, 0], "shape"),
+        ([0.0, 1.0, 0.0, 1.0], "float64"),
+        ([0, 1, 2, 0], "hold 2"),
+        ([0, 1, -1, 0], "hold -1"),
+        ([[0, 1, 0, 1]] * 2, "2 tasks"),
+    ):
+        with pytest.raises(PredictionError, match=said):
+            recorder.add(tasks[0], wrong)
+    for counts in ([5, 0, 0, 0, 0], [-1], [1.5], [1] * 6, [], [[1]]):
+        with pytest.raises(CountError):
+            recorder.add_counts(tasks, counts)
+    recorder.add(tasks[0], [0, 1, 0, 1])
+    with pytest.raises(DoubledTaskError, match="task 0"):
+        recorder.add(tasks[0], [0, 1, 0, 1])
+    with pytest.raises(MethodNameError):
+        Recorder(" mine")
+
+
+def test_merging(toy: Release) -> None:
+    tasks = toy.task_set("cats", "closed-2w1s2q")
+    parts = []
+    for name in ("a", "b"):
+        recorder = Recorder(name)
+        recorder.add_counts(tasks, [4, 3, 2, 1, 0])
+        parts.append(recorder.submission())
+    both = merge(parts)
+    assert validate(both, toy).methods == ("a", "b")
+    assert pa.types.is_dictionary(both.table.schema.field("method").type)
+    with pytest.raises(DoubledTaskError, match="a answers cats/closed-2w1s2q in two"):
+        merge([parts[0], parts[0]])
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Path) -> None:
+    recorder = Recorder("mine")
+    recorder.add_counts(toy.task_set("cats", "closed-2w1s2q"), [4, 3, 2, 1, 0])
+    with pytest.raises(OutputError, match="cannot write"):
+        recorder.submission().write(tmp_path / "no" / "x.parquet")
+    for name in ("x.csv", "x", "."):
+        with pytest.raises(OutputError, match=r"does not end in \.parquet"):
+            recorder.submission().write(tmp_path / name)
+    (tmp_path / "y.parquet").mkdir()
+    with pytest.raises(OutputError, match="is a folder"):
+        recorder.submission().write(tmp_path / "y.parquet")
+    assert list(tmp_path.iterdir()) == [tmp_path / "y.parquet"]
