@@ -17,7 +17,12 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 LONGEST = 8192
-PACKAGES = ("/benchmark_spec/", "/fslbench_data/submission/", "/fslbench_data/results/")
+PACKAGES = (
+    "/benchmark_spec/",
+    "/fslbench_data/submission/",
+    "/fslbench_data/validation/",
+    "/fslbench_data/leaderboard/",
+)
 
 Paths = frozenset[tuple[Any, ...]]
 
