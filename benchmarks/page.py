@@ -41,7 +41,7 @@ ANSWER = """async ([id, value]) => {
 
 def made(path: Path, folder: Path) -> None:
     """Make the page, as ``fslbench report`` does."""
-    from fslbench_data.render.page import make_page
+    from fslbench_data.render.page.make import make_page
 
     release: Any = made_up_release()
     make_page([path], release, folder, allow_unbound=True)

@@ -42,17 +42,17 @@ __all__ = [
 
 _HOMES = {
     "Recorder": "submission.recorder",
-    "Release": "release",
-    "Report": "report",
+    "Release": "release.release",
+    "Report": "scoring.report",
     "Submission": "submission.model",
     "Task": "tasks",
     "TaskSet": "tasks",
-    "connect": "sql",
+    "connect": "scoring.sql",
     "evaluate": "evaluation.loop",
-    "load_release": "release",
-    "plan": "planning",
-    "score": "scoring",
-    "validate": "submission.checks",
+    "load_release": "release.release",
+    "plan": "scoring.planning",
+    "score": "scoring.score",
+    "validate": "validation.validate",
 }
 
 

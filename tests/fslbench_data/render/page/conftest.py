@@ -21,7 +21,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Pa
     """The page of the reference methods and of the example."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     pytest.importorskip("altair", reason="needs the extra `report`")
-    from fslbench_data.render.page import make_page
+    from fslbench_data.render.page.make import make_page
 
     folder = tmp_path_factory.mktemp("page")
     return make_page((), embedded, folder, datasets=("digits", "emoji"))

@@ -223,7 +223,7 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
 
 def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
     from fslbench_data.release.release import load_release
-    from fslbench_data.render.page import make_page
+    from fslbench_data.render.page.make import make_page
 
     release = load_release()
     file = make_page(
@@ -242,7 +242,7 @@ def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
 def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) -> None:
     """The scatter plot has the tasks of each method, and the sentence counts them."""
     from fslbench_data.release.release import load_release
-    from fslbench_data.render.page import make_page
+    from fslbench_data.render.page.make import make_page
     from fslbench_data.submission.model import merge
     from fslbench_data.submission.recorder import Recorder
 
@@ -288,7 +288,7 @@ def test_scopes_levels_and_addresses(open_page: Open) -> None:
 def test_names_that_look_like_the_page_s_own_text(open_page: Open, tmp_path: Path) -> None:
     """A method's name is text, whatever it holds."""
     from fslbench_data.release.release import load_release
-    from fslbench_data.render.page import make_page
+    from fslbench_data.render.page.make import make_page
     from fslbench_data.submission.recorder import Recorder
 
     release = load_release()
