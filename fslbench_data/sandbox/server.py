@@ -53,7 +53,7 @@ def serve(service: str) -> None:
 
 def _reading() -> Answer:
     """Reads strangers' files; `taken` before any of them counts for none of them."""
-    from fslbench_data.sandbox import reader as bounded
+    from fslbench_data.sandbox import reader
 
     taken = _address_space()
 
@@ -61,11 +61,11 @@ def _reading() -> Answer:
         where, limits = request["where"], Limits(**request["limits"])
         _bound(taken + limits.memory_bytes, limits.seconds)
         try:
-            yield bounded.read_bounded(Path(request["path"]), where, limits)
+            yield reader.read_bounded(Path(request["path"]), where, limits)
         except (FSLBenchError, MemoryError):
             raise
         except Exception as error:
-            raise bounded.unreadable(where, error) from None
+            raise reader.unreadable(where, error) from None
 
     return read
 

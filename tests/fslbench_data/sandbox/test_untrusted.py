@@ -20,8 +20,7 @@ from bombs import BOMBS, few, lists, many, slow
 
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox import client as worker
-from fslbench_data.sandbox import process
+from fslbench_data.sandbox import client, process
 from fslbench_data.sandbox.untrusted import LIMITS, read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
@@ -77,9 +76,9 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """A process of its own for a test, before and after."""
-    worker.stop()
+    client.stop()
     yield
-    worker.stop()
+    client.stop()
 
 
 def _write(path: Path, table: pa.Table | None = None) -> Path:
@@ -110,7 +109,7 @@ import re, resource, sys
 from pathlib import Path
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.release.release import load_release
-from fslbench_data.sandbox import worker
+from fslbench_data.sandbox import client
 from fslbench_data.sandbox.untrusted import read_untrusted
 from fslbench_data.validation.validate import validate
 
@@ -123,7 +122,7 @@ for path in sorted(Path(sys.argv[2]).iterdir()):
     else:
         sys.exit(f"{path} is read")
     assert read_untrusted(good).table.num_rows == 2026
-worker.stop()
+client.stop()
 children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 own = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]
 print([children >> 10, int(own) >> 10])
@@ -268,8 +267,8 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 
 
 def _pid() -> int:
-    assert worker._worker is not None
-    return worker._worker.pid
+    assert client._worker is not None
+    return client._worker.pid
 
 
 def test_one_process_reads_many_files(fresh: None, tmp_path: Path, bombs: Path) -> None:
@@ -300,15 +299,15 @@ def test_a_file_that_ends_the_process(
     """As a crash in pyarrow would; the next file is read all the same."""
     crash = (
         "import os\n"
-        "from fslbench_data.sandbox import bounded\n"
-        "read = bounded.read_bounded\n"
-        "bounded.read_bounded = lambda path, *x: "
+        "from fslbench_data.sandbox import reader\n"
+        "read = reader.read_bounded\n"
+        "reader.read_bounded = lambda path, *x: "
         "os.abort() if 'bad' in path.name else read(path, *x)\n"
     )
     monkeypatch.setattr(process, "_CODE", process._CODE.replace("; from", "\n" + crash + "from", 1))
     good, bad = _write(tmp_path / "good.parquet"), _write(tmp_path / "bad.parquet")
     for first in (bad, good):  # a new process, and one that has been used
-        worker.stop()
+        client.stop()
         for path in (first, bad, good, bad, good):
             if path == good:
                 assert read_untrusted(path).table.num_rows == 31
