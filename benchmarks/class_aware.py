@@ -23,7 +23,7 @@ from scipy import optimize, stats
 import fslbench_data
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import method_halfwidths, pair_halfwidths
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 
 METHODS, LEVEL, LIMIT = 12, 0.95, 10.0
 

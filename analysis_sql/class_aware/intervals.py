@@ -42,7 +42,7 @@ from scipy.special import gammaln, stdtr, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.moments import Moments
@@ -87,7 +87,12 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
     if design.disjoint:
         widths = np.asarray(open_halfwidths(moments, "open", level), np.float64)
         return np.where(norm2 > 0, widths, np.nan)
-    widths = relative_halfwidths(design, u, norm2, level) * np.sqrt(norm2) * 100.0 / moments.unit
+    widths = (
+        relative_halfwidths(design, u, norm2, level)
+        * np.sqrt(norm2)
+        * 100.0
+        / moments.queries_per_task
+    )
     return settled(widths)
 
 
@@ -197,7 +202,7 @@ def pair_halfwidths(
         for start in range(0, of_this.size, step):
             i, j = first[start : start + step], second[start : start + step]
             apart = some.differences(i, j, tasks)
-            coordinates = pair_coordinates(here, apart, some.units, u, i, j)
+            coordinates = pair_coordinates(here, apart, some.queries_per_task, u, i, j)
             widths = halfwidths(here, coordinates, apart.moments(), level)
             found[of_this[start : start + step]] = widths
     return found
@@ -260,9 +265,8 @@ def class_aware_interval(
 
 def _select(moments: Moments, rows: NDArray[np.int64]) -> Moments:
     """Some of many methods' moments."""
-    tasks, total, squares = (np.asarray(x) for x in (moments.tasks, moments.total, moments.squares))
-    unit = moments.unit if np.ndim(moments.unit) == 0 else np.asarray(moments.unit)[rows]
-    return Moments(tasks[rows], total[rows], squares[rows], unit)
+    columns = (moments.tasks, moments.total, moments.squares, moments.queries_per_task)
+    return Moments(*(np.asarray(column)[rows] for column in columns))
 
 
 def _solve(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:

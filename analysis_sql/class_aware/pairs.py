@@ -21,8 +21,8 @@ from analysis_sql.class_aware.intervals import (
 )
 from analysis_sql.class_aware.likelihood import Shares
 from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import Counts
 from analysis_sql.comparison.verdicts import VERDICTS, NewClasses, Verdict, direct_verdicts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.sign_flip import constant_p
@@ -136,7 +136,7 @@ class _Prefix:
         others = np.arange(1, len(some))
         apart = some.differences(0, others, here.tasks)
         difference = apart.moments()
-        coordinates = pair_coordinates(here, apart, some.units, u, np.array([0]), others)
+        coordinates = pair_coordinates(here, apart, some.queries_per_task, u, np.array([0]), others)
         paired = halfwidths(here, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         verdicts = paired_verdicts(difference, paired, here, level)
@@ -156,7 +156,9 @@ class _Prefix:
     def _first_tasks(self, rows: NDArray[np.int64] | list[int]) -> Counts:
         """Counts of some methods on these tasks alone."""
         some, tasks = self._counts.some(rows), self._design.tasks
-        return Counts(some.correct[:, :tasks], np.full(len(some), tasks, np.int64), some.unit)
+        return Counts(
+            some.correct[:, :tasks], np.full(len(some), tasks, np.int64), some.queries_per_task
+        )
 
 
 def own_intervals(design: ClassDesign, counts: Counts, level: float) -> list[Interval]:
@@ -209,7 +211,7 @@ def p_values(
         i, j = methods[rows], versus[rows]
         apart = counts.differences(i, j, tasks)
         difference = apart.moments()
-        coordinates = pair_coordinates(here, apart, counts.units, u, i, j)
+        coordinates = pair_coordinates(here, apart, counts.queries_per_task, u, i, j)
         norm2 = np.asarray(difference.scatter, np.float64) / tasks
         mean = np.abs(np.asarray(difference.total)) / tasks
         if here.disjoint:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import PairMoments, direct_verdicts, paired_verdicts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Integers, Moments, subtract
 from benchmark_spec.protocol import IntervalKind
@@ -23,58 +24,6 @@ _EXACT_FLOAT32 = 2**24
 _EXACT_FLOAT64 = 2**53
 _BLOCK = 1 << 15
 """Pairs that are computed at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Counts of correct queries of M methods on the T tasks of a set.
-
-    Attributes
-    ----------
-    correct : int16 or int32 (M, T)
-        Integers x; x / `unit` is the fraction of a task's queries answered rightly.  0 where a
-        method did not answer.
-    tasks : int64 (M,)
-        Method i answered tasks 0..tasks[i]-1.
-    unit
-        Of each method, int64 (M,); or one for all.
-    """
-
-    correct: NDArray[Any]
-    tasks: NDArray[np.int64]
-    unit: Integers
-
-    def __len__(self) -> int:
-        return len(self.correct)
-
-    @property
-    def units(self) -> NDArray[np.int64]:
-        """The unit of each method (M,)."""
-        return np.broadcast_to(np.asarray(self.unit, np.int64), len(self))
-
-    def some(self, rows: NDArray[Any] | list[int]) -> Counts:
-        """Those of some methods, by their positions or a mask."""
-        unit = self.unit if np.ndim(self.unit) == 0 else self.units[rows]
-        return Counts(self.correct[rows], self.tasks[rows], unit)
-
-    def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
-        """First methods minus second ones over the first `tasks` tasks, in the pairs' units.
-
-        Parameters
-        ----------
-        methods, versus : int (P,)
-            Positions; one of them may be a single one.
-        """
-        x = [self.correct[rows, :tasks].astype(np.int64) for rows in (methods, versus)]
-        apart, unit = subtract(x[0], self.units[methods], x[1], self.units[versus])
-        return Counts(apart, np.full(len(apart), tasks, np.int64), unit)
-
-    def moments(self) -> Moments:
-        """Moments of every method over its own tasks, arrays (M,)."""
-        x = self.correct
-        total = x.sum(axis=1, dtype=np.int64)
-        squares = np.einsum("mt,mt->m", x, x, dtype=np.int64)
-        return Moments(self.tasks, total, squares, self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +102,7 @@ def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
     """The moments of one pair of methods, over the tasks that both answered."""
     common = int(min(counts.tasks[i], counts.tasks[j]))
     x, y = (counts.correct[row, :common].astype(np.int64) for row in (i, j))
-    units = [int(counts.units[row]) for row in (i, j)]
+    units = [int(counts.queries_per_task[row]) for row in (i, j)]
     apart, unit = subtract(x, units[0], y, units[1])
     return PairMoments(
         Moments.of(x, units[0]), Moments.of(y, units[1]), Moments.of(apart, int(unit))
@@ -175,14 +124,14 @@ class _Products:
         self._x = _Factor(x)
         self.own = counts.moments()
         self.lengths_differ = bool((tasks != tasks[0]).any())
-        self._units_differ = bool((counts.units != counts.units[0]).any())
+        self._units_differ = bool((counts.queries_per_task != counts.queries_per_task[0]).any())
         if self.lengths_differ:
             self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
             self._squared = _Factor(x.astype(np.int64) ** 2)
 
     def moments(self, rows: slice, columns: slice) -> PairMoments:
         """Moments of the methods `rows` against `columns`, or that broadcast to these."""
-        here, units = (rows, columns), self._counts.units
+        here, units = (rows, columns), self._counts.queries_per_task
         products = self._x.times(self._x, *here)
         if not self.lengths_differ:
             common = self._counts.tasks[:1, None]

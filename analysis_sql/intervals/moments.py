@@ -13,68 +13,72 @@ from numpy.typing import NDArray
 Integers = int | NDArray[np.int64]
 
 EXACT = isqrt(2**63 - 1)
-"""T·unit up to which moments are exact."""
+"""T times the queries of a task, up to which moments are exact."""
 
 
 def subtract(
-    x: NDArray[Any], unit: Integers, y: NDArray[Any], versus: Integers
+    x: NDArray[Any], queries: Integers, y: NDArray[Any], versus_queries: Integers
 ) -> tuple[NDArray[Any], Integers]:
-    """x/unit - y/versus, as numbers in the least common multiple of both units, and that unit.
+    """Subtract shares of queries exactly: x/queries - y/versus_queries.
 
-    Exact while T times the common unit is at most :data:`EXACT`.
+    Exact while T times the common number of queries is at most :data:`EXACT`.
 
     Parameters
     ----------
     x, y : int64 (..., T)
-        In units of their own; shapes are broadcast.
-    unit, versus : int or int64 (...)
-        One unit for all, or one for each row.
+        Numbers of correct queries; shapes are broadcast.
+    queries, versus_queries : int or int64 (...)
+        Queries in a task of each: one number for all rows, or one for each.
+
+    Returns
+    -------
+    The differences in the least common multiple of both numbers of queries, and that multiple.
     """
-    common = np.lcm(unit, versus)
-    a, b = (np.asarray(common // own)[..., None] for own in (unit, versus))
+    common = np.lcm(queries, versus_queries)
+    a, b = (np.asarray(common // own)[..., None] for own in (queries, versus_queries))
     return (x - y if (a == 1).all() and (b == 1).all() else a * x - b * y), common
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sum and sum of squares of integers x_1..x_T, where x_t / `unit` is a fraction of queries.
+    """Sum and sum of squares of integers x_1..x_T, where x / `queries_per_task` is a share.
 
     Counts are integers, so that equality, and a standard deviation of 0, are exact; division
     comes last.  For one method x is the number of correct queries, for a paired difference the
-    difference of two such numbers; `unit` is K·Q (times runs, where there are several).
+    difference of two such numbers.
 
     Every attribute may be an array, for many methods or pairs at once; everything is elementwise.
-    T·unit is at most :data:`EXACT`, so that T Σx² and (Σx)² fit into 63 bits.
+    T·`queries_per_task` is at most :data:`EXACT`, so that T Σx² and (Σx)² fit into 63 bits.
 
     Attributes
     ----------
     tasks, total, squares
         T, Σx and Σx².
-    unit
-        Queries in a task.
+    queries_per_task
+        What x counts of: K·Q, times the runs where there are several; Q where x is of one class.
     """
 
     tasks: Integers
     total: Integers
     squares: Integers
-    unit: Integers
+    queries_per_task: Integers
 
     @classmethod
-    def of(cls, counts: NDArray[np.integer[Any]], unit: Integers) -> Moments:
-        """Moments of integer counts (T,)."""
+    def of(cls, counts: NDArray[np.integer[Any]], queries_per_task: Integers) -> Moments:
+        """Compute the moments of integer counts (T,)."""
         x = counts.astype(np.int64)
-        return cls(x.size, int(x.sum()), int((x * x).sum()), unit)
+        return cls(x.size, int(x.sum()), int((x * x).sum()), queries_per_task)
 
     @cached_property
     def mean(self) -> Any:
-        """Mean of x / unit, in percentage points."""
-        return np.true_divide(100.0 * self.total, self.tasks * self.unit)
+        """Mean share, in percentage points."""
+        return np.true_divide(100.0 * self.total, self.tasks * self.queries_per_task)
 
     @property
     def deviation(self) -> Any:
-        """Sample standard deviation (T - 1) of x / unit, in percentage points; 0 where T < 2."""
+        """Sample standard deviation (T - 1) of the shares, in percentage points; 0 where T < 2."""
         freedom = np.maximum(np.subtract(self.tasks, 1), 1)
-        return 100.0 * np.sqrt(self.scatter / (self.tasks * freedom)) / self.unit
+        return 100.0 * np.sqrt(self.scatter / (self.tasks * freedom)) / self.queries_per_task
 
     @property
     def constant(self) -> Any:

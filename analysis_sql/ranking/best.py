@@ -45,7 +45,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import mixture, settled
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares
 from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.moments import subtract
 from analysis_sql.intervals.sign_flip import constant_p
@@ -129,7 +129,7 @@ def best_set(
     step = max(1, _BLOCK // max(counts.correct.shape[1], 1))
     for start in range(0, usable.size, step):
         rows = usable[start : start + step]
-        apart = lead(counts.correct[first], int(counts.units[first]), counts.some(rows))
+        apart = lead(counts.correct[first], int(counts.queries_per_task[first]), counts.some(rows))
         p[rows] = one_sided_p(apart)
         if design is not None:
             aware[rows] = one_sided_p_new_classes(design, apart)
@@ -168,7 +168,7 @@ def lead(leader: NDArray[np.integer[Any]], unit: int, others: Counts) -> Counts:
     """
     width = others.correct.shape[1]
     ahead, behind = leader[:width].astype(np.int64), others.correct.astype(np.int64)
-    apart, common = subtract(ahead, unit, behind, others.unit)
+    apart, common = subtract(ahead, unit, behind, others.queries_per_task)
     apart[np.arange(width) >= others.tasks[:, None]] = 0
     return Counts(apart, others.tasks, common)
 
@@ -195,7 +195,7 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
         rows = np.flatnonzero(ahead.tasks == tasks)
         here = design.prefix(tasks)
         part = ahead.some(rows)
-        part = Counts(part.correct[:, :tasks], part.tasks, part.unit)
+        part = Counts(part.correct[:, :tasks], part.tasks, part.queries_per_task)
         if here.disjoint:
             found[rows] = one_sided_p(part)
             continue

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import Counts
 from analysis_sql.intervals.bootstrap import BootstrapInterval, bca_intervals
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Integers
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.saturation import Saturation, saturation

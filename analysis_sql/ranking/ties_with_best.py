@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import p_values
 from analysis_sql.comparison.multiplicity import Adjustment, adjust, paired_p
-from analysis_sql.comparison.pairs import Counts, all_differences
+from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.comparison.ties import letter_display, mirrored, tied_with_best
+from analysis_sql.intervals.counts import Counts
 from benchmark_spec.protocol import IntervalKind
 
 MOST_LETTERS = 100

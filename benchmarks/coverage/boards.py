@@ -25,7 +25,7 @@ from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import adjust
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import best_set, could_be_best
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import method_halfwidths
-from analysis_sql.comparison.pairs import Counts
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.ranking.best import (
     could_be_best,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
 from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.intervals.stopping import last_interval
@@ -237,7 +237,7 @@ def _stopped(
     own, rival = (position[name] for name in (method, rule.versus))
     common = int(min(counts.tasks[[own, rival]]))
     apart = counts.differences([own], [rival], common)
-    sequence = last_interval(apart.correct[0], int(apart.units[0]), level)
+    sequence = last_interval(apart.correct[0], int(apart.queries_per_task[0]), level)
     return Stopped(rule.versus, about, level, sequence)
 
 

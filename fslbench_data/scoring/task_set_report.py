@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import ForNewClasses, own_intervals
-from analysis_sql.comparison.pairs import Counts, PairArrays, pair_arrays, pair_at
+from analysis_sql.comparison.pairs import PairArrays, pair_arrays, pair_at
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Comparison,
@@ -21,6 +21,7 @@ from analysis_sql.comparison.verdicts import (
     compare,
     unconcluded,
 )
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.ranking.ties_with_best import Contest, contest
@@ -181,7 +182,9 @@ class SetReport:
         for tasks in np.unique(common).tolist():
             here = columns[common == tasks]
             apart = self.counts.differences(row, here, tasks)
-            beside = evidence(apart.correct, apart.unit, self.kind, self.level, self.design)
+            beside = evidence(
+                apart.correct, apart.queries_per_task, self.kind, self.level, self.design
+            )
             found |= dict(zip(here.tolist(), beside, strict=True))
         return [
             NO_EVIDENCE if reserved else found[column]

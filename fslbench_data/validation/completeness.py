@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Integers
 from benchmark_spec.errors import DoubledTaskError, MissingTaskError, UnknownTaskError, listing
 from fslbench_data.submission.model import Submission

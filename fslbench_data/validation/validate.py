@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from benchmark_spec.errors import (
     CountError,
     FingerprintError,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import ForNewClasses, p_values
 from analysis_sql.comparison.multiplicity import adjust, paired_p
-from analysis_sql.comparison.pairs import Counts, pair_arrays, pair_at
+from analysis_sql.comparison.pairs import pair_arrays, pair_at
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, compare, paired_verdicts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.sign_flip import sign_flip
 from analysis_sql.ranking.best import lead, one_sided_p, one_sided_p_new_classes
 from analysis_sql.ranking.evidence import evidence

@@ -136,7 +136,7 @@ def scatter(each: SetReport, first: str, second: str) -> Figure:
             raise UnknownNameError("method", name, each.methods, where=str(each.scored))
     at = [each.methods.index(name) for name in (first, second)]
     tasks = int(each.counts.tasks[at].min())
-    x, y = (100.0 * each.counts.correct[i, :tasks] / each.counts.units[i] for i in at)
+    x, y = (100.0 * each.counts.correct[i, :tasks] / each.counts.queries_per_task[i] for i in at)
     pairs, number = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
     rows: list[Row] = [
         {"first": a, "second": b, "tasks": n}

@@ -154,7 +154,7 @@ def _set(
         "tied": _positions(contest.tied if contest else None, position),
         "tied_aware": _positions(contest.tied_new_classes if contest else None, position),
         "chosen": [position[method] for method in members],
-        "unit": some[level].counts.units.tolist(),
+        "unit": some[level].counts.queries_per_task.tolist(),
         "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
         "prefix": [score.prefix for score in each.scores],
         "pairs": _pairs(some),

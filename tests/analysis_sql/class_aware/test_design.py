@@ -18,7 +18,7 @@ from analysis_sql.class_aware.intervals import (
     relative_halfwidths,
 )
 from analysis_sql.class_aware.likelihood import variance_components
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import interval
 from analysis_sql.intervals.moments import Moments
 from benchmark_spec.errors import SpecError

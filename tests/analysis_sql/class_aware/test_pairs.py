@@ -8,8 +8,9 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import class_aware_interval
 from analysis_sql.class_aware.pairs import ForNewClasses, own_intervals, p_values
 from analysis_sql.comparison.multiplicity import adjust
-from analysis_sql.comparison.pairs import Counts, all_differences
+from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.saturation import zero_bound
 from analysis_sql.ranking.evidence import evidence, zeros
 from analysis_sql.ranking.ties_with_best import contest

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from analysis_sql.comparison.pairs import Counts, all_differences, pair_arrays, pair_at
+from analysis_sql.comparison.pairs import all_differences, pair_arrays, pair_at
 from analysis_sql.comparison.verdicts import VERDICTS, PairMoments, Verdict, compare
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Moments
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +91,7 @@ def test_every_pair_is_in_the_units_of_its_two_methods(x: Array, data: st.DataOb
             ]
             moments = (common, unit * sum(d), unit**2 * sum(v * v for v in d), unit)
             own = pair_at(counts, i, j).difference
-            assert (own.tasks, own.total, own.squares, own.unit) == moments
+            assert (own.tasks, own.total, own.squares, own.queries_per_task) == moments
             assert (everything.total[i, j], everything.squares[i, j]) == moments[1:3]
             one = compare("d", "s", ("a", "b"), pair_at(counts, i, j), kind="open", level=0.95)
             assert arrays.difference[i, j] == one.difference.mean

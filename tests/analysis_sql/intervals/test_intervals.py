@@ -13,7 +13,7 @@ from benchmark_spec.errors import SpecError
 
 def test_by_hand() -> None:
     # 3, 5, 4 of 5 queries: mean 80, sd 20, T = 3
-    moments = Moments(tasks=3, total=12, squares=50, unit=5)
+    moments = Moments(tasks=3, total=12, squares=50, queries_per_task=5)
     closed = interval(moments, "closed", 0.95)
     opened = interval(moments, "open", 0.95)
     # 1.959964 · 20 / √3 = 22.6317; t(2) at 97.5 % is 4.302653: 4.302653 · 20 / √3 = 49.6827

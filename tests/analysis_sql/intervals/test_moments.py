@@ -12,7 +12,7 @@ from analysis_sql.intervals.moments import Moments
 def test_by_hand() -> None:
     # 3, 5, 4 of 5 queries: 60, 100, 80 %; mean 80, sd 20 points
     moments = Moments.of(np.array([3, 5, 4]), 5)
-    assert moments == Moments(tasks=3, total=12, squares=50, unit=5)
+    assert moments == Moments(tasks=3, total=12, squares=50, queries_per_task=5)
     assert moments.mean == 80.0
     assert moments.deviation == pytest.approx(20.0, rel=1e-15)
     assert not moments.constant

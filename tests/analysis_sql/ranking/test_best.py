@@ -14,8 +14,8 @@ from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import ForNewClasses, p_values
-from analysis_sql.comparison.pairs import Counts
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import (
     Best,
     best_set,
@@ -135,7 +135,7 @@ def test_methods_in_other_units_are_compared_exactly() -> None:
     x = rng.binomial(UNIT, 0.6, (2, 30))
     three = Counts((3 * x[1:]).astype(np.int32), np.array([30]), 3 * UNIT)
     apart = lead(x[0].astype(np.int64), UNIT, three)
-    assert apart.unit == 3 * UNIT
+    assert apart.queries_per_task == 3 * UNIT
     assert one_sided_p(apart) == one_sided_p(lead(x[0], UNIT, _counts(x[1:])))
     assert leader_of(np.array([1.0, 2.0, 2.0]), np.array([5, 5, 5]), np.ones(3, bool)) == 1
 

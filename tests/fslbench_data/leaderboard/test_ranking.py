@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import class_aware_interval
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import interval
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.ranking.best import best_set

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import ForNewClasses, p_values
-from analysis_sql.comparison.pairs import Counts
+from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import lead, one_sided_p_new_classes
 from analysis_sql.ranking.ties_with_best import contest
 from fslbench_data.scoring.score import score
@@ -27,7 +27,7 @@ def _(world: World) -> str:
     counts = Counts(np.array([[9] * 11, [7] * 11]), np.array([11, 11]), 10)
     verdict = ForNewClasses(design, counts, 0.95).compare(0, np.array([1]))[0].verdict
     (p,) = p_values(design, counts, np.array([0]), np.array([1]))
-    behind = Counts(counts.correct[1:], counts.tasks[1:], counts.unit)
+    behind = Counts(counts.correct[1:], counts.tasks[1:], counts.queries_per_task)
     (one_sided,) = one_sided_p_new_classes(design, lead(counts.correct[0], 10, behind))
     tied = contest(("a", "b"), counts, "open", 0.95, design).tied_new_classes
     return (

@@ -1,0 +1,69 @@
+"""Counts of correct queries per task: many methods, or paired differences of them, at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.intervals.moments import Moments, subtract
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts of correct queries of M methods on the T tasks of a set.
+
+    Attributes
+    ----------
+    correct : int16, int32 or int64 (M, T)
+        Integers x, where x / `queries_per_task` is the share of a task's queries that is right;
+        0 where a method did not answer.
+    tasks : int64 (M,)
+        Method i answered tasks 0..tasks[i]-1.
+    queries_per_task : int64 (M,)
+        K·Q of each method, times its runs; one number stands for all methods.
+    """
+
+    correct: NDArray[Any]
+    tasks: NDArray[np.int64]
+    queries_per_task: Any
+
+    def __post_init__(self) -> None:
+        queries = np.asarray(self.queries_per_task, np.int64)
+        object.__setattr__(self, "queries_per_task", np.broadcast_to(queries, len(self)))
+
+    def __len__(self) -> int:
+        return len(self.correct)
+
+    def some(self, rows: NDArray[Any] | list[int]) -> Counts:
+        """Return the counts of some methods, by their positions or a mask."""
+        return Counts(self.correct[rows], self.tasks[rows], self.queries_per_task[rows])
+
+    def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
+        """Subtract counts of second methods from those of first ones, over the first tasks.
+
+        Parameters
+        ----------
+        methods, versus : int (P,)
+            Positions; one of them may be a single one.
+        tasks
+            How many of the first tasks, answered by both.
+
+        Returns
+        -------
+        Counts
+            Of P differences, each in the least common multiple of its two `queries_per_task`.
+        """
+        x, y = (self.correct[rows, :tasks].astype(np.int64) for rows in (methods, versus))
+        queries = self.queries_per_task
+        differences, common = subtract(x, queries[methods], y, queries[versus])
+        return Counts(differences, np.full(len(differences), tasks, np.int64), common)
+
+    def moments(self) -> Moments:
+        """Return the moments of every method over its own tasks, arrays (M,)."""
+        x = self.correct
+        total = x.sum(axis=1, dtype=np.int64)
+        squares = np.einsum("mt,mt->m", x, x, dtype=np.int64)
+        return Moments(self.tasks, total, squares, self.queries_per_task)
