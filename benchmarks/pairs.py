@@ -96,11 +96,11 @@ def ours(path: Path) -> dict[str, float]:
     """Read, validate, and compute every pair's interval and verdicts."""
     start = time.perf_counter()
     from fslbench_data.scoring.score import score
-    from fslbench_data.submission.reading import read_submission
+    from fslbench_data.submission.model import Submission
 
     release = made_up_release()
     imported = time.perf_counter()
-    submission = read_submission(path)
+    submission = Submission.read(path)
     read = time.perf_counter()
     report = score(submission, release, allow_unbound=True, references=False)
     validated = time.perf_counter()
@@ -125,9 +125,9 @@ def loop(path: Path) -> dict[str, float]:
     import numpy as np
     from scipy import stats
 
-    from fslbench_data.submission.reading import read_submission
+    from fslbench_data.submission.model import Submission
 
-    table = read_submission(path).table
+    table = Submission.read(path).table
     methods = table.num_rows // (len(SETS) * TASKS)
     x = table.column("n_correct").to_numpy().reshape(methods, len(SETS), TASKS)
     rng = np.random.default_rng(1)

@@ -17,7 +17,8 @@ from builders.sources.export import write_pictures
 from builders.sources.image_set import Progress
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Binding, Submission, merge
+from fslbench_data.submission.bindings import Binding
+from fslbench_data.submission.model import Submission, merge
 
 
 class ResultsBuild:

@@ -29,6 +29,7 @@ from fslbench_data.release.paths import regular_file
 from fslbench_data.release.release import Folder, Release, read_manifest
 from fslbench_data.release.tables import read_table
 from fslbench_data.release.values import OUT_OF_THE_FOLDER
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.validation.validate import validate
 
@@ -243,7 +244,7 @@ class _Verifier:
         yield from attribute_problems(table, int(self._sizes_of(entry).sum()))
 
     def _results(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        submission = read_parquet(self._folder / entry.path)
+        submission = Submission(*read_parquet(self._folder / entry.path))
         if list(submission.methods) != [entry.name]:
             yield f"holds results of {listing(list(submission.methods))}"
         validate(submission, self._release)

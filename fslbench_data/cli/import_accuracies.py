@@ -41,7 +41,8 @@ def import_accuracies(
     """
     from benchmark_spec.errors import SpecError
     from fslbench_data.release.release import load_release
-    from fslbench_data.submission.accuracies import from_accuracies, read_accuracies
+    from fslbench_data.submission.accuracies import read_accuracies
+    from fslbench_data.submission.model import Submission
     from fslbench_data.validation.validate import check_not_taken
 
     opened = load_release(release)
@@ -55,7 +56,7 @@ def import_accuracies(
     info = opened.task_set_info(dataset, task_set)
     check_not_taken(method, opened.methods)
     values = read_accuracies(file)
-    submission = from_accuracies(values, info, method, percent=percent, where=str(file))
+    submission = Submission.from_accuracies(values, info, method, percent=percent, where=str(file))
     submission.write(path)
     click.echo(
         f"wrote {path}: {info.n_tasks} tasks of {info}, unbound (score it with --unbound)", err=True

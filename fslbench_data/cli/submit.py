@@ -33,12 +33,12 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     from fslbench_data.render.escaping import escaped
     from fslbench_data.sandbox.untrusted import read_untrusted
     from fslbench_data.scoring.score import score
-    from fslbench_data.submission.reading import read_submission
+    from fslbench_data.submission.model import Submission
 
     if method is not None and model is None:
         raise click.UsageError("--method says which method the model is, and needs --model")
     parquet = file.suffix.lower() == ".parquet" and file.is_file()
-    submission = read_untrusted(file) if parquet else read_submission(file)
+    submission = read_untrusted(file) if parquet else Submission.read(file)
     proposal = prepare(submission, to)
     click.echo(
         f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}", err=True

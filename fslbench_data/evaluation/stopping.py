@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.stopping import ConfidenceSequence
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Stopping, Submission
+from fslbench_data.submission.bindings import Stopping
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.stopping_rules import check_may_stop
 from fslbench_data.validation.validate import Validated, validate

@@ -236,7 +236,7 @@ class Release:
         path = self.files.path(entry)
         open_table(path, entry, lambda table: canonical(table, entry.path))
         with readable(path, entry):
-            results = read_parquet(path, counts_only=counts_only, any_texts=False)
+            results = Submission(*read_parquet(path, counts_only=counts_only, any_texts=False))
             found = release_values.check_results(results, entry)
         bound = {key: replace(each, of_release=True) for key, each in found.bindings.items()}
         return replace(found, bindings=bound)

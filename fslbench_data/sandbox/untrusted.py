@@ -14,8 +14,9 @@ from pathlib import Path
 from benchmark_spec.errors import UnreadableError
 from fslbench_data.sandbox import client as worker
 from fslbench_data.sandbox.limits import LIMITS, Limits
+from fslbench_data.submission.bindings import METADATA_KEY
 from fslbench_data.submission.metadata import read_metadata
-from fslbench_data.submission.model import METADATA_KEY, Submission
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import printable
 
 __all__ = ["LIMITS", "Limits", "read_untrusted"]

@@ -1,4 +1,4 @@
-"""Submissions from accuracies: one number a task, in the order of the tasks."""
+"""Accuracies, one a task in the order of the tasks, and the counts that they stand for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmark_spec.errors import AccuracyError, UnreadableError, listing
 from fslbench_data.files import load_numbers
-from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import printable
-from fslbench_data.submission.recorder import Recorder
+from fslbench_data.submission.reading import canonical, printable
 from fslbench_data.tasks import TaskSetInfo
 
 TOLERANCE = 1e-3
@@ -65,44 +64,13 @@ def counts_of(
     return whole.astype(np.int64)
 
 
-def from_accuracies(
-    accuracies: ArrayLike,
-    info: TaskSetInfo,
-    method: str,
-    *,
-    percent: bool | None = None,
-    bind: bool = False,
-    where: str = "the accuracies",
-) -> Submission:
-    """A submission of one method's accuracies on one task set.
-
-    Parameters
-    ----------
-    accuracies
-        One a task (T,), in the order of the tasks; fractions or percentages.
-    info
-        The task set, such as ``release.task_set(...).info``.
-    percent
-        Whether they are percentages; by default, whether any is above 1.
-    bind
-        Vouch that they were made on these very tasks. Otherwise the submission does not say, and
-        scoring it needs ``allow_unbound``.
-
-    Raises
-    ------
-    AccuracyError
-        If they are not the accuracies of that many tasks of K·Q queries.
-    """
-    values = np.asarray(accuracies, dtype=np.float64)
-    if percent is None:
-        percent = bool((values > 1.0).any())
-    counts = counts_of(values, info, 100.0 if percent else 1.0, where)
-    recorder = Recorder(method)
-    recorder.add_counts(info, counts)
-    submission = recorder.submission()
-    if bind:
-        return submission
-    return Submission(submission.table, submission.methods, {}, where)
+def table_of(method: str, info: TaskSetInfo, counts: NDArray[np.int64]) -> pa.Table:
+    """Return the rows of a submission in which a method answers every task of a set (T,)."""
+    names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
+    columns = {name: pa.repeat(value, len(counts)) for name, value in names.items()}
+    n_query = pa.repeat(info.protocol.n_query, len(counts))
+    rows = {**columns, "task_id": range(len(counts)), "n_correct": counts, "n_query": n_query}
+    return canonical(pa.table({name: pa.array(values) for name, values in rows.items()}), method)
 
 
 def read_accuracies(path: Path) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any
 from benchmark_spec.errors import FSLBenchError, SchemaError, shown
 from benchmark_spec.naming import check_method_name, check_text
 from benchmark_spec.version import SPEC_VERSION
-from fslbench_data.submission.model import Binding, GroupKey, Method, Stopping
+from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 
 _MOST_TASKS = 1 << 31
 

@@ -8,81 +8,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 from benchmark_spec.errors import DoubledTaskError, OutputError
-from benchmark_spec.naming import check_text
+from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
+from fslbench_data.submission.accuracies import counts_of, table_of
+from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
+from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
-
-METADATA_KEY = b"fslbench"
-
-GroupKey = tuple[str, str, str]
-"""Method, data set and task set: what one group of rows answers."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method's name and what its authors say of it, a line each.
-
-    Raises
-    ------
-    SpecError
-        If a text is not printable or very long.
-    """
-
-    name: str
-    description: str = ""
-    backbone: str = ""
-    link: str = ""
-    transductive: bool = False
-    """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
-
-    def __post_init__(self) -> None:
-        for what in ("description", "backbone", "link"):
-            check_text(getattr(self, what), f"the method's {what}")
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
-
-    Attributes
-    ----------
-    versus
-        The method that it was compared with, task by task.
-    level
-        Of the sequence; its assumption is ``bounded`` (:mod:`analysis_sql.intervals.stopping`).
-    """
-
-    versus: str
-    level: float
-
-
-@dataclass(frozen=True)
-class Binding:
-    """Which tasks a group of rows answers.
-
-    Attributes
-    ----------
-    fingerprint
-        Of the task set.
-    tasks
-        Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
-    stopping
-        The rule that chose m while it ran; None where there was no such rule.
-    of_release
-        Whether m is the choice of the release's maker, made before anyone compares with it.  No
-        file says so: it is a release that says it of its own results.
-    """
-
-    fingerprint: str
-    tasks: int | None = None
-    stopping: Stopping | None = None
-    of_release: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,26 +60,49 @@ class Submission:
         SubmissionError, SchemaError
             A kind of them for each thing that can be wrong, naming rows and remedy.
         """
-        from fslbench_data.submission.reading import read_submission
+        return cls(*read_file(Path(path)))
 
-        return read_submission(path)
-
-    @staticmethod
+    @classmethod
     def from_accuracies(
+        cls,
         accuracies: ArrayLike,
         info: TaskSetInfo,
         method: str,
         *,
         percent: bool | None = None,
         bind: bool = False,
+        where: str = "the accuracies",
     ) -> Submission:
-        """Make a submission of one accuracy a task (T,), in order.
+        """Make a submission of one method's accuracies on one task set.
 
-        See :func:`fslbench_data.submission.accuracies.from_accuracies`.
+        Parameters
+        ----------
+        accuracies
+            One a task (T,), in the order of the tasks; fractions or percentages.
+        info
+            The task set, such as ``release.task_set(...).info``.
+        percent
+            Whether they are percentages; by default, whether any is above 1.
+        bind
+            Vouch that they were made on these very tasks. Otherwise the submission does not say,
+            and scoring it needs ``allow_unbound``.
+        where
+            What messages call the accuracies.
+
+        Raises
+        ------
+        AccuracyError
+            If they are not the accuracies of that many tasks of K·Q queries.
         """
-        from fslbench_data.submission.accuracies import from_accuracies
-
-        return from_accuracies(accuracies, info, method, percent=percent, bind=bind)
+        values = np.asarray(accuracies, np.float64)
+        if percent is None:
+            percent = bool((values > 1.0).any())
+        counts = counts_of(values, info, 100.0 if percent else 1.0, where)
+        about = Method(check_method_name(method))
+        bindings = (
+            {(method, info.dataset, str(info.name)): Binding(info.fingerprint)} if bind else {}
+        )
+        return cls(table_of(method, info, counts), {method: about}, bindings, where)
 
     def write(self, path: str | Path) -> None:
         """Write a Parquet file with its metadata; it appears whole or not at all.

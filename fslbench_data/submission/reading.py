@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,8 +14,8 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import FSLBenchWarning, SchemaError, UnreadableError, listing, shown
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission import columns
+from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
 from fslbench_data.submission.metadata import read_metadata
-from fslbench_data.submission.model import METADATA_KEY, Submission
 from fslbench_data.submission.nesting import check_lines
 from fslbench_data.submission.quoting import check_quotes
 
@@ -22,15 +23,24 @@ _NAMES = ("method", "dataset", "task_set")
 _TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
 
 
-def read_submission(path: str | Path) -> Submission:
+class Content(NamedTuple):
+    """What a file holds, in the order of the fields of a Submission, which describes them."""
+
+    table: pa.Table
+    methods: dict[str, Method]
+    bindings: dict[GroupKey, Binding]
+    source: str
+    package_version: str = "unknown"
+
+
+def read_file(path: Path) -> Content:
     """Read a submission file; its ending (.parquet, .csv, .jsonl) says which kind it is."""
-    path = Path(path)
     try:
         is_folder, exists = path.is_dir(), path.exists()
         size = path.stat().st_size if exists else 0
     except OSError as error:
         raise UnreadableError(f"{path} cannot be opened: {error.strerror}") from None
-    readers: dict[str, Callable[[Path], Submission]] = {
+    readers: dict[str, Callable[[Path], Content]] = {
         ".parquet": read_parquet,
         ".csv": _read_csv,
         ".jsonl": _read_json_lines,
@@ -54,7 +64,7 @@ def read_submission(path: str | Path) -> Submission:
     if size == 0:
         raise UnreadableError(f"{path} is empty", fix="write the submission again")
     try:
-        submission = reader(path)
+        content = reader(path)
     except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
         raise UnreadableError(
             f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
@@ -62,9 +72,9 @@ def read_submission(path: str | Path) -> Submission:
             fix="mend the row that is named; where none is, the file may be cut short, of another "
             "kind or not in UTF-8: write it again",
         ) from None
-    if not submission.table.num_rows:
+    if not content.table.num_rows:
         raise UnreadableError(f"{path} has columns but no rows", fix="write the results into it")
-    return submission
+    return content
 
 
 def printable(error: Exception | str) -> str:
@@ -73,7 +83,7 @@ def printable(error: Exception | str) -> str:
     return "".join(c if c.isprintable() else "?" for c in first)
 
 
-def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Submission:
+def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Content:
     """Read a Parquet submission with its metadata.
 
     Parameters
@@ -102,9 +112,9 @@ def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = Tru
     table = canonical(table, source)
     if metadata is None:
         _warn_of_lost_metadata(table, source)
-        return Submission(table, source=source, package_version="unknown")
+        return Content(table, {}, {}, source)
     methods, bindings, version = read_metadata(metadata, source)
-    return Submission(table, methods, bindings, source, version)
+    return Content(table, methods, bindings, source, version)
 
 
 def _warn_of_lost_metadata(table: pa.Table, where: str) -> None:
@@ -137,7 +147,7 @@ def texts_of(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if field.name in names and columns.is_text(field.type)]
 
 
-def _read_csv(path: Path) -> Submission:
+def _read_csv(path: Path) -> Content:
     from pyarrow import csv
 
     source = str(path)
@@ -160,10 +170,10 @@ def _read_csv(path: Path) -> Submission:
         elif name in ("class_correct", "predictions"):
             column = columns.parse_lists(column, name, _TYPES[name], source)
         table = table.set_column(index, name, column)
-    return Submission(canonical(table, source), source=source, package_version="unknown")
+    return Content(canonical(table, source), {}, {}, source)
 
 
-def _read_json_lines(path: Path) -> Submission:
+def _read_json_lines(path: Path) -> Content:
     from pyarrow import json
 
     source = str(path)
@@ -178,7 +188,7 @@ def _read_json_lines(path: Path) -> Submission:
         texts = pa.schema([(name, pa.string()) for name in names])
         table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
     table = canonical(table, source)
-    return Submission(table, source=source, package_version="unknown")
+    return Content(table, {}, {}, source)
 
 
 def canonical(table: pa.Table, where: str) -> pa.Table:

@@ -19,8 +19,9 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
+from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 from fslbench_data.submission.columns import NAMES
-from fslbench_data.submission.model import Binding, GroupKey, Method, Stopping, Submission
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import UnknownNameError, rows
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import GroupKey, Submission
+from fslbench_data.submission.bindings import GroupKey
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
 Array = NDArray[Any]

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmark_spec.errors import ContradictionError, rows
-from fslbench_data.submission.model import Method, Submission
+from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.model import Submission
 
 COLUMN = "transductive"
 

@@ -14,7 +14,7 @@ from fslbench_data import Submission, evaluate, score
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.json_format import render_json
-from fslbench_data.submission.model import Stopping
+from fslbench_data.submission.bindings import Stopping
 from fslbench_data.validation.stopping_rules import check_may_stop
 
 

@@ -13,7 +13,8 @@ from results_repository import Repository
 
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.model import Binding, Method, Stopping, Submission
+from fslbench_data.submission.bindings import Binding, Method, Stopping
+from fslbench_data.submission.model import Submission
 
 Answers = Callable[..., Submission]
 

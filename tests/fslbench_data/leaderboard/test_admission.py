@@ -14,7 +14,8 @@ from fslbench_data.leaderboard import admission
 from fslbench_data.leaderboard.admission import Admitted, Refused, admit
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.untrusted import LIMITS
-from fslbench_data.submission.model import Binding, Method, Stopping, Submission
+from fslbench_data.submission.bindings import Binding, Method, Stopping
+from fslbench_data.submission.model import Submission
 from fslbench_data.validation import runs
 
 Answers = Callable[..., Submission]

@@ -13,7 +13,8 @@ import pytest
 from results_repository import Repository
 
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import METADATA_KEY, Binding, Method, Submission
+from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method
+from fslbench_data.submission.model import Submission
 
 _CODE = """
 import json, re, resource, sys

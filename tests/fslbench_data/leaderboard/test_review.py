@@ -12,7 +12,8 @@ from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.repository import FolderFiles
 from fslbench_data.leaderboard.review import LooseFiles, review
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Stopping, Submission
+from fslbench_data.submission.bindings import Stopping
+from fslbench_data.submission.model import Submission
 
 Answers = Callable[..., Submission]
 KEY = "cats/open-2w1s2q"

@@ -15,7 +15,7 @@ from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.submit import prepare, propose
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.reading import read_submission
+from fslbench_data.submission.model import Submission
 
 BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
 
@@ -62,7 +62,7 @@ def test_a_submission_becomes_a_pull_request_named_by_its_content(
     assert path == f"submissions/{hashlib.sha256(content).hexdigest()}.parquet"
     assert path not in results.files("org/results")
     found = _read(content, answers.parent)
-    original = read_submission(answers)
+    original = Submission.read(answers)
     assert found.table.equals(original.table)
     assert found.bindings == original.bindings
     assert found.methods == original.methods
@@ -76,7 +76,7 @@ def test_a_submission_becomes_a_pull_request_named_by_its_content(
 
 def _read(content: bytes, folder: Path) -> fb.Submission:
     (folder / "found.parquet").write_bytes(content)
-    return read_submission(folder / "found.parquet")
+    return Submission.read(folder / "found.parquet")
 
 
 def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
@@ -84,7 +84,7 @@ def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
 ) -> None:
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    proposal = prepare(read_submission(answers), "org/results")
+    proposal = prepare(Submission.read(answers), "org/results")
     files = {proposal.path: proposal.content, "leaderboard.toml": b"releases = []"}
     HfApi(token=results.token("mallory")).create_commit(
         "org/results",
@@ -141,7 +141,7 @@ def test_a_token_without_rights(
     token = results.token("eve", read_only=True)
     monkeypatch.setenv("HF_TOKEN", token)
     with pytest.raises(HubAccessError) as caught:
-        propose(prepare(read_submission(answers), "org/results"))
+        propose(prepare(Submission.read(answers), "org/results"))
     assert token not in str(caught.value)
     said = _submit(str(answers), "--to", "org/results")
     assert (said.exit_code, token in said.output) == (2, False)
@@ -167,7 +167,7 @@ def test_a_model_page_gets_accuracies_with_their_intervals(
     entries = yaml.safe_load(results.read("somebody/model", path, "refs/pr/1", kind="model"))
     assert entries[0] == kept[0]
     (entry,) = entries[1:]
-    report = fb.score(read_submission(answers), load_release("org/toy@v1.0.0"), references=False)
+    report = fb.score(Submission.read(answers), load_release("org/toy@v1.0.0"), references=False)
     score = next(s for s in report.scores if (s.method, s.task_set) == ("mine", "open-2w1s2q"))
     assert entry["dataset"] == {
         "id": "org/toy",

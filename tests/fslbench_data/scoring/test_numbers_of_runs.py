@@ -38,7 +38,8 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import scored_set
 from fslbench_data.scoring.selection import enter
 from fslbench_data.scoring.sql import connect
-from fslbench_data.submission.model import Binding, Submission
+from fslbench_data.submission.bindings import Binding
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import validate
 

@@ -18,7 +18,8 @@ from fslbench_data.render.plan_text import csv_text, json_text
 from fslbench_data.scoring.pilot import Results
 from fslbench_data.scoring.planning import Plan, plan
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.model import Method, Submission
+from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.model import Submission
 
 
 @pytest.fixture(scope="module")

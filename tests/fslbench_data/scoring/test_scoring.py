@@ -15,7 +15,6 @@ from benchmark_spec.errors import SubmissionError, UnboundError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission, merge
-from fslbench_data.submission.reading import read_submission
 from fslbench_data.submission.recorder import Recorder
 
 
@@ -153,8 +152,8 @@ def test_unbound_results_say_so(toy: Release, long_form: Any, tmp_path: Path) ->
     path = tmp_path / "x.parquet"
     pq.write_table(long_form([4, 3, 2, 1]), path)
     with pytest.raises(UnboundError):
-        score(read_submission(path), toy)
-    report = score(read_submission(path), toy, allow_unbound=True)
+        score(Submission.read(path), toy)
+    report = score(Submission.read(path), toy, allow_unbound=True)
     assert report.signature.unbound == ("mine on cats/open-2w1s2q",)
     assert "|unbound|" in str(report.signature)
 

@@ -17,8 +17,9 @@ from benchmark_spec import errors
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.grid import Grid, latex, markdown
+from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.metadata import read_metadata
-from fslbench_data.submission.model import Method, Submission
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.nesting import MOST
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate

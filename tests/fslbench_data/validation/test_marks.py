@@ -16,7 +16,8 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.untrusted import read_untrusted
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.model import Method, Submission
+from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fslbench_data.submission.model import METADATA_KEY
+from fslbench_data.submission.bindings import METADATA_KEY
 from fuzzing import files, tables
 from fuzzing.choices import Choices
 

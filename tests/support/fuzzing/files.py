@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hostile_parquet import BINARY, I32, I64, LIST, STRUCT, Parquet, Struct
 
-from fslbench_data.submission.model import METADATA_KEY
+from fslbench_data.submission.bindings import METADATA_KEY
 from fuzzing import tables
 from fuzzing.choices import Choices
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fslbench_data.submission.model import METADATA_KEY
+from fslbench_data.submission.bindings import METADATA_KEY
 from fslbench_data.submission.recorder import Recorder
 from fuzzing import files, manifest_texts, tables
 from fuzzing.choices import Choices

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 import fslbench_data as fb
-from fslbench_data.submission.model import Stopping, Submission, merge
+from fslbench_data.submission.bindings import Stopping
+from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World
 

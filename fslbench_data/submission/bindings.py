@@ -1,0 +1,73 @@
+"""What a submission says of its methods, and of the tasks that they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from benchmark_spec.naming import check_text
+
+METADATA_KEY = b"fslbench"
+
+GroupKey = tuple[str, str, str]
+"""Method, data set and task set: what one group of rows answers."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's name and what its authors say of it, a line each.
+
+    Raises
+    ------
+    SpecError
+        If a text is not printable or very long.
+    """
+
+    name: str
+    description: str = ""
+    backbone: str = ""
+    link: str = ""
+    transductive: bool = False
+    """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
+
+    def __post_init__(self) -> None:
+        for what in ("description", "backbone", "link"):
+            check_text(getattr(self, what), f"the method's {what}")
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
+
+    Attributes
+    ----------
+    versus
+        The method that it was compared with, task by task.
+    level
+        Of the sequence; its assumption is ``bounded`` (:mod:`analysis_sql.intervals.stopping`).
+    """
+
+    versus: str
+    level: float
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Which tasks a group of rows answers.
+
+    Attributes
+    ----------
+    fingerprint
+        Of the task set.
+    tasks
+        Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
+    stopping
+        The rule that chose m while it ran; None where there was no such rule.
+    of_release
+        Whether m is the choice of the release's maker, made before anyone compares with it.  No
+        file says so: it is a release that says it of its own results.
+    """
+
+    fingerprint: str
+    tasks: int | None = None
+    stopping: Stopping | None = None
+    of_release: bool = field(default=False, compare=False)
