@@ -10,11 +10,11 @@ from pathlib import Path
 from benchmark_spec.errors import OutputError
 from benchmark_spec.version import __version__
 from fslbench_data.files import write_whole
+from fslbench_data.leaderboard.opening import open_releases
 from fslbench_data.leaderboard.repository import (
     BOARD_FILE,
     EMBEDDED,
     check_release_name,
-    open_releases,
     parse_board,
 )
 

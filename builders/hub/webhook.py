@@ -19,6 +19,7 @@ from fslbench_data.leaderboard.hub_files import HubResults
 from fslbench_data.leaderboard.proposals import Changes, changes_of
 from fslbench_data.leaderboard.repository import read_board
 from fslbench_data.leaderboard.review import review
+from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.render.escaping import escaped
 
 PATH = "fslbench"
@@ -77,7 +78,7 @@ def comment_on(repo_id: str, number: int) -> bool:
 
 def _comment(changes: Changes) -> str:
     """What the proposed submissions would bring, and what else the pull request does."""
-    text = review(changes.proposed, changes.submissions, changes.main).markdown
+    text = review_text(review(changes.proposed, changes.submissions, changes.main))
     others = [
         *(f"removes {escaped(path)}" for path in changes.removed),
         *(f"changes {escaped(path)}" for path in changes.other),

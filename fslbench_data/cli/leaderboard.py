@@ -69,8 +69,9 @@ def leaderboard(
     error with the reason; they change nothing for the others, nor the exit code without --check.
     """
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
-    from fslbench_data.leaderboard.lfs_pointers import pointers_among, unfetched
-    from fslbench_data.leaderboard.repository import open_releases, open_results, read_board
+    from fslbench_data.leaderboard.lfs_pointers import unfetched
+    from fslbench_data.leaderboard.opening import open_releases, open_results
+    from fslbench_data.leaderboard.repository import read_board
     from fslbench_data.render.console import steps
 
     check_output(path)
@@ -87,18 +88,18 @@ def leaderboard(
             progress=step,
         )
     _write(found, form, path, None if every else MOST_ROWS)
-    if pointers := pointers_among(found.refused):
-        total = len(found.refused) + sum(len(board.submissions) for board in found.boards)
+    if pointers := sum(one.is_pointer for one in found.rejected):
+        total = len(found.rejected) + sum(len(board.submissions) for board in found.boards)
         click.echo(unfetched(pointers, total), err=True)
     for what, reasons in (
-        ("refused", [(each.name, each.reason) for each in found.refused]),
+        ("refused", [(each.name, each.reason) for each in found.rejected]),
         ("ignored", [(each.name, each.reason) for each in found.ignored]),
     ):
         for name, reason in reasons[:_MOST_NAMED]:
             click.echo(f"{what} {name}: {reason}", err=True)
         if len(reasons) > _MOST_NAMED:
             click.echo(f"… and {len(reasons) - _MOST_NAMED} more {what}", err=True)
-    if check and found.refused:
+    if check and found.rejected:
         raise SystemExit(1)
 
 

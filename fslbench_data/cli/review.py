@@ -41,9 +41,10 @@ def review(
     they add is trusted, and nothing of it works in the comment.
     """
     from benchmark_spec.naming import one_line
-    from fslbench_data.leaderboard.repository import open_releases, open_results
-    from fslbench_data.leaderboard.review import LooseFiles
+    from fslbench_data.leaderboard.folder_files import LooseFiles
+    from fslbench_data.leaderboard.opening import open_releases, open_results
     from fslbench_data.leaderboard.review import review as run
+    from fslbench_data.leaderboard.review_text import review_text
     from fslbench_data.render.console import steps
 
     check_output(path, *paths)
@@ -59,6 +60,6 @@ def review(
             open_releases(names) if names else None,
             level=level,
         )
-    output(found.markdown, path)
-    if found.refused:
+    output(review_text(found), path)
+    if found.rejected:
         raise SystemExit(1)

@@ -31,7 +31,7 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
         pull_request,
     )
     from fslbench_data.render.escaping import escaped
-    from fslbench_data.sandbox.untrusted import read_untrusted
+    from fslbench_data.sandbox.client import read_untrusted
     from fslbench_data.scoring.score import score
     from fslbench_data.submission.model import Submission
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.standing import REFERENCE, Entry
 
 LEAST = 5

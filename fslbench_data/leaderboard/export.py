@@ -80,7 +80,7 @@ def leaderboard_json(found: Leaderboard) -> str:
             {"release": board.release, "sets": [_set(each) for each in board.sets]}
             for board in found.boards
         ],
-        "refused": [asdict(each) for each in found.refused],
+        "refused": [asdict(each) for each in found.rejected],
         "ignored": [asdict(each) for each in found.ignored],
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import ResultsError, UnknownNameError
 from benchmark_spec.version import __version__
-from fslbench_data.leaderboard.admission import Admitted, Refused, results_of
-from fslbench_data.leaderboard.intake import admit_all
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected, results_of
+from fslbench_data.leaderboard.checking import check_all
 from fslbench_data.leaderboard.labels import unique_labels
 from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.repository import Ignored, ResultsFiles, list_submissions
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.untrusted import LIMITS, Limits
+from fslbench_data.sandbox.client import LIMITS, Limits
 from fslbench_data.scoring.scores import Signature, scored_set
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
@@ -65,20 +67,17 @@ class Board:
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """The tables of all releases, newest first, and the files that are in none.
-
-    ``signature`` gives the line that every output starts with: one part a release.
-    """
+    """The tables of all releases, newest first, and the files that are in none."""
 
     title: str
     where: str
     boards: tuple[Board, ...]
-    refused: tuple[Refused, ...]
+    rejected: tuple[Rejected, ...]
     ignored: tuple[Ignored, ...]
 
     @property
     def signature(self) -> str:
-        """What the tables rest on."""
+        """What the tables rest on, one part a release: the line that every output starts with."""
         return " + ".join(str(board) for board in self.boards)
 
 
@@ -95,16 +94,14 @@ def leaderboard(
 ) -> Leaderboard:
     """Read, check and rank all submissions of a results repository.
 
-    Every file is checked again.  One that is refused is listed with the reason and changes nothing
-    for the others.
+    Every file is checked again.  A rejected one changes nothing for the others.
 
     Parameters
     ----------
     files
         The repository.
     releases
-        Whose tasks may be answered, newest first.  A submission is scored on the first one whose
-        fingerprints it has, together with the others of that release and its reference methods.
+        Whose tasks may be answered, newest first (:func:`.acceptance.answered`).
     datasets, task_sets
         Only these; by default all that are answered, but those made with attributes of images.
     level
@@ -123,27 +120,28 @@ def leaderboard(
     if not releases:
         raise ResultsError("no release is given", expected="at least one whose tasks are answered")
     tell = progress or (lambda _: None)
-    found = list_submissions(files)
-    sources = [(files, name) for name in found.submissions]
-    came = files.came(found.submissions)
-    admitted, refused = admit_all(sources, releases, limits, tell, came)
+    listing = list_submissions(files)
+    sources = [(files, name) for name in listing.submissions]
+    came = files.came(listing.submissions)
+    accepted, rejected = check_all(sources, releases, limits, tell, came)
     wanted = _wanted(releases, names_of(datasets), task_set_names(task_sets))
-    boards = boards_of(admitted, releases, wanted, level=level, tell=tell)
-    return Leaderboard(title, files.where, boards, tuple(refused), found.ignored)
+    boards = boards_of(accepted, releases, wanted, level=level, tell=tell)
+    return Leaderboard(title, files.where, boards, tuple(rejected), listing.ignored)
 
 
 def _wanted(
     releases: Sequence[Release], datasets: Sequence[str], task_sets: Sequence[str]
 ) -> Wanted:
-    """What is asked for, if some release has it."""
+    """Choose what is asked for, if some release has it."""
     infos = [info for release in releases for info in release.task_sets]
-    for kind, asked, there in (
+    for kind, asked, available in (
         ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
         ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
     ):
         for name in asked:
-            if name not in there:
-                raise UnknownNameError(kind, name, there, where="the releases of the leaderboard")
+            if name not in available:
+                where = "the releases of the leaderboard"
+                raise UnknownNameError(kind, name, available, where=where)
 
     def wanted(_: int, info: TaskSetInfo) -> bool:
         chosen = str(info.name) in task_sets if task_sets else not info.name.attributes
@@ -153,56 +151,55 @@ def _wanted(
 
 
 def boards_of(
-    admitted: Sequence[Admitted],
+    accepted: Sequence[Accepted],
     releases: Sequence[Release],
     wanted: Wanted,
     *,
     level: float,
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Board, ...]:
-    """The tables of the newest release, and of the older ones that some submission answers."""
-    used = {one.release for one in admitted} | {0}
-    return tuple(
-        _board(releases[number], number, admitted, wanted, level, tell) for number in sorted(used)
-    )
+    """Make the tables of the newest release, and of the older ones that some file answers."""
+    used = {one.release for one in accepted} | {0}
+    boards = []
+    for number in sorted(used):
+        ours = [one for one in accepted if one.release == number]
+        ours.sort(key=lambda one: (one.came, one.name))
+        boards.append(_board(releases[number], ours, partial(wanted, number), level, tell))
+    return tuple(boards)
 
 
-def _entries(release: Release, number: int, admitted: Iterable[Admitted]) -> dict[str, list[Entry]]:
-    """What stands in the tables of a release, by task set: the references come first."""
-    known = reference_results(release)
-    references = () if known is None else results_of(known)
-    here = [one for one in admitted if one.release == number]
+def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[Entry]]:
+    """List what stands in a release's tables, by task set: the references come first."""
+    references = reference_results(release)
     methods = [
         (method, one.digest)
-        for one in here
+        for one in accepted
         for method in dict.fromkeys(result.method for result in one.results)
     ]
     labels = dict(zip(methods, unique_labels(methods, release.methods), strict=True))
-    found: dict[str, list[Entry]] = {}
-    for result in references:
-        entry = Entry(result.method, REFERENCE, result)
-        found.setdefault(result.info.text, []).append(entry)
-    for one in here:
+    entries: dict[str, list[Entry]] = defaultdict(list)
+    for result in () if references is None else results_of(references):
+        entries[result.info.text].append(Entry(result.method, REFERENCE, result))
+    for one in accepted:
         for result in one.results:
             label = labels[result.method, one.digest]
             entry = Entry(label, one.digest, result, one.also, one.came)
-            found.setdefault(result.info.text, []).append(entry)
-    return found
+            entries[result.info.text].append(entry)
+    return entries
 
 
 def _board(
     release: Release,
-    number: int,
-    admitted: Iterable[Admitted],
-    wanted: Wanted,
+    accepted: Sequence[Accepted],
+    wanted: Callable[[TaskSetInfo], bool],
     level: float,
     tell: Callable[[str], None],
 ) -> Board:
-    admitted = sorted(admitted, key=lambda one: (one.came, one.name))
-    entries = _entries(release, number, admitted)
+    """Make the table of one release from the files that answer it, the first to come first."""
+    entries = _entries(release, accepted)
     sets = []
     for info in release.task_sets:
-        if info.text in entries and wanted(number, info):
+        if info.text in entries and wanted(info):
             tell(str(info))
             kind = info.name.interval
             design = None if kind == "closed" else ClassDesign.of(release.class_ids(info))
@@ -213,15 +210,14 @@ def _board(
         release_digest=release.manifest.digest,
         hub=release.hub,
         level=level,
-        sets=tuple(each.scored for each in sets),
+        sets=tuple(standing.scored for standing in sets),
         unbound=(),
     )
-    here = [one for one in admitted if one.release == number]
-    places = {came: n for n, came in enumerate(sorted({one.came for one in here}))}
+    places = {came: n for n, came in enumerate(sorted({one.came for one in accepted}))}
     return Board(
         release=str(release),
         signature=signature,
-        submissions=tuple(digest for one in here for digest in one.digests),
-        came=tuple(places[one.came] for one in here for _ in one.digests),
+        submissions=tuple(digest for one in accepted for digest in one.digests),
+        came=tuple(places[one.came] for one in accepted for _ in one.digests),
         sets=tuple(sets),
     )

@@ -5,15 +5,13 @@
     leaderboard.toml                title = "…", releases = ["ORG/NAME@v1.1.0", "embedded"]
     submissions/<sha256>.parquet    64 hexadecimal digits: the SHA-256 of the file
 
-A repository may be a folder, such as a checkout of git, or on the Hub; :class:`ResultsFiles` is
-what both have in common.  Everything in it comes from strangers.
+A repository may be a folder, such as a checkout of git, or on the Hub (:mod:`.opening`).
+Everything in it comes from strangers.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +20,7 @@ from typing import Protocol
 from benchmark_spec.declared import parsed_toml
 from benchmark_spec.errors import ResultsError, listing
 from benchmark_spec.naming import one_line
-from fslbench_data.files import temporary_of
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
-from fslbench_data.leaderboard.history import arrivals
-from fslbench_data.release.release import Release, load_release
 
 BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
@@ -44,10 +39,10 @@ class ResultsFiles(Protocol):
         """The folder or the address, for messages."""
 
     def names(self) -> Sequence[str]:
-        """Paths of its files, relative, with slashes; at least those below `submissions`."""
+        """Paths of the files, relative, with slashes; at least those below `submissions`."""
 
     def path(self, name: str) -> Path:
-        """Where a file lies on this machine.
+        """Return a file's path on this machine; fetch it if need be.
 
         Raises
         ------
@@ -58,9 +53,9 @@ class ResultsFiles(Protocol):
         """
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """When files came, by name: of two, the smaller number came first, equal ones together.
+        """Say when files came, by name: of two, the smaller number came first.
 
-        What is left out came after all others.  Empty where there is no history.
+        A name that is left out came after all others.  Empty where there is no history.
         """
 
 
@@ -83,7 +78,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A file below `submissions` that is none, and was not opened."""
+    """A file below `submissions` that is not named as one, and was not opened."""
 
     name: str
     reason: str
@@ -97,127 +92,18 @@ class Listing:
     ignored: tuple[Ignored, ...]
 
 
-class FolderFiles:
-    """A results repository in a folder.
-
-    Only the folder itself may be reached through a symbolic link; below it none is followed, and
-    nothing is opened but regular files.
-    """
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        if not self.folder.is_dir():
-            raise ResultsError(
-                f"there is no folder {one_line(str(folder))}",
-                expected=f"a folder with {BOARD_FILE} and a folder {SUBMISSIONS}, or ORG/NAME on "
-                "the Hub",
-                fix="name the checkout of a results repository, or its address",
-            )
-
-    @property
-    def where(self) -> str:
-        """The folder."""
-        return str(self.folder)
-
-    def names(self) -> Sequence[str]:
-        """Paths of the files; a folder among the submissions ends in a slash."""
-        found = [entry.name for entry in _entries(self.folder)]
-        if SUBMISSIONS not in found:
-            return found
-        folder = self.folder / SUBMISSIONS
-        if folder.is_symlink() or not folder.is_dir():
-            raise ResultsError(
-                f"{SUBMISSIONS} is a symbolic link or no folder",
-                where=str(folder),
-                expected="a folder of submissions",
-                fix="put a folder there",
-            )
-        below = [
-            f"{SUBMISSIONS}/{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"
-            for entry in _entries(folder)
-        ]
-        return [name for name in found if name != SUBMISSIONS] + below
-
-    def path(self, name: str) -> Path:
-        """Where a file lies; see :class:`ResultsFiles`."""
-        parts = name.split("/")
-        path = self.folder.joinpath(*parts)
-        if {"", ".", ".."} & set(parts) or any("\\" in part or "\0" in part for part in parts):
-            raise ResultsError(f"{one_line(name)} is no path inside the repository")
-        for each in [path, *path.parents][: len(parts)]:
-            if each == path:
-                check_regular(path, name, self.where)
-            elif not stat.S_ISDIR(_mode(each, name, self.where)):
-                raise ResultsError(f"{one_line(name)} lies behind a symbolic link")
-        return path
-
-    def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """When files came, by the history of git; see :class:`ResultsFiles`."""
-        found = arrivals(self.folder, SUBMISSIONS)
-        return {name: found[name] for name in names if name in found}
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder but the temporary files of writers."""
-    return [entry for entry in os.scandir(folder) if temporary_of(entry.name) is None]
-
-
-def check_regular(path: Path, name: str, where: str = "") -> None:
-    """Raise if a file, to be called `name`, is no regular one; links are not followed.
-
-    Raises
-    ------
-    ResultsError
-        Saying what it is instead.
-    """
-    mode = _mode(path, name, where)
-    if not stat.S_ISREG(mode):
-        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
-        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
-
-
-def _mode(path: Path, name: str, where: str) -> int:
-    try:
-        return path.lstat().st_mode
-    except OSError as error:
-        what = f"{one_line(name)} cannot be opened: {error.strerror}"
-        raise ResultsError(what, where=where) from None
-
-
-def open_results(where: str | Path) -> ResultsFiles:
-    """The results repository in a folder, or on the Hub as ``ORG/NAME`` or ``ORG/NAME@REVISION``.
-
-    Raises
-    ------
-    ResultsError
-        If there is no such folder, and the text is no address.
-    HubError
-        If the Hub has no such repository, refuses it or does not answer.
-    """
-    if isinstance(where, str) and is_address(where) and not Path(where).exists():
-        from fslbench_data.leaderboard.hub_files import HubResults
-
-        return HubResults.open(HubAddress.parse(where))
-    return FolderFiles(where)
-
-
 def submission_name(digest: str) -> str:
-    """The name of a submission in a repository, of the SHA-256 (hex) of its bytes."""
+    """Return a submission's name in a repository from the SHA-256 (hex) of its bytes."""
     return f"{SUBMISSIONS}/{digest}.parquet"
 
 
-def is_submission_name(name: str) -> bool:
-    """Whether a file of this name is a submission, if its content agrees."""
-    return _NAME.fullmatch(name) is not None
-
-
 def list_submissions(files: ResultsFiles) -> Listing:
-    """Submissions by name, in order, and what lies beside them; no file is opened."""
+    """List submissions by name, in order, and what lies beside them; no file is opened."""
     below = sorted({name for name in files.names() if name.startswith(f"{SUBMISSIONS}/")})
     reason = "not named as a submission, 64 hexadecimal digits and .parquet"
     return Listing(
-        tuple(name for name in below if is_submission_name(name)),
-        tuple(Ignored(one_line(name), reason) for name in below if not is_submission_name(name)),
+        tuple(name for name in below if _NAME.fullmatch(name)),
+        tuple(Ignored(one_line(name), reason) for name in below if not _NAME.fullmatch(name)),
     )
 
 
@@ -292,8 +178,3 @@ def check_release_name(name: str, where: str = "") -> None:
             expected=expected,
             fix="name the version, or the whole commit that is meant",
         )
-
-
-def open_releases(names: Sequence[str]) -> tuple[Release, ...]:
-    """The releases of these names, in order."""
-    return tuple(load_release(None if name == EMBEDDED else name) for name in names)

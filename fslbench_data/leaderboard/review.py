@@ -7,27 +7,17 @@ are those of the repository as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from benchmark_spec.naming import one_line
-from fslbench_data.files import sha256_of
-from fslbench_data.leaderboard.admission import Admitted, Refused
-from fslbench_data.leaderboard.intake import admit_all
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected
+from fslbench_data.leaderboard.checking import check_all
 from fslbench_data.leaderboard.leaderboard import Board, boards_of
-from fslbench_data.leaderboard.lfs_pointers import pointers_among
-from fslbench_data.leaderboard.repository import (
-    SUBMISSIONS,
-    ResultsFiles,
-    check_regular,
-    list_submissions,
-    open_releases,
-    read_board,
-    submission_name,
-)
+from fslbench_data.leaderboard.opening import open_releases
+from fslbench_data.leaderboard.repository import ResultsFiles, list_submissions, read_board
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.untrusted import LIMITS, Limits, read_untrusted
+from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import reference_results
@@ -38,78 +28,25 @@ MOST_SCORED = 10
 
 @dataclass(frozen=True)
 class Review:
-    """What is said of a proposal.
+    """What a proposal would bring.
 
     Attributes
     ----------
     boards
         The tables with the proposal in them, of the task sets that it answers.
-    accepted
-        The files that would be scored.
+    accepted, rejected
+        The files that would be scored, and the others.
     reports
-        Of the first of these, comparisons with the reference methods; None where there are none.
-    refused
-        The other files, with the reasons.
+        Comparisons of the first accepted files with the reference methods; None without any.
     pointers
-        How many of the repository's own submissions are pointers of Git LFS, and of how many.
+        Number of pointers of Git LFS among the repository's own submissions, and of all of these.
     """
 
     boards: tuple[Board, ...]
-    accepted: tuple[Admitted, ...]
+    accepted: tuple[Accepted, ...]
     reports: tuple[Report | None, ...]
-    refused: tuple[Refused, ...]
+    rejected: tuple[Rejected, ...]
     pointers: tuple[int, int] = (0, 0)
-
-    @property
-    def markdown(self) -> str:
-        """The comment."""
-        from fslbench_data.leaderboard.review_text import review_text
-
-        return review_text(self)
-
-
-class LooseFiles:
-    """Files from anywhere, under the names that they have or would have in a repository.
-
-    A file below a folder `submissions` is called as it is there; any other one as a submission of
-    its content.  Symbolic links are not followed.
-    """
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.paths: dict[str, Path] = {}
-        for path in paths:
-            self.paths.setdefault(_name_of(path), path)
-
-    @property
-    def where(self) -> str:
-        """What they are."""
-        return "the files"
-
-    def names(self) -> Sequence[str]:
-        """Their names."""
-        return list(self.paths)
-
-    def path(self, name: str) -> Path:
-        """Where a file lies."""
-        path = self.paths[name]
-        check_regular(path, path.name)
-        return path
-
-    def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Nothing: such files have no history."""
-        return {}
-
-
-def _name_of(path: Path) -> str:
-    if SUBMISSIONS in path.parts[:-1]:
-        start = len(path.parts) - 1 - path.parts[::-1].index(SUBMISSIONS)
-        return "/".join(path.parts[start:])
-    try:
-        if not path.is_symlink() and path.is_file() and path.stat().st_size <= LIMITS.file_bytes:
-            return submission_name(sha256_of(path))
-    except OSError:
-        pass
-    return path.name
 
 
 def review(
@@ -141,17 +78,18 @@ def review(
     """
     releases = open_releases(read_board(base).releases) if releases is None else releases
     new = dict.fromkeys(names)
-    there = list_submissions(base).submissions
-    old = [name for name in there if name not in new]
+    submissions = list_submissions(base).submissions
+    old = [name for name in submissions if name not in new]
     sources = [*((base, name) for name in old), *((proposed, name) for name in new)]
-    came = base.came(there)
-    admitted, refused = admit_all(sources, releases, limits, lambda _: None, came)
-    shown = {one_line(name) for name in new}
-    ours = tuple(one for one in admitted if one.name in new)
+    accepted, rejected = check_all(
+        sources, releases, limits, lambda _: None, base.came(submissions)
+    )
+    ours = tuple(one for one in accepted if one.name in new)
     answered = {(one.release, result.info.text) for one in ours for result in one.results}
     boards = boards_of(
-        admitted, releases, lambda number, info: (number, info.text) in answered, level=level
+        accepted, releases, lambda number, info: (number, info.text) in answered, level=level
     )
+    shown = {one_line(name) for name in new}
     return Review(
         tuple(board for board in boards if board.sets),
         ours,
@@ -159,20 +97,19 @@ def review(
             _report(proposed, one, releases[one.release], level, limits)
             for one in ours[:MOST_SCORED]
         ),
-        tuple(each for each in refused if each.name in shown),
-        (pointers_among(each for each in refused if each.name not in shown), len(old)),
+        tuple(one for one in rejected if one.name in shown),
+        (sum(one.is_pointer and one.name not in shown for one in rejected), len(old)),
     )
 
 
 def _report(
-    files: ResultsFiles, one: Admitted, release: Release, level: float, limits: Limits
+    files: ResultsFiles, one: Accepted, release: Release, level: float, limits: Limits
 ) -> Report | None:
-    """Comparisons of a file's methods with the reference methods; None without any."""
-    known = reference_results(release)
-    if known is None:
-        return None
+    """Compare a file's methods with the reference methods; None without any."""
+    references = reference_results(release)
     answered = {result.info.text for result in one.results}
-    rivals = [group.method for group in known.groups if group.info.text in answered]
+    groups = () if references is None else references.groups
+    rivals = [group.method for group in groups if group.info.text in answered]
     if not rivals:
         return None
     submission = read_untrusted(files.path(one.name), limits)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.scoring.scores import ScoredSet
 
 REFERENCE = "reference"

@@ -11,12 +11,13 @@ from benchmark_spec.errors import SubmissionError, UnboundError, UnknownNameErro
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.leaderboard.admission import answered
+from fslbench_data.leaderboard.acceptance import answered
 from fslbench_data.leaderboard.hub_files import HubResults
-from fslbench_data.leaderboard.repository import open_releases, read_board, submission_name
+from fslbench_data.leaderboard.opening import open_releases
+from fslbench_data.leaderboard.repository import read_board, submission_name
 from fslbench_data.release.release import Release
 from fslbench_data.render.escaping import escaped, neutral
-from fslbench_data.sandbox.untrusted import read_untrusted
+from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import Validated, validate
 

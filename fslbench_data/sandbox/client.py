@@ -1,13 +1,17 @@
-"""The process that reads strangers' files, from outside.
+"""Read Parquet submissions that come from strangers: memory and time stay bounded.
 
-One process reads many files, one after another; a file that it does not survive, or whose reading
-takes too much memory or time, costs a new one.
+A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate
+to gigabytes and schemas nested so deep that the reader crashes; no look at its footer tells,
+since a footer can lie.  So a process of its own reads such files (:mod:`.server`), under a limit
+on its memory and on its time, and counts what comes out as it comes (:mod:`.reader`).  One process
+reads many files; one that it does not survive, or that takes too much, costs a new process.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import stat
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,37 +20,80 @@ from threading import RLock
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
-from fslbench_data.sandbox.limits import MIB, Limits
+from fslbench_data.sandbox.limits import LIMITS, MIB, Limits
 from fslbench_data.sandbox.process import EndedError, Process
+from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import printable
+
+__all__ = ["LIMITS", "Limits", "read_untrusted"]
 
 _lock = RLock()
-_worker: Process | None = None
+_server: Process | None = None
 
 
-def read(path: Path, where: str, limits: Limits) -> pa.Table:
-    """The table of a Parquet file of which nothing is known, read by another process.
+def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
+    """Read a Parquet submission without trusting a byte of it, in some milliseconds.
+
+    The limit on memory holds on Linux only.
+
+    Parameters
+    ----------
+    path
+        Of a regular file ending in ``.parquet``.
+    limits
+        What it may be at most.
 
     Raises
     ------
-    FSLBenchError
-        Whatever is wrong with the file, which messages call `where`.
+    TooLargeError
+        If the file passes a limit, or reading it takes more memory or time than it may.
+    UnreadableError
+        If it cannot be read, or ends the process that reads it.
+    SubmissionError, SchemaError
+        If it is not a submission.
     """
-    global _worker
+    path = Path(path)
+    source = printable(str(path))
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableError(f"{source} cannot be opened: {reason}") from None
+    if not is_file or path.suffix.lower() != ".parquet":
+        raise UnreadableError(
+            f"{source} is not a Parquet file",
+            expected="a file ending in .parquet",
+            fix="write the submission with Submission.write",
+        )
+    table = _read(path, source, limits)
+    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
+    table = table.replace_schema_metadata(None)
+    if metadata is None:
+        return Submission(table, source=source, package_version="unknown")
+    methods, bindings, version = read_metadata(metadata, source)
+    return Submission(table, methods, bindings, source, version)
+
+
+def _read(path: Path, where: str, limits: Limits) -> pa.Table:
+    """Let the other process read a file, which messages call `where`."""
+    global _server
+    request = {"path": str(path.absolute()), "where": where, "limits": asdict(limits)}
     with _lock:
         while True:
-            first = _worker is None
-            worker = _worker = _worker or _started()
-            request = {"path": str(path.absolute()), "where": where, "limits": asdict(limits)}
+            first = _server is None
+            server = _server = _server or _started()
             try:
-                (table,) = worker.ask(request, limits.seconds)
+                (table,) = server.ask(request, limits.seconds)
             except EndedError as ended:
                 if first or ended.cause == "late":  # else earlier files may be to blame
                     raise _error_of(ended, where, limits) from None
             else:
                 return table
             finally:
-                if worker.stopped:
-                    _worker = None
+                if server.stopped:
+                    _server = None
 
 
 def _started() -> Process:
@@ -62,7 +109,7 @@ def _started() -> Process:
 
 
 def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
-    """What a file has done to the process that read it."""
+    """Say what a file has done to the process that read it."""
     if ended.cause == "late":
         return _too_large(where, f"takes more than {limits.seconds:g} seconds to read")
     if ended.cause == "memory":
@@ -86,20 +133,20 @@ def _too_large(where: str, what: str) -> TooLargeError:
 @atexit.register
 def stop() -> None:
     """End the process; the next file starts another."""
-    global _worker
+    global _server
     with _lock:
-        if _worker is not None:
-            _worker.stop()
-        _worker = None
+        if _server is not None:
+            _server.stop()
+        _server = None
 
 
 def _forget() -> None:
-    """In a forked process: the parent's reader is not ours."""
-    global _worker, _lock
+    """Leave the process to the parent, in a forked process."""
+    global _server, _lock
     _lock = RLock()
-    if _worker is not None:
-        _worker.forget()
-    _worker = None
+    if _server is not None:
+        _server.forget()
+    _server = None
 
 
 if hasattr(os, "register_at_fork"):

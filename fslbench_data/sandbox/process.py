@@ -21,6 +21,7 @@ import pyarrow as pa
 from benchmark_spec import errors
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.sandbox.limits import MIB
+from fslbench_data.sandbox.server import stream_size, write_stream
 
 _START_SECONDS = 120.0
 _LONGEST_LINE = MIB
@@ -122,7 +123,7 @@ class Process:
             If it gave no answer; the process has been ended.
         """
         self.greet()
-        sizes = {name: _size(table) for name, table in (tables or {}).items()}
+        sizes = {name: stream_size(table) for name, table in (tables or {}).items()}
         line = json.dumps({**request, "tables": sizes}).encode() + b"\n"
         return self._exchange(line, tables or {}, seconds, most_bytes)
 
@@ -152,7 +153,7 @@ class Process:
         try:
             question.write(line)
             for table in tables.values():
-                _write(question, table)
+                write_stream(question, table)
             question.flush()
         except (OSError, ValueError):  # it reads no more
             raise EndedError("ended") from None
@@ -206,18 +207,6 @@ class Process:
         for pipe in self._pipes:
             with contextlib.suppress(OSError):
                 pipe.close()
-
-
-def _size(table: pa.Table) -> int:
-    counter = pa.MockOutputStream()
-    _write(counter, table)
-    size: int = counter.size()
-    return size
-
-
-def _write(sink: Any, table: pa.Table) -> None:
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
 
 
 def _as_error(name: str, about: dict[str, str]) -> FSLBenchError:

@@ -34,7 +34,7 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
     Raises
     ------
     FSLBenchError
-        As :func:`fslbench_data.sandbox.untrusted.read_untrusted` says.
+        As :func:`fslbench_data.sandbox.client.read_untrusted` says.
     MemoryError
         If it takes more memory than there is.
     """

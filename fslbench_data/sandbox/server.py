@@ -112,14 +112,21 @@ def _received(requests: BinaryIO, size: int) -> pa.Table:
 
 
 def _send(replies: BinaryIO, table: pa.Table) -> None:
-    counter = pa.MockOutputStream()
-    _write(counter, table)
-    _reply(replies, {"bytes": counter.size()})
-    _write(replies, table)
+    _reply(replies, {"bytes": stream_size(table)})
+    write_stream(replies, table)
     replies.flush()
 
 
-def _write(sink: Any, table: pa.Table) -> None:
+def stream_size(table: pa.Table) -> int:
+    """Return the bytes of a table as an Arrow stream."""
+    counter = pa.MockOutputStream()
+    write_stream(counter, table)
+    size: int = counter.size()
+    return size
+
+
+def write_stream(sink: Any, table: pa.Table) -> None:
+    """Write a table as an Arrow stream."""
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
 

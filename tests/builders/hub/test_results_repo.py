@@ -23,7 +23,8 @@ from benchmark_spec.errors import (
 from benchmark_spec.version import __version__
 from builders.cli import main
 from builders.hub.results_repo import WORKFLOW, start_results_repository
-from fslbench_data.leaderboard.repository import FolderFiles, read_board
+from fslbench_data.leaderboard.folder_files import FolderFiles
+from fslbench_data.leaderboard.repository import read_board
 from fslbench_data.release.release import Release
 
 

@@ -18,17 +18,19 @@ from hypothesis import strategies as st
 from results_repository import Repository
 
 from fslbench_data.hub.address import HubAddress
-from fslbench_data.leaderboard import intake
+from fslbench_data.leaderboard import checking
+from fslbench_data.leaderboard.checking import check_all
 from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
+from fslbench_data.leaderboard.folder_files import FolderFiles
 from fslbench_data.leaderboard.history import arrivals
 from fslbench_data.leaderboard.hub_files import HubResults
-from fslbench_data.leaderboard.intake import admit_all
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles, ResultsFiles
+from fslbench_data.leaderboard.repository import ResultsFiles
 from fslbench_data.leaderboard.review import review
+from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.leaderboard.tables import COPIES_NOTE, leaderboard_grids
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.untrusted import LIMITS
+from fslbench_data.sandbox.client import LIMITS
 from fslbench_data.submission.model import Submission
 
 Answers = Callable[..., Submission]
@@ -82,7 +84,7 @@ def test_without_a_history_no_file_is_thrown_out(
     for name in (copy, honest):
         _put(name, made, repository)
     found = leaderboard(repository.files, [newer])
-    assert found.refused == ()
+    assert found.rejected == ()
     digests = (copy[12:76], honest[12:76])
     assert digests in _from(found)
     assert len(_from(found)) == 2
@@ -113,7 +115,7 @@ def test_with_a_history_the_first_one_stays(
     checkout.commit("second", EARLIER)
     found = leaderboard(repository.files, [newer])
     assert _from(found) == [(first[12:76],)]
-    (refused,) = found.refused
+    (refused,) = found.rejected
     assert (refused.name, refused.where) == (second, first)
 
 
@@ -131,7 +133,7 @@ def test_what_git_is_set_to_changes_nothing(
     checkout.git("config", "diff.orderFile", "nowhere")
     found = leaderboard(repository.files, [newer])
     assert _from(found) == [(honest[12:76],)]
-    assert [refused.name for refused in found.refused] == [copy]
+    assert [refused.name for refused in found.rejected] == [copy]
 
 
 @needs_git
@@ -165,7 +167,7 @@ def test_what_no_commit_tells_apart_stands_together(
     checkout.git("clone", "--quiet", "--depth=1", f"file://{repository.folder}", str(shallow))
     found = leaderboard(FolderFiles(shallow), [newer])
     assert _from(found) == [(copy[12:76], honest[12:76])]
-    assert found.refused == ()
+    assert found.rejected == ()
     # a folder below a checkout has no history of its own
     below = Repository(repository.folder / "below")
     for name in (copy, honest):
@@ -186,7 +188,7 @@ def test_on_the_hub_the_first_commit_counts(
     assert came[honest] < came[copy]
     found = leaderboard(files, [newer])
     assert _from(found) == [(honest[12:76],)]
-    assert [each.name for each in found.refused] == [copy]
+    assert [each.name for each in found.rejected] == [copy]
 
 
 def test_many_files_on_the_hub_are_asked_for_in_parts(
@@ -249,7 +251,7 @@ def test_who_came_first_decides_and_names_never(
     came = data.draw(some)
     names = data.draw(st.permutations(sorted(contents)))
     files: ResultsFiles = _Given(folder, came)
-    admitted, refused = admit_all(
+    admitted, refused = check_all(
         [(files, name) for name in names], [newer], LIMITS, lambda _: None, came
     )
     expected = set()
@@ -267,7 +269,7 @@ def test_room_is_for_who_came_first(
     names = sorted(
         repository.add(answers(newer, {KEY: _counts(newer, seed)}, f"m{seed}")) for seed in range(4)
     )
-    monkeypatch.setattr(intake, "MOST_VALUES", 2 * len(_counts(newer)))
+    monkeypatch.setattr(checking, "MOST_VALUES", 2 * len(_counts(newer)))
     files = _Given(repository.folder, {name: -i for i, name in enumerate(names)})
     found = leaderboard(files, [newer])
     assert sorted(found.boards[0].submissions) == [name[12:76] for name in names[2:]]
@@ -294,12 +296,12 @@ def test_a_review_of_copies(
     _put(honest, made, repository)
     theirs = FolderFiles(made)
     found = review(theirs, [copy], repository.files, [newer])
-    assert [(each.name, each.where) for each in found.refused] == [(copy, honest)]
+    assert [(each.name, each.where) for each in found.rejected] == [(copy, honest)]
     # two in one proposal: nothing tells which is the first
     (repository.folder / honest).unlink()
     found = review(theirs, [copy, honest], repository.files, [newer])
-    assert "**2 files: every rule is met.**" in found.markdown
-    assert f"### {copy[12:24]}, {honest[12:24]}: mine" in found.markdown
+    assert "**2 files: every rule is met.**" in review_text(found)
+    assert f"### {copy[12:24]}, {honest[12:24]}: mine" in review_text(found)
 
 
 @needs_git

@@ -9,10 +9,11 @@ import pytest
 from results_repository import Repository
 
 from fslbench_data.leaderboard import duplicate_results as coincidence
-from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.duplicate_results import coincident
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review
+from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.leaderboard.standing import REFERENCE, Entry
 from fslbench_data.leaderboard.tables import coincidences, leaderboard_grids
 from fslbench_data.release.release import Release
@@ -40,7 +41,7 @@ def test_a_copy_under_another_name(
     theirs = repository.add(example)
     copy = repository.add(renamed(example, "mine/Better"))
     found = leaderboard(repository.files, [embedded], datasets="digits")
-    assert found.refused == ()
+    assert found.rejected == ()
     ours, others = (f"{name[12:20]}" for name in (copy, theirs))
     note = f"Identical on every task: mine/Better ({ours}) and pixels/Ridge ({others})."
     for each, grid in zip(found.boards[0].sets, leaderboard_grids(found), strict=True):
@@ -48,7 +49,7 @@ def test_a_copy_under_another_name(
         assert grid.notes[-1] == note
     proposal = Repository(tmp_path / "proposal")
     (repository.folder / copy).rename(proposal.folder / copy)
-    text = review(proposal.files, [copy], repository.files, [embedded]).markdown
+    text = review_text(review(proposal.files, [copy], repository.files, [embedded]))
     assert text.count("is identical on every task to") == 1
     said = f"mine/Better ({ours}) is identical on every task to pixels/Ridge ({others}): {KEY[:6]}"
     assert said in text

@@ -9,7 +9,7 @@ import pytest
 from results_repository import Repository
 
 from benchmark_spec.errors import ResultsError, SpecError, UnknownNameError
-from fslbench_data.leaderboard import intake as module
+from fslbench_data.leaderboard import checking as module
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.release.release import Release
@@ -91,7 +91,7 @@ def test_an_older_release_s_results_have_a_table_of_their_own(
     assert " + " in both.signature
     only = leaderboard(repository.files, [newer])
     assert _methods(only) == {"toy@2.0.0": {KEY: ["new"], dogs: ["either"]}}
-    assert len(only.refused) == 2
+    assert len(only.rejected) == 2
     swapped = leaderboard(repository.files, [older, newer])
     assert _methods(swapped)["toy@1.0.0"][dogs] == ["also old", "either"]
 
@@ -125,7 +125,7 @@ def test_the_same_content_twice(repository: Repository, answers: Answers, newer:
     second = repository.add_bytes((repository.folder / "x.parquet").read_bytes())
     assert first != second
     found = leaderboard(repository.files, [newer])
-    assert found.refused == ()
+    assert found.rejected == ()
     (board,) = found.boards
     assert board.submissions == tuple(sorted(name[12:76] for name in (first, second)))
     assert _methods(found)["toy@2.0.0"][KEY] == ["mine"]
@@ -142,7 +142,7 @@ def test_hostile_files_change_nothing_for_the_others(
     (repository.folder / "submissions" / "\x1b[31m\n.parquet").write_bytes(b"")
     (repository.folder / "submissions" / f"{'e' * 64}.parquet").symlink_to("/etc/passwd")
     found = leaderboard(repository.files, [newer])
-    assert (len(found.refused), len(found.ignored)) == (5, 1)
+    assert (len(found.rejected), len(found.ignored)) == (5, 1)
     assert found.signature == alone.signature
     (one,), (other,) = alone.boards[0].sets, found.boards[0].sets
     assert list(one.rows()) == list(other.rows())
@@ -156,8 +156,8 @@ def test_as_much_as_fits(
     monkeypatch.setattr(module, "MOST_VALUES", 2 * len(_full(newer)))
     found = leaderboard(repository.files, [newer])
     assert len(found.boards[0].submissions) == 2
-    assert all("hold more than" in each.what for each in found.refused)
-    assert len(found.refused) == 2
+    assert all("hold more than" in each.what for each in found.rejected)
+    assert len(found.rejected) == 2
 
 
 def test_choosing(repository: Repository, answers: Answers, newer: Release) -> None:

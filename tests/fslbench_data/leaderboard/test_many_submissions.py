@@ -21,7 +21,7 @@ import json, re, resource, sys
 from pathlib import Path
 from fslbench_data.release.release import load_release
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles
+from fslbench_data.leaderboard.folder_files import FolderFiles
 from fslbench_data.sandbox.client import stop
 from fslbench_data.leaderboard.export import leaderboard_csv
 
@@ -34,7 +34,7 @@ peak = own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(json.dumps({
     "mib": peak / 1024,
     "scored": len(found.boards[0].submissions),
-    "refused": len(found.refused),
+    "refused": len(found.rejected),
     "rows": [len(each) for each in found.boards[0].sets],
     "lines": text.count("\\n"),
     "good": [row.method for row in found.boards[0].sets[0].rows() if row.method == "good"],

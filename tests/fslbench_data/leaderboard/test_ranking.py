@@ -15,7 +15,7 @@ from analysis_sql.intervals.moments import Moments
 from analysis_sql.ranking.best import best_set
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import ranking as module
-from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry, Standing
 from fslbench_data.scoring.scores import scored_set

@@ -8,12 +8,10 @@ from hub_server import HubServer
 from results_repository import Repository
 
 from benchmark_spec.errors import FSLBenchError, HubError, ResultsError
+from fslbench_data.leaderboard.folder_files import FolderFiles
+from fslbench_data.leaderboard.opening import open_releases, open_results
 from fslbench_data.leaderboard.repository import (
-    FolderFiles,
-    is_submission_name,
     list_submissions,
-    open_releases,
-    open_results,
     parse_board,
     read_board,
     submission_name,
@@ -28,6 +26,7 @@ def test_submissions_are_told_by_their_names_alone(repository: Repository) -> No
         "a.parquet",
         f"{DIGEST.upper()}.parquet",
         f"{DIGEST}.parquet.exe",
+        f"{DIGEST}.parquet\n",
         f"{DIGEST[:-1]}.parquet",
         f"{DIGEST}.csv",
         "\x1b[31mred.parquet",
@@ -45,7 +44,6 @@ def test_submissions_are_told_by_their_names_alone(repository: Repository) -> No
     assert len(ignored) == len(odd) + 1
     assert "submissions/deeper/" in ignored
     assert all(name.isprintable() for name in ignored)
-    assert not is_submission_name(f"submissions/{DIGEST}.parquet\n")
 
 
 def test_a_name_that_is_no_text_can_be_shown(repository: Repository) -> None:

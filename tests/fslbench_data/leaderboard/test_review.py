@@ -8,9 +8,10 @@ import pytest
 from results_repository import Repository
 
 from fslbench_data.leaderboard import review_text as module
+from fslbench_data.leaderboard.folder_files import FolderFiles, LooseFiles
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles
-from fslbench_data.leaderboard.review import LooseFiles, review
+from fslbench_data.leaderboard.review import review
+from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
@@ -42,13 +43,13 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(
     old = proposal.add(answers(older, {KEY: _full(older, 3)}, "theirs"))
     found = review(proposal.files, [new, old], repository.files, [newer, older])
     assert {one.name for one in found.accepted} == {new, old}
-    assert found.refused == ()
+    assert found.rejected == ()
     assert found.reports == (None, None)  # no reference methods there
     for name in (new, old):
         (repository.folder / name).write_bytes((proposal.folder / name).read_bytes())
     after = leaderboard(repository.files, [newer, older])
     assert [str(board) for board in found.boards] == [str(board) for board in after.boards]
-    text = found.markdown
+    text = review_text(found)
     for board in after.boards:
         assert str(board) in text
         assert f"Answers `{board.release}`, 1 task set of it." in text
@@ -65,16 +66,16 @@ def test_the_base_counts_as_it_stands(
     order = np.arange(again.table.num_rows)[::-1]
     copy = proposal.add(Submission(again.table.take(order), again.methods, again.bindings))
     found = review(proposal.files, [copy], repository.files, [newer])
-    assert [each.where for each in found.refused] == [there]
+    assert [each.where for each in found.rejected] == [there]
     assert found.boards == ()
-    assert "says what another submission says, which came first" in found.markdown
+    assert "says what another submission says, which came first" in review_text(found)
     same = review(repository.files, [there], repository.files, [newer])
     assert len(same.accepted) == 1
 
 
 def test_nothing_proposed(repository: Repository, proposal: Repository, newer: Release) -> None:
     found = review(proposal.files, [], repository.files, [newer])
-    assert found.markdown == "No submission is added.\n"
+    assert review_text(found) == "No submission is added.\n"
 
 
 def test_settings_of_the_base_hold(
@@ -87,7 +88,7 @@ def test_settings_of_the_base_hold(
     (report,) = found.reports
     assert report is not None
     assert len(report.comparisons) == 18
-    assert found.markdown.count("| pixels/NCC |") >= 6
+    assert review_text(found).count("| pixels/NCC |") >= 6
 
 
 def test_runs_that_stop_and_prefixes(
@@ -105,7 +106,7 @@ def test_runs_that_stop_and_prefixes(
         )
     )
     part = proposal.add(answers(embedded, {key: counts[:14]}, "part", prefix=True))
-    text = review(proposal.files, [stopped, part], repository.files).markdown
+    text = review_text(review(proposal.files, [stopped, part], repository.files))
     assert "| 12 of 19 | stopped ‡ | - |" in text
     assert "| 14 of 19 | part | - |" in text
     assert "neither excluded nor the leader" in text
@@ -126,9 +127,9 @@ def test_at_most_a_comment(
 ) -> None:
     counts = _full(newer)
     names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(40)]
-    whole = review(proposal.files, names, repository.files, [newer]).markdown
+    whole = review_text(review(proposal.files, names, repository.files, [newer]))
     monkeypatch.setattr(module, "MOST_CHARACTERS", 5000)
-    cut = review(proposal.files, names, repository.files, [newer]).markdown
+    cut = review_text(review(proposal.files, names, repository.files, [newer]))
     assert len(cut) < 5200 < len(whole)
     assert cut.startswith(whole[:1000])
     assert "The rest is left out here" in cut
@@ -149,7 +150,7 @@ def test_files_from_anywhere(tmp_path: Path, example: Submission) -> None:
     assert files.path(names[0]) == loose
     found = review(files, names, FolderFiles(_board(tmp_path)), None)
     assert [one.name for one in found.accepted] == names[:1]
-    assert [each.name for each in found.refused] == names[1:]
+    assert [each.name for each in found.rejected] == names[1:]
 
 
 def _board(folder: Path) -> Path:

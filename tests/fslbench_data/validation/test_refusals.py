@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from benchmark_spec import errors
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.untrusted import read_untrusted
+from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder

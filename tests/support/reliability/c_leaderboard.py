@@ -9,7 +9,7 @@ from git_checkout import Checkout
 from results_repository import Repository
 
 from analysis_sql.ranking.best import claim
-from fslbench_data.leaderboard.admission import Result
+from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry
@@ -52,7 +52,7 @@ def _said(found: Leaderboard, **files: str) -> str:
     names = {name[12:76]: what for what, name in files.items()}
     (row,) = (row for row in found.boards[0].sets[0].rows() if row.method == "mine")
     whose = " and ".join(names[digest] for digest in (row.submission, *row.also))
-    refused = "; ".join(f"{names[each.name[12:76]]}: {each.what}" for each in found.refused)
+    refused = "; ".join(f"{names[each.name[12:76]]}: {each.what}" for each in found.rejected)
     return f"one entry, from: {whose}; refused: {refused or 'none'}"
 
 

@@ -21,7 +21,7 @@ from bombs import BOMBS, few, lists, many, slow
 from benchmark_spec import errors
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox import client, process
-from fslbench_data.sandbox.untrusted import LIMITS, read_untrusted
+from fslbench_data.sandbox.client import LIMITS, read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 
@@ -110,7 +110,7 @@ from pathlib import Path
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.release.release import load_release
 from fslbench_data.sandbox import client
-from fslbench_data.sandbox.untrusted import read_untrusted
+from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.validation.validate import validate
 
 good = Path(sys.argv[1])
@@ -267,8 +267,8 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 
 
 def _pid() -> int:
-    assert client._worker is not None
-    return client._worker.pid
+    assert client._server is not None
+    return client._server.pid
 
 
 def test_one_process_reads_many_files(fresh: None, tmp_path: Path, bombs: Path) -> None:
@@ -364,7 +364,7 @@ def _interrupt(_: object) -> None:
 FORK = """
 import os, sys
 from pathlib import Path
-from fslbench_data.sandbox.untrusted import read_untrusted
+from fslbench_data.sandbox.client import read_untrusted
 path = Path(sys.argv[1])
 read_untrusted(path)
 child = os.fork()

@@ -1,4 +1,4 @@
-"""One file of a results repository: which release it answers and how, or why it is refused."""
+"""Whether a file of a results repository is accepted: which release it answers, or why not."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
-from fslbench_data.leaderboard.lfs_pointers import check_is_no_pointer
+from fslbench_data.leaderboard.lfs_pointers import POINTER, check_is_no_pointer
 from fslbench_data.leaderboard.repository import ResultsFiles, submission_name
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.untrusted import LIMITS, Limits, read_untrusted
+from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.runs import Group
@@ -31,7 +31,7 @@ from fslbench_data.validation.validate import Validated, fits, validate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What one method answered of one task set: all that a leaderboard needs of it.
+    """One method's answers to one task set: all that a leaderboard needs of them.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Admitted:
-    """A submission that answers a release.
+class Accepted:
+    """A file that answers a release.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class Admitted:
     release
         Position of the release that it answers.
     content
-        SHA-256 of what it says: the same for a file that is written in another way.
+        SHA-256 of the results; it does not depend on how they are written.
     also
-        Digests of other files that say the same, of which nothing tells that they came later.
+        Digests of other files with the same results that may have come at the same time.
     came
-        Its place in the history of the repository: of two, the smaller came first.
+        Place in the history of the repository: of two, the smaller came first.
     """
 
     name: str
@@ -93,18 +93,18 @@ class Admitted:
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Of all files that say it."""
+        """Digests of all files with these results."""
         return (self.digest, *self.also)
 
     @property
     def values(self) -> int:
-        """Counts that it holds."""
+        """Number of counts."""
         return sum(len(result.counts) for result in self.results)
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A file that is not scored, and why; every text is printable, on one line and not long."""
+class Rejected:
+    """A file that is not scored, and why; every text is one short, printable line."""
 
     name: str
     what: str
@@ -117,64 +117,64 @@ class Refused:
         """What is wrong, and where."""
         return one_line(f"{self.what} ({self.where})" if self.where else self.what)
 
+    @property
+    def is_pointer(self) -> bool:
+        """Whether the file is a pointer of Git LFS."""
+        return self.what == POINTER
 
-def admit(
+
+def check_submission(
     files: ResultsFiles, name: str, releases: Sequence[Release], limits: Limits = LIMITS
-) -> Admitted | Refused:
-    """Check a submission of a repository as if nobody had done so before.
+) -> Accepted | Rejected:
+    """Check a file of a repository, without trust in any check before.
 
-    Its name must be the SHA-256 of its bytes.  It is scored on the first of the releases whose
-    task sets and fingerprints are those that it names, or refused.
+    The file's name must be the SHA-256 of its bytes.  :func:`answered` finds the release.
 
     Raises
     ------
     HubError
-        If the file could not be fetched, which says nothing of it.
+        If the file could not be fetched.
     """
     try:
         path = files.path(name)
     except (ResultsError, SubmissionError) as error:
-        return refusal(name, error)
-    return admit_file(name, path, releases, limits)
+        return rejection(name, error)
+    return check_file(name, path, releases, limits)
 
 
-def admit_file(
+def check_file(
     name: str, path: Path, releases: Sequence[Release], limits: Limits = LIMITS
-) -> Admitted | Refused:
-    """As :func:`admit`, of a file that lies at `path` and has or shall have that name."""
+) -> Accepted | Rejected:
+    """Check the file at `path`, which has or shall have that name in a repository."""
     try:
         digest = _checked_digest(name, path, limits)
         submission = replace(read_untrusted(path, limits), source="the file")
         number = answered(submission, releases)
-        found = validate(submission, releases[number])
-        results = tuple(_result(found, group) for group in found.groups)
+        results = results_of(validate(submission, releases[number]))
     except HubError:
-        raise  # of a release's tables
+        raise  # about a release's tables
     except FSLBenchError as error:
-        return refusal(name, error, path)
+        return rejection(name, error, path)
     except Exception as error:
-        return refusal(name, SubmissionError(f"it cannot be checked: {error!r}"), path)
-    return Admitted(name, digest, number, results, _content(results))
+        return rejection(name, SubmissionError(f"it cannot be checked: {error!r}"), path)
+    return Accepted(name, digest, number, results, _content(results))
 
 
-def results_of(found: Validated) -> tuple[Result, ...]:
-    """What was validated, such as a release's reference methods."""
-    return tuple(_result(found, group) for group in found.groups)
+def results_of(validated: Validated) -> tuple[Result, ...]:
+    """Return the results of a valid submission, or of a release's reference methods."""
+    return tuple(_result(validated, group) for group in validated.groups)
 
 
-def refusal(name: str, error: FSLBenchError, path: Path | None = None) -> Refused:
-    """A refusal that says what an error says, without where the file lies on this machine."""
-
-    def said(text: str) -> str:
-        return one_line(text if path is None else text.replace(str(path), "the file"))
-
-    return Refused(
-        one_line(name), said(error.what), said(error.where), said(error.expected), said(error.fix)
-    )
+def rejection(name: str, error: FSLBenchError, path: Path | None = None) -> Rejected:
+    """Turn an error into a rejection, which does not tell the file's path on this machine."""
+    texts = [error.what, error.where, error.expected, error.fix]
+    if path is not None:
+        texts = [text.replace(str(path), "the file") for text in texts]
+    return Rejected(one_line(name), *map(one_line, texts))
 
 
 def _checked_digest(name: str, path: Path, limits: Limits) -> str:
-    """The SHA-256 of the file, which must be its name; of an oversized one nothing is read."""
+    """Return the file's SHA-256, which must be its name; too large a file is not read."""
     try:
         size = path.stat().st_size
         if size > limits.file_bytes:
@@ -197,9 +197,11 @@ def _checked_digest(name: str, path: Path, limits: Limits) -> str:
 
 
 def answered(submission: Submission, releases: Sequence[Release]) -> int:
-    """The first release whose task sets and fingerprints the submission names; else the first.
+    """Find the first release whose task sets and fingerprints the submission names.
 
-    Validation by a release that it does not answer then says what is wrong.
+    Returns
+    -------
+    Its position; 0 if there is none: validation by that release then says what is wrong.
     """
     named = {(d, s, bound.fingerprint) for (_, d, s), bound in submission.bindings.items()}
     table = submission.table.select(
@@ -217,25 +219,24 @@ def answered(submission: Submission, releases: Sequence[Release]) -> int:
     return 0
 
 
-def _result(found: Validated, group: Group) -> Result:
-    about = found.submission.methods.get(group.method)
-    binding = found.submission.bindings.get(
-        (group.method, group.info.dataset, str(group.info.name))
-    )
+def _result(validated: Validated, group: Group) -> Result:
+    submission, info = validated.submission, group.info
+    method = submission.methods.get(group.method)
+    binding = submission.bindings.get((group.method, info.dataset, str(info.name)))
     return Result(
         method=group.method,
-        info=group.info,
+        info=info,
         counts=group.counts,
         runs=max(len(group.runs), 1),
         run_spread=group.run_spread,
         stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
-        transductive=about is not None and about.transductive,
-        prefix=found.is_prefix(group),
+        transductive=method is not None and method.transductive,
+        prefix=validated.is_prefix(group),
     )
 
 
 def _content(results: Sequence[Result]) -> str:
-    """A digest of results that does not depend on their order or on how they are written."""
+    """Return a SHA-256 of results that does not depend on their order."""
     parts = []
     for r in results:
         about = (r.method, r.info.text, r.runs, r.run_spread, r.stopped, r.transductive)

@@ -10,10 +10,11 @@ import pytest
 from results_repository import Repository
 
 from benchmark_spec.errors import HubUnreachableError
-from fslbench_data.leaderboard import admission
-from fslbench_data.leaderboard.admission import Admitted, Refused, admit
+from fslbench_data.leaderboard import acceptance
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected
+from fslbench_data.leaderboard.acceptance import check_submission as check
 from fslbench_data.release.release import Release
-from fslbench_data.sandbox.untrusted import LIMITS
+from fslbench_data.sandbox.client import LIMITS
 from fslbench_data.submission.bindings import Binding, Method, Stopping
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation import runs
@@ -21,16 +22,16 @@ from fslbench_data.validation import runs
 Answers = Callable[..., Submission]
 
 
-def _refused(found: Admitted | Refused) -> Refused:
-    assert isinstance(found, Refused), found
+def _rejected(found: Accepted | Rejected) -> Rejected:
+    assert isinstance(found, Rejected), found
     for text in (found.name, found.what, found.where, found.expected, found.fix, found.reason):
         assert text.isprintable()
         assert len(text) <= 300
     return found
 
 
-def _admitted(found: Admitted | Refused) -> Admitted:
-    assert isinstance(found, Admitted), found
+def _accepted(found: Accepted | Rejected) -> Accepted:
+    assert isinstance(found, Accepted), found
     return found
 
 
@@ -44,7 +45,7 @@ def test_what_is_kept(
 ) -> None:
     counts = {key: _full(newer, key) for key in ("cats/open-2w1s2q", "dogs/closed-2w1s2q")}
     name = repository.add(answers(newer, counts, transductive=True))
-    found = _admitted(admit(repository.files, name, [newer, older]))
+    found = _accepted(check(repository.files, name, [newer, older]))
     assert (found.name, found.release) == (name, 0)
     assert found.name == f"submissions/{found.digest}.parquet"
     assert {r.info.text: r.counts.tolist() for r in found.results} == counts
@@ -71,10 +72,10 @@ def test_the_first_release_whose_tasks_are_answered(
         answers(older, {k: _full(older, k) for k in (key, "dogs/open-2w1s2q")}, "mixed")
     )
     releases = [newer, older]
-    numbers = {n: _admitted(admit(repository.files, n, releases)).release for n in (old, new, both)}
+    numbers = {n: _accepted(check(repository.files, n, releases)).release for n in (old, new, both)}
     assert numbers == {old: 1, new: 0, both: 0}
-    assert _admitted(admit(repository.files, mixed, releases)).release == 1  # never split up
-    assert "there is no task" in _refused(admit(repository.files, old, [newer])).what
+    assert _accepted(check(repository.files, mixed, releases)).release == 1  # never split up
+    assert "there is no task" in _rejected(check(repository.files, old, [newer])).what
 
 
 def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
@@ -83,11 +84,11 @@ def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
     """A name that the newest release's reference has is no reason to score it on an older one."""
     key = "digits/open-5w5s5q"
     name = repository.add(answers(embedded, {key: [3] * 31}, "pixels/LR"))
-    found = _refused(admit(repository.files, name, [embedded, newer]))
+    found = _rejected(check(repository.files, name, [embedded, newer]))
     assert "reference method" in found.what
     assert "LR" in found.expected
     part = repository.add(answers(newer, {"cats/open-2w1s2q": [1, 2]}))
-    assert "tasks are missing" in _refused(admit(repository.files, part, [embedded, newer])).what
+    assert "tasks are missing" in _rejected(check(repository.files, part, [embedded, newer])).what
 
 
 def test_results_of_no_release(
@@ -95,7 +96,7 @@ def test_results_of_no_release(
 ) -> None:
     key = "cats/open-2w1s2q"
     name = repository.add(answers(older, {key: _full(older, key)}))
-    assert "unknown data set 'cats'" in _refused(admit(repository.files, name, [embedded])).what
+    assert "unknown data set 'cats'" in _rejected(check(repository.files, name, [embedded])).what
     # half of one release and half of another
     other = answers(newer, {key: _full(newer, key)}, "a")
     one = answers(older, {key: _full(older, key)}, "b")
@@ -104,7 +105,7 @@ def test_results_of_no_release(
         {**one.methods, **other.methods},
         {**one.bindings, **other.bindings},
     )
-    _refused(admit(repository.files, repository.add(both), [newer, older]))
+    _rejected(check(repository.files, repository.add(both), [newer, older]))
 
 
 def test_fingerprints_in_a_column(
@@ -113,9 +114,9 @@ def test_fingerprints_in_a_column(
     info = older.task_set_info("cats", "open-2w1s2q")
     table = long_form([1] * info.n_tasks, fingerprint=info.fingerprint[:12])
     name = repository.add(Submission(table))
-    assert _admitted(admit(repository.files, name, [newer, older])).release == 1
+    assert _accepted(check(repository.files, name, [newer, older])).release == 1
     unbound = repository.add(Submission(long_form([1] * info.n_tasks)))
-    found = _refused(admit(repository.files, unbound, [older, newer]))
+    found = _rejected(check(repository.files, unbound, [older, newer]))
     assert "does not say which tasks" in found.what
 
 
@@ -126,7 +127,7 @@ def test_a_name_that_is_not_the_content_s(
     right = repository.add(answers(newer, {key: _full(newer, key)}))
     wrong = f"submissions/{'0' * 64}.parquet"
     (repository.folder / right).rename(repository.folder / wrong)
-    found = _refused(admit(repository.files, wrong, [newer]))
+    found = _rejected(check(repository.files, wrong, [newer]))
     assert found.what == "its name is not the SHA-256 of its bytes"
     assert found.expected == right
 
@@ -134,13 +135,13 @@ def test_a_name_that_is_not_the_content_s(
 def test_files_that_are_none(repository: Repository, newer: Release) -> None:
     for content in (b"", b"PAR1", b"method,dataset\n", b"\x00" * 1000):
         name = repository.add_bytes(content)
-        _refused(admit(repository.files, name, [newer]))
-    _refused(admit(repository.files, f"submissions/{'1' * 64}.parquet", [newer]))
+        _rejected(check(repository.files, name, [newer]))
+    _rejected(check(repository.files, f"submissions/{'1' * 64}.parquet", [newer]))
 
 
 def test_where_a_file_lies_is_not_told(repository: Repository, newer: Release) -> None:
     name = repository.add_bytes(b"PAR1 nothing PAR1")
-    found = _refused(admit(repository.files, name, [newer]))
+    found = _rejected(check(repository.files, name, [newer]))
     assert str(repository.folder) not in "".join([found.what, found.where, found.expected])
 
 
@@ -148,7 +149,7 @@ def test_a_large_file_is_not_read(repository: Repository, newer: Release) -> Non
     name = f"submissions/{'2' * 64}.parquet"
     with (repository.folder / name).open("wb") as file:
         file.truncate(10 << 30)  # a hole
-    found = _refused(admit(repository.files, name, [newer]))
+    found = _rejected(check(repository.files, name, [newer]))
     assert "bytes" in found.what
 
 
@@ -158,11 +159,11 @@ def test_hostile_names_of_methods(repository: Repository, answers: Answers, newe
         name = repository.add(answers(newer, {key: _full(newer, key)}, method))
         assert (
             "cannot be the name of a method"
-            in _refused(admit(repository.files, name, [newer])).what
+            in _rejected(check(repository.files, name, [newer])).what
         )
     # what is printable is a name, whatever it looks like
     name = repository.add(answers(newer, {key: _full(newer, key)}, "<script>alert(1)</script>"))
-    _admitted(admit(repository.files, name, [newer]))
+    _accepted(check(repository.files, name, [newer]))
 
 
 def test_runs_are_summed(
@@ -173,7 +174,7 @@ def test_runs_are_summed(
     table = pa.concat_tables(
         [t.append_column("run", pa.array([str(i)] * t.num_rows)) for i, t in enumerate(rows)]
     )
-    found = _admitted(admit(repository.files, repository.add(Submission(table)), [newer]))
+    found = _accepted(check(repository.files, repository.add(Submission(table)), [newer]))
     (result,) = found.results
     assert (result.runs, result.unit, set(result.counts.tolist())) == (3, 12, {7})
     assert result.counts.dtype == np.int32
@@ -192,10 +193,10 @@ def test_more_runs_than_can_be_compared_exactly(
         [t.append_column("run", pa.array([str(i)] * t.num_rows)) for i, t in enumerate(rows)]
     )
     name = repository.add(Submission(table))
-    _admitted(admit(repository.files, name, [newer]))
+    _accepted(check(repository.files, name, [newer]))
     # T · K·Q · runs² is to stay below the root of 2^63
     monkeypatch.setattr(runs, "EXACT", 9 * info.n_tasks * 4)
-    found = _refused(admit(repository.files, name, [newer]))
+    found = _rejected(check(repository.files, name, [newer]))
     assert "has 4 runs" in found.what
     assert found.expected.startswith("at most 3 ")
 
@@ -203,7 +204,7 @@ def test_more_runs_than_can_be_compared_exactly(
 def test_limits_are_passed_on(repository: Repository, answers: Answers, newer: Release) -> None:
     name = repository.add(answers(newer, {"cats/open-2w1s2q": _full(newer, "cats/open-2w1s2q")}))
     for limit in ("rows", "groups"):
-        found = _refused(admit(repository.files, name, [newer], replace(LIMITS, **{limit: 0})))
+        found = _rejected(check(repository.files, name, [newer], replace(LIMITS, **{limit: 0})))
         assert found.expected == "at most 0", limit
 
 
@@ -211,7 +212,7 @@ def test_a_run_that_stopped(repository: Repository, answers: Answers, newer: Rel
     submission = answers(
         newer, {"cats/open-2w1s2q": [1, 2, 3]}, prefix=True, stopping=Stopping("rival", 0.95)
     )
-    (result,) = _admitted(admit(repository.files, repository.add(submission), [newer])).results
+    (result,) = _accepted(check(repository.files, repository.add(submission), [newer])).results
     assert (len(result.counts), result.stopped) == (3, "rival")
 
 
@@ -227,7 +228,7 @@ def test_content_does_not_depend_on_how_it_is_written(
     marked = answers(newer, {key: _full(newer, key)}, transductive=True)
     other = answers(newer, {key: _full(newer, key, 1)})
     found = [
-        _admitted(admit(repository.files, repository.add(s), [newer]))
+        _accepted(check(repository.files, repository.add(s), [newer]))
         for s in (one, written_otherwise, marked, other)
     ]
     assert len({each.digest for each in found}) == 4
@@ -243,8 +244,8 @@ def test_what_nobody_thought_of_is_a_refusal_too(
     def fail(*_: object) -> None:
         raise RuntimeError("oh\x1b[31m")
 
-    monkeypatch.setattr(admission, "validate", fail)
-    assert "cannot be checked" in _refused(admit(repository.files, name, [newer])).what
+    monkeypatch.setattr(acceptance, "validate", fail)
+    assert "cannot be checked" in _rejected(check(repository.files, name, [newer])).what
 
 
 def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
@@ -258,7 +259,7 @@ def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
             raise HubUnreachableError("away")
 
     with pytest.raises(HubUnreachableError):
-        admit(Away(), f"submissions/{'0' * 64}.parquet", [newer])
+        check(Away(), f"submissions/{'0' * 64}.parquet", [newer])
 
 
 def test_bindings_of_another_release_in_the_metadata_alone(
@@ -274,4 +275,4 @@ def test_bindings_of_another_release_in_the_metadata_alone(
     }
     name = repository.add(Submission(one.table, one.methods, wrong))
     for releases in ([newer, older], [older, newer], [newer]):
-        _refused(admit(repository.files, name, releases))
+        _rejected(check(repository.files, name, releases))
