@@ -7,16 +7,14 @@ for their product with ``scale`` in the tables' provenance.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from benchmark_spec.errors import ReleaseError, listing, shown
+from benchmark_spec.tables import Table, shard_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from benchmark_spec.manifest import Table
 
 SHARD_IMAGES = 65_536
 """Images in each shard but the last, as releases are written; readers take any number."""
@@ -24,28 +22,10 @@ SHARD_IMAGES = 65_536
 _LARGEST = 1e30
 """More than any feature, and within what float32 holds."""
 
-_SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
-
 
 def number_of_shards(images: int) -> int:
     """How many shards the features of so many images are written into, at least 1."""
     return max(1, -(-images // SHARD_IMAGES))
-
-
-def shard_file(dataset: str, shard: int, shards: int) -> str:
-    """Name of a shard's file: `shard` of 0..`shards`-1."""
-    return f"{dataset}-{shard:05}-of-{shards:05}.parquet"
-
-
-def shard_of(path: str) -> tuple[int, int]:
-    """Which shard a path names, from 0, and of how many; (0, 1) for a path that names none."""
-    found = _SHARD.search(path)
-    return (int(found[1]), int(found[2])) if found else (0, 1)
-
-
-def without_shard(path: str) -> str:
-    """A table's path, but one for all shards of a feature set."""
-    return _SHARD.sub(".parquet", path)
 
 
 def check_shards(tables: Iterable[Table]) -> None:
@@ -65,12 +45,12 @@ def check_shards(tables: Iterable[Table]) -> None:
     for table in tables:
         if table.kind == "features":
             sets.setdefault((table.dataset, table.name), []).append(shard_of(table.path))
-    for (dataset, name), found in sets.items():
-        counts = sorted({shards for _, shards in found})
+    for (dataset, name), listed in sets.items():
+        counts = sorted({shards for _, shards in listed})
         about = f"features of {dataset} by {shown(name, 60)}"
         if len(counts) > 1:
             raise ReleaseError(f"{about}: shards of {listing(counts)} are listed together")
-        numbers = [shard for shard, _ in found]
+        numbers = [shard for shard, _ in listed]
         if numbers == list(range(counts[0])):
             continue
         missing = sorted(set(range(counts[0])) - set(numbers))

@@ -6,97 +6,36 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from pathlib import PurePosixPath
-from typing import Any, Literal, cast, get_args
+from typing import Any, get_args
 
-from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SpecError, shown
-from benchmark_spec.feature_sets import check_shards, shard_file, shard_of
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, shown
+from benchmark_spec.feature_sets import check_shards
 from benchmark_spec.naming import (
     check_attribute_set_name,
     check_dataset_name,
     check_method_name,
     check_text,
-    slug,
 )
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import (
+    Config,
+    Dataset,
+    Kind,
+    Table,
+    check_redistribution,
+    config_and_split,
+    shard_of,
+    table_path,
+)
 from benchmark_spec.version import SPEC_VERSION
 
 MANIFEST_FILE = "release.json"
 CARD_FILE = "README.md"
 
-Kind = Literal["classes", "images", "tasks", "features", "attributes", "results"]
-RESULTS_SPLIT = "test"
-"""The split of the configuration ``results``, whose rows name their data set themselves."""
-
-Redistribution = Literal["features", "tables"]
-"""What a data set's licence lets others pass on.
-
-``features``: features and attributes computed from its images, and all tables.  ``tables``: only
-classes, lists of images, task sets and results.  Images are in no release.
-"""
-
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A data set of a release: where its images come from and on what terms.
-
-    A manifest that does not say what may be redistributed means ``tables``.
-    """
-
-    name: str
-    title: str
-    homepage: str
-    licence: str
-    citation: str
-    n_classes: int
-    n_images: int
-    note: str = ""
-    redistribution: Redistribution = "tables"
-
-
-@dataclass(frozen=True)
-class Table:
-    """One Parquet file of a release; a feature set may be several.
-
-    Attributes
-    ----------
-    kind, dataset, name
-        What the table is: `name` is the task set's, backbone's, attributes' or method's true name,
-        empty for classes and images; `dataset` is empty for results.  The shards of a feature set
-        have all three in common (:mod:`benchmark_spec.feature_sets`).
-    rows, bytes, sha256
-        Number of rows; size and SHA-256 (hex) of the file.
-    digest
-        Content digest of the table (:mod:`benchmark_spec.digest`).
-    fingerprint
-        Of a task set, else empty.
-    provenance
-        How the table was made: sampler and seed, or backbone and preprocessing, and so on.  Of
-        int8 features, `scale` is what one step of their values stands for.
-    """
-
-    path: str
-    kind: Kind
-    dataset: str
-    name: str
-    rows: int
-    bytes: int
-    sha256: str
-    digest: str
-    fingerprint: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Config:
-    """A configuration of the dataset card: split name to paths, as load_dataset reads them."""
-
-    name: str
-    splits: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -206,33 +145,6 @@ class Manifest:
         return manifest
 
 
-def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int = 1) -> str:
-    """Path of a table inside a release; of features also which shard, of how many."""
-    if kind in ("classes", "images"):
-        return f"{kind}/{dataset}.parquet"
-    if kind == "features":
-        return f"features/{slug(name)}/{shard_file(dataset, shard, shards)}"
-    if kind == "results":
-        return f"results/{slug(name)}.parquet"
-    return f"{kind}/{slug(name)}/{dataset}.parquet"
-
-
-def config_and_split(table: Table) -> tuple[str, str]:
-    """Configuration and split under which ``load_dataset`` finds a table.
-
-    Task sets and classes: a configuration each, a split a data set.  Images, features and
-    attributes: a configuration a data set, since load_dataset builds every split of one.
-    """
-    if table.kind == "results":
-        return "results", RESULTS_SPLIT
-    if table.kind == "classes":
-        return "classes", table.dataset
-    if table.kind == "tasks":
-        return f"tasks-{slug(table.name)}", table.dataset
-    parts = [table.kind, *([slug(table.name)] if table.name else []), table.dataset]
-    return "-".join(parts), table.dataset
-
-
 def check_manifest(manifest: Manifest) -> None:
     """Refuse names, versions and paths that a release cannot have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{,199}", manifest.name):
@@ -271,25 +183,6 @@ def check_manifest(manifest: Manifest) -> None:
         if other is not table:
             raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")
     check_shards(manifest.tables)
-
-
-def check_redistribution(value: str, where: str) -> Redistribution:
-    """Return `value` if it says what may be redistributed.
-
-    Raises
-    ------
-    SpecError
-        If it is neither ``features`` nor ``tables``.
-    """
-    for known in get_args(Redistribution):
-        if value == known:
-            return cast("Redistribution", value)
-    raise SpecError(
-        f"redistribution is {value!r}",
-        where=where,
-        expected='"features" where the licence of the images lets features computed from them be '
-        'passed on, else "tables"',
-    )
 
 
 def _corrupt(what: str, where: str) -> CorruptReleaseError:

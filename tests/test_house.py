@@ -1,39 +1,201 @@
-"""The floors of the house: who may import whom."""
+"""The house: which package and which folder may import which, and how large a room may be."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-FLOORS = ["benchmark_spec", "analysis_sql", "fslbench_data", "builders"]
+FLOORS = {
+    "benchmark_spec": "version | errors | naming extras declared | digest protocol tables"
+    " | schemas feature_sets | manifest catalogue",
+    "analysis_sql": "intervals queries | comparison bias | class_aware recognition"
+    " | ranking planning",
+    "fslbench_data": "entry files tasks | hub submission | sandbox | release | validation | scoring"
+    " | render | evaluation leaderboard | cli",
+    "builders": "entry execution sources sampling | features | attributes baselines"
+    " | release query_size | hub | cli",
+}
+"""The packages from the lowest up, and the rooms of each, lowest floor first.
+
+A room, a module or a folder directly in a package, imports from lower floors only.
+"""
+
+ROOMS = {"benchmark_spec": 12, "analysis_sql": 9, "fslbench_data": 13, "builders": 11}
+MOST_LINES = 250
+
 HEAVY = {"torch", "open_clip", "timm", "sklearn", "spacy", "transformers", "ray"}
 
+# What is still to be mended.  Whoever mends one takes its line out; a line too many is a failure.
+LONG: set[str] = {
+    "analysis_sql.class_aware.intervals",
+    "analysis_sql.planning.planning",
+    "analysis_sql.planning.query_size",
+    "analysis_sql.recognition.recognition",
+    "builders.features.forward",
+    "builders.release.build",
+    "builders.release.spec",
+    "builders.release.verify",
+    "builders.release.writer",
+    "builders.sampling.attribute_biased",
+    "builders.sources.canary_images",
+    "builders.sources.emoji",
+    "builders.sources.hub_dataset",
+    "builders.sources.image_set",
+    "builders.sources.openclipart",
+    "builders.sources.packages",
+    "fslbench_data.evaluation.loop",
+    "fslbench_data.leaderboard.repository",
+    "fslbench_data.release.parquet_claims",
+    "fslbench_data.release.release",
+    "fslbench_data.render.figures.charts",
+    "fslbench_data.render.figures.rows",
+    "fslbench_data.render.page.content",
+    "fslbench_data.render.plan_text",
+    "fslbench_data.render.sentences",
+    "fslbench_data.scoring.bias_report",
+    "fslbench_data.scoring.score",
+    "fslbench_data.scoring.task_set_report",
+    "fslbench_data.submission.reading",
+    "fslbench_data.validation.validate",
+}
+IN_CIRCLES: set[str] = {
+    "builders.attributes.captioner",
+    "builders.attributes.coca_captioner",
+    "builders.attributes.recipe",
+    "builders.attributes.transformers_captioners",
+    "builders.execution.engine",
+    "builders.execution.ray_engine",
+    "fslbench_data.leaderboard.admission",
+    "fslbench_data.leaderboard.hub_files",
+    "fslbench_data.leaderboard.lfs_pointers",
+    "fslbench_data.leaderboard.repository",
+    "fslbench_data.leaderboard.review",
+    "fslbench_data.leaderboard.review_text",
+    "fslbench_data.submission.accuracies",
+    "fslbench_data.submission.metadata",
+    "fslbench_data.submission.model",
+    "fslbench_data.submission.reading",
+    "fslbench_data.submission.recorder",
+}
 
-def _imports(path: Path) -> set[str]:
-    found = set()
+
+@pytest.fixture(scope="module")
+def modules(root: Path) -> dict[str, Path]:
+    """The files of all modules of the packages, by dotted name."""
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in FLOORS
+        for path in (root / package).rglob("*.py")
+    }
+
+
+@pytest.fixture(scope="module")
+def imports(modules: dict[str, Path]) -> dict[str, set[str]]:
+    """What each module imports: modules of these packages by whole name, others by the first part.
+
+    Imports inside functions and for type checkers count as any other.
+    """
+    return {name: set(_imported(path, modules)) - {name} for name, path in modules.items()}
+
+
+def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module.split(".")[0])
-    return found
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module, f"{path} imports by a relative name"
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else node.module for name in inside]
+        else:
+            continue
+        yield from (name if name in modules else name.split(".")[0] for name in names)
 
 
-@pytest.mark.parametrize("floor", FLOORS)
-def test_each_floor_imports_only_from_those_below(floor: str, root: Path) -> None:
-    above = set(FLOORS[FLOORS.index(floor) + 1 :])
-    files = list((root / floor).rglob("*.py"))
-    assert files
-    for path in files:
-        imports = _imports(path)
-        assert not imports & above, path
-        if floor != "builders":
-            assert not imports & HEAVY, path
-        if floor == "benchmark_spec":
-            allowed = set(sys.stdlib_module_names) | {"pyarrow", "benchmark_spec"}
-            assert imports <= allowed, path
+def _room(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def _floors(package: str) -> list[list[str]]:
+    return [floor.split() for floor in FLOORS[package].split("|")]
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_package_imports_only_from_those_below(
+    package: str, imports: dict[str, set[str]]
+) -> None:
+    above = set(list(FLOORS)[list(FLOORS).index(package) + 1 :])
+    inside = {name: imports[name] for name in imports if name.split(".")[0] == package}
+    assert inside
+    for name, imported in inside.items():
+        packages = {other.split(".")[0] for other in imported}
+        assert not packages & above, name
+        if package != "builders":
+            assert not packages & HEAVY, name
+        if package == "benchmark_spec":
+            assert packages <= {*sys.stdlib_module_names, "pyarrow", "benchmark_spec"}, name
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_the_rooms_are_few_and_each_has_a_floor(package: str, modules: dict[str, Path]) -> None:
+    rooms = {_room(name).split(".")[1] for name in modules if name.startswith(f"{package}.")}
+    assert len(rooms) <= ROOMS[package]
+    listed = [room for floor in _floors(package) for room in floor]
+    assert sorted(listed) == sorted(rooms)
+
+
+def test_a_room_imports_only_from_lower_floors(imports: dict[str, set[str]]) -> None:
+    floor_of = {
+        f"{package}.{room}": level
+        for package in FLOORS
+        for level, floor in enumerate(_floors(package))
+        for room in floor
+    }
+    upward = {
+        f"{name} -> {other}"
+        for name, imported in imports.items()
+        for other in imported
+        if _room(other) in floor_of
+        and _room(name) in floor_of
+        and name.split(".")[0] == other.split(".")[0]
+        and _room(name) != _room(other)
+        and floor_of[_room(other)] >= floor_of[_room(name)]
+    }
+    assert not upward
+
+
+def _reached(start: str, imports: dict[str, set[str]]) -> set[str]:
+    reached: set[str] = set()
+    ahead = set(imports[start])
+    while ahead:
+        reached |= ahead
+        ahead = {other for name in ahead for other in imports.get(name, ())} - reached
+    return reached
+
+
+def test_no_modules_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
+    assert {name for name in imports if name in _reached(name, imports)} == IN_CIRCLES
+
+
+def test_modules_hold_one_job(modules: dict[str, Path]) -> None:
+    lines = {n: len(p.read_text(encoding="utf-8").splitlines()) for n, p in modules.items()}
+    assert {name for name, number in lines.items() if number > MOST_LINES} == LONG
+
+
+def test_examples_import_public_names_from_the_package_alone(root: Path) -> None:
+    import fslbench_data
+
+    pages = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "examples").rglob("*.py")]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for module, names in re.findall(
+            r"^\s*from (fslbench_data\.[\w.]+) import ([\w, ]+)$", text, re.MULTILINE
+        ):
+            public = {name.strip() for name in names.split(",")} & set(fslbench_data.__all__)
+            assert not public, f"{page}: {sorted(public)} from {module}"
 
 
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
@@ -62,9 +224,3 @@ def test_reference_results_are_read_without_pandas() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
-
-
-def test_modules_hold_one_job(root: Path) -> None:
-    for floor in FLOORS:
-        for path in (root / floor).rglob("*.py"):
-            assert len(path.read_text(encoding="utf-8").splitlines()) <= 350, path

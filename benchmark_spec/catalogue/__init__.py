@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from benchmark_spec.errors import UnknownNameError
-from benchmark_spec.manifest import Redistribution
+from benchmark_spec.tables import Redistribution
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class CataloguedDataset:
     """A data set's classes and image counts, with its source, licence and citation (BibTeX).
 
     `redistribution` is what the licence lets others pass on: see
-    :data:`benchmark_spec.manifest.Redistribution`.
+    :data:`benchmark_spec.tables.Redistribution`.
     """
 
     name: str

@@ -23,8 +23,9 @@ from benchmark_spec.errors import (
     ReleaseError,
     UnknownNameError,
 )
-from benchmark_spec.feature_sets import check_shards, number_of_shards, shard_of
-from benchmark_spec.manifest import Table, entry_of, table_path
+from benchmark_spec.feature_sets import check_shards, number_of_shards
+from benchmark_spec.manifest import entry_of
+from benchmark_spec.tables import Table, shard_of, table_path
 from benchmark_spec.version import __version__
 from builders.execution.parquet import LARGE_FEATURES, write_features, write_table
 from builders.features import WORK, Settings, features_of, is_network

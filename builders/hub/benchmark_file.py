@@ -7,9 +7,10 @@ The Hub's documentation of evaluation results gives its form; its tasks are what
 from __future__ import annotations
 
 from benchmark_spec.errors import ReleaseError
-from benchmark_spec.manifest import Manifest, config_and_split
+from benchmark_spec.manifest import Manifest
 from benchmark_spec.naming import benchmark_task_id
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import config_and_split
 
 BENCHMARK_FILE = "eval.yaml"
 FRAMEWORK = "fslbench"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.errors import LicenceError
-from benchmark_spec.feature_sets import without_shard
-from benchmark_spec.manifest import Dataset, Kind, Manifest, Redistribution, Table
+from benchmark_spec.manifest import Manifest
+from benchmark_spec.tables import Dataset, Kind, Redistribution, Table, without_shard
 
 FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
 """Tables computed from what the images show: numbers of a backbone, words of a tagger.

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-from benchmark_spec.manifest import Dataset, Manifest, config_and_split
+from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.tables import Dataset, config_and_split
 from builders.release.card_making import how_it_was_made
 from builders.release.card_text import markdown, paragraph, table, yaml_scalar
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmark_spec.manifest import Kind, Manifest, Table
+from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import Kind, Table
 from builders.release.card_text import markdown, table
 
 

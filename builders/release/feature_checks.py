@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import ReleaseError
-from benchmark_spec.feature_sets import scale_of, shard_of
-from benchmark_spec.manifest import Table
+from benchmark_spec.feature_sets import scale_of
 from benchmark_spec.schemas import check_features
+from benchmark_spec.tables import Table, shard_of
 
 
 @dataclass

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import FSLBenchError, OutputError
-from benchmark_spec.manifest import Dataset, Table, entry_of
+from benchmark_spec.manifest import entry_of
+from benchmark_spec.tables import Dataset, Table
 from builders.execution.folder_lock import locked
 from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
 

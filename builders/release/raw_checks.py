@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, SourceError, listing
-from benchmark_spec.manifest import Table
+from benchmark_spec.tables import Table
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES, read_source
 from builders.sources.pictures import file_of

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Kind, Manifest, Table
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.tables import Kind, Table
 from builders.attributes.table import attribute_problems
 from builders.release.attribute_checks import bias_problems
 from builders.release.card import dataset_card

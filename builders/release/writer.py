@@ -14,20 +14,17 @@ from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
 from benchmark_spec.feature_sets import number_of_shards, scale_of
-from benchmark_spec.manifest import (
-    CARD_FILE,
-    MANIFEST_FILE,
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
+from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import (
     Dataset,
     Kind,
-    Manifest,
     Redistribution,
     Table,
-    check_manifest,
     check_redistribution,
     table_path,
 )
-from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
-from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from builders.attributes.table import check_attributes_table
 from builders.execution.parquet import LARGE_FEATURES, write_features, write_results, write_table

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError, UnknownNameError
-from benchmark_spec.manifest import check_redistribution
+from benchmark_spec.tables import check_redistribution
 from builders.sources.image_set import About, ImageSet, Progress, silent
 from builders.sources.unchanged import raw_state
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError, listing
-from benchmark_spec.manifest import Redistribution
+from benchmark_spec.tables import Redistribution
 from builders.sources.counts import check_classes
 from builders.sources.damage import keeps_damaged
 from builders.sources.doubles import check_doubles

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, UnknownNameError
-from benchmark_spec.manifest import CARD_FILE, Manifest, Table, config_and_split
+from benchmark_spec.manifest import CARD_FILE, Manifest
+from benchmark_spec.tables import Table, config_and_split
 from fslbench_data.hub.calls import hub_errors, plain
 
 if TYPE_CHECKING:

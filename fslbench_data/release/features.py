@@ -15,7 +15,7 @@ from benchmark_spec import schemas
 from benchmark_spec.digest import type_name
 from benchmark_spec.errors import CorruptReleaseError
 from benchmark_spec.feature_sets import scale_of
-from benchmark_spec.manifest import Table
+from benchmark_spec.tables import Table
 from fslbench_data.files import sha256_of
 from fslbench_data.release.feature_cache import FeatureCopy
 from fslbench_data.release.tables import open_table, readable

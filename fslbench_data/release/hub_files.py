@@ -13,7 +13,8 @@ from benchmark_spec.errors import (
     MovedTagError,
     listing,
 )
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from benchmark_spec.tables import Table
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress, is_commit, version_of
 from fslbench_data.hub.calls import api, hub_errors

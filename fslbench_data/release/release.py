@@ -19,8 +19,9 @@ from benchmark_spec.errors import (
     ReleaseNotFoundError,
     UnknownNameError,
 )
-from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import Dataset, Kind, Table
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress, is_address, meant_address
 from fslbench_data.release import values as release_values

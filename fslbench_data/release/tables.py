@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError
-from benchmark_spec.manifest import Table
+from benchmark_spec.tables import Table
 from fslbench_data.release.parquet_claims import MOST_FOOTER, ClaimError, GroupClaim, read_claims
 from fslbench_data.submission.reading import printable
 

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import CorruptReleaseError, shown
-from benchmark_spec.manifest import Dataset, Manifest, Table
+from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import Protocol, TaskSetName
+from benchmark_spec.tables import Dataset, Table
 from fslbench_data.submission.model import Submission
 
 OUT_OF_THE_FOLDER = r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)"

@@ -11,8 +11,8 @@ import pyarrow as pa
 from analysis_sql.queries.limits import MEMORY
 from benchmark_spec import schemas
 from benchmark_spec.errors import DoubledTaskError
-from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
+from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import Validated, validate

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.manifest import MANIFEST_FILE, Manifest, Table
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest
+from benchmark_spec.tables import Table
 from fslbench_data.release.release import Release
 
 _OPEN = """

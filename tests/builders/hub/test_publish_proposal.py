@@ -7,8 +7,9 @@ import yaml
 from hub_server import HubServer
 
 from benchmark_spec.errors import ReleaseError
-from benchmark_spec.manifest import Manifest, Table, config_and_split
+from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import Table, config_and_split
 from builders.hub.benchmark_file import BENCHMARK_FILE, benchmark_file
 from fslbench_data.release.release import Release, read_manifest
 

@@ -6,7 +6,8 @@ import pytest
 import yaml
 from huggingface_hub import DatasetCard
 
-from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table, config_and_split
+from benchmark_spec.manifest import CARD_FILE, Manifest
+from benchmark_spec.tables import Dataset, Table, config_and_split
 from builders.release.card import dataset_card, size_category
 from builders.release.card_text import markdown, paragraph, yaml_scalar
 from fslbench_data.release.release import Release, embedded_folder

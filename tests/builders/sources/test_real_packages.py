@@ -18,7 +18,7 @@ import pytest
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import MissingPackageError, SourceError
-from benchmark_spec.manifest import Table
+from benchmark_spec.tables import Table
 from builders.features.weights import packages_of
 from builders.release.build import build_release
 from builders.release.spec import find_spec, read_spec

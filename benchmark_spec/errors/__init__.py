@@ -7,67 +7,14 @@ line prints it without a traceback and exits with code 2; a library user catches
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable
 from typing import Any, Self
 
-__all__ = [
-    "AccuracyError",
-    "BackboneError",
-    "CatalogueError",
-    "ContradictionError",
-    "CorruptReleaseError",
-    "CountError",
-    "DoubledTaskError",
-    "DriftError",
-    "EngineError",
-    "FSLBenchError",
-    "FSLBenchWarning",
-    "FingerprintError",
-    "HubAccessError",
-    "HubError",
-    "HubNotFoundError",
-    "HubUnreachableError",
-    "LicenceError",
-    "MethodFailedError",
-    "MethodNameError",
-    "MissingPackageError",
-    "MissingTaskError",
-    "MovedTagError",
-    "OutputError",
-    "PredictionError",
-    "QueryCountError",
-    "QueryError",
-    "ReleaseError",
-    "ReleaseNotFoundError",
-    "ResultsError",
-    "SamplingError",
-    "SchemaError",
-    "SourceError",
-    "SpecError",
-    "SubmissionError",
-    "TooLargeError",
-    "UnboundError",
-    "UnknownNameError",
-    "UnknownTaskError",
-    "UnreadableError",
-    "UnsafeFileError",
-    "listing",
-    "printable",
-    "rows",
-    "shown",
-]
-
-LONGEST = 100
-"""Characters of a given name that a message repeats."""
-
-
-LONGEST_PART = 2000
-"""Characters of each part of a message, whatever it quotes."""
-
-_LONG_WORD = re.compile(r"[^\s/\\]{300,}")
-"""The names of files in a path are shorter."""
+from benchmark_spec.errors.quoting import LONGEST, fitting
+from benchmark_spec.errors.quoting import listing as listing
+from benchmark_spec.errors.quoting import printable as printable
+from benchmark_spec.errors.quoting import rows as rows
+from benchmark_spec.errors.quoting import shown as shown
 
 
 class FSLBenchError(Exception):
@@ -88,8 +35,8 @@ class FSLBenchError(Exception):
     """
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
-        given = map(printable, (what, where, expected, fix))
-        what, where, expected, fix = map(_fitting, given)
+        quoted = map(printable, (what, where, expected, fix))
+        what, where, expected, fix = map(fitting, quoted)
         self.what, self.where, self.expected, self.fix = what, where, expected, fix
         parts = [("where", where), ("expected", expected), ("to mend", fix)]
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
@@ -99,16 +46,16 @@ class FSLBenchError(Exception):
         return _again, (type(self), self.args, self.__dict__)
 
     def saying(self, *, expected: str = "", fix: str = "") -> Self:
-        """The same error with something else expected, or another remedy."""
-        found = type(self).__new__(type(self))
+        """Return the same error with something else expected, or another remedy."""
+        error = type(self).__new__(type(self))
         FSLBenchError.__init__(
-            found,
+            error,
             self.what,
             where=self.where,
             expected=expected or self.expected,
             fix=fix or self.fix,
         )
-        return found
+        return error
 
 
 def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
@@ -134,7 +81,7 @@ class UnknownNameError(FSLBenchError):
         from difflib import get_close_matches  # only where something is wrong
 
         name, names = name[:LONGEST], list(valid)
-        plain = {known.lower(): known for known in names}
+        plain = {valid_name.lower(): valid_name for valid_name in names}
         close = get_close_matches(name.lower(), plain, n=1)
         hint = f"; did you mean {plain[close[0]]!r}?" if close else ""
         super().__init__(
@@ -295,51 +242,3 @@ class ResultsError(FSLBenchError):
 
 class OutputError(FSLBenchError):
     """A result that cannot be written where it was asked for."""
-
-
-def printable(text: str) -> str:
-    """Write what is neither a character of a line nor its end as Python does, in escapes.
-
-    Neither a terminal's commands nor marks that turn the direction of writing come through.
-    """
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
-
-
-def _cut(word: re.Match[str]) -> str:
-    """A word of hundreds of characters, cut short."""
-    return f"{word[0][:LONGEST]}…"
-
-
-def _fitting(text: str) -> str:
-    """A part of a message, if it is long without its middle and with its long words cut short."""
-    text = _LONG_WORD.sub(_cut, text)
-    if len(text) <= LONGEST_PART:
-        return text
-    head, tail = text[: LONGEST_PART // 2], text[-LONGEST_PART // 4 :]
-    return f"{head} … {len(text) - len(head) - len(tail)} characters … {tail}"
-
-
-def listing(items: Sequence[object], most: int = 8) -> str:
-    """Join items for a message, naming at most `most` and counting the rest."""
-    shown = ", ".join(str(item) for item in items[:most])
-    left = len(items) - most
-    return f"{shown} and {left} more" if left > 0 else shown
-
-
-def rows(indices: Collection[int], most: int = 8) -> str:
-    """Name rows of data by their number, from 1 and without any header, at most `most` of them."""
-    first = ", ".join(str(int(index) + 1) for index in islice(indices, most))
-    left = len(indices) - most
-    more = f" and {left} more" if left > 0 else ""
-    return f"data row{'s' if len(indices) != 1 else ''} {first}{more}"
-
-
-def shown(value: object, most: int = LONGEST) -> str:
-    """A value that somebody gave us, as Python writes it, cut short: nothing in it can harm."""
-    try:
-        text = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
-    except (RecursionError, ValueError):  # nested too deep, or a number of too many digits
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= most else f"{text[: most - 1]}…"
