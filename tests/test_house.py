@@ -48,7 +48,6 @@ LONG: set[str] = {
     "builders.sources.openclipart",
     "builders.sources.packages",
     "fslbench_data.evaluation.loop",
-    "fslbench_data.leaderboard.repository",
     "fslbench_data.release.parquet_claims",
     "fslbench_data.release.release",
     "fslbench_data.render.figures.charts",
@@ -69,17 +68,6 @@ IN_CIRCLES: set[str] = {
     "builders.attributes.transformers_captioners",
     "builders.execution.engine",
     "builders.execution.ray_engine",
-    "fslbench_data.leaderboard.admission",
-    "fslbench_data.leaderboard.hub_files",
-    "fslbench_data.leaderboard.lfs_pointers",
-    "fslbench_data.leaderboard.repository",
-    "fslbench_data.leaderboard.review",
-    "fslbench_data.leaderboard.review_text",
-    "fslbench_data.submission.accuracies",
-    "fslbench_data.submission.metadata",
-    "fslbench_data.submission.model",
-    "fslbench_data.submission.reading",
-    "fslbench_data.submission.recorder",
 }
 
 
