@@ -19,7 +19,7 @@ from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.measure import Judged, judge
 from benchmarks.coverage.real import SEQUENCES, WAY, Population, RealCell, data_set
 from builders.sampling import draw_open
-from builders.sources import fashion_mnist
+from builders.sources.packaged import fashion_mnist
 from builders.sources.packages import fetch
 
 CLASSES, SHOTS = 10, (1, 5)

@@ -12,13 +12,12 @@ A source has them if its module defines a function for them:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
-from builders.sources import SOURCES, ImageSet
-from builders.sources.image_set import Progress, silent
+from builders.sources import SOURCES, source_module
+from builders.sources.image_set import ImageSet, Progress, silent
 from builders.sources.rdf import Text
 
 TEXTS, ATTRIBUTES = "texts", "attributes_of"
@@ -95,7 +94,7 @@ def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
 
 def has_texts(source: str) -> bool:
     """Whether texts came with a data set."""
-    return hasattr(import_module(f"builders.sources.{source}"), TEXTS)
+    return hasattr(source_module(source), TEXTS)
 
 
 def sentences(text: Text) -> str:
@@ -106,9 +105,9 @@ def sentences(text: Text) -> str:
 
 
 def _function(source: str, name: str, what: str, where: str = "") -> Any:
-    found = getattr(import_module(f"builders.sources.{source}"), name, None)
+    found = getattr(source_module(source), name, None)
     if found is None:
-        having = [s for s in SOURCES if hasattr(import_module(f"builders.sources.{s}"), name)]
+        having = [s for s in SOURCES if hasattr(source_module(s), name)]
         raise SourceError(
             f"no {what} came with {source}",
             where=where,

@@ -59,7 +59,7 @@ def attributes(
     )
     from builders.execution.parquet import write_table
     from builders.features import WORK, Settings
-    from builders.sources import read_source
+    from builders.sources.read import read_source
     from fslbench_data.render.console import steps
 
     if path is not None and path.suffix != ".parquet":

@@ -67,7 +67,7 @@ def doctor(
 def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str, Any]], str]:
     """The user's features of the canaries, what is recorded of them, and whose they are."""
     from builders.features.precomputed import read_loose
-    from builders.sources.canaries import NAME
+    from builders.sources.packaged.canaries import NAME
 
     if path.is_dir():
         loose = read_loose(path)
@@ -90,7 +90,7 @@ def _expected(
     """The features to compare with, what is recorded of them, and where they are from."""
     from benchmark_spec.errors import ReleaseError
     from builders.features.precomputed import read_loose
-    from builders.sources.canaries import NAME
+    from builders.sources.packaged.canaries import NAME
     from fslbench_data.release.release import load_release
 
     if against is not None:

@@ -54,8 +54,8 @@ def features(
     """
     from builders.features import check_backbone, is_network
     from builders.features.precomputed import FILE, write_loose
-    from builders.sources import read_source
-    from builders.sources.damage import keeping_damaged
+    from builders.sources.checking import keeping_damaged
+    from builders.sources.read import read_source
     from fslbench_data.evaluation.progress import progress_bar
     from fslbench_data.render.console import steps
 

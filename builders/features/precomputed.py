@@ -31,8 +31,8 @@ from builders.execution.parquet import LARGE_FEATURES, write_features, write_tab
 from builders.features import WORK, Settings, features_of, is_network
 from builders.features.extraction import described, nobody
 from builders.features.shards import Pieces, cut
-from builders.sources import canaries
 from builders.sources.image_set import ImageSet
+from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.files import clear_temporary, sha256_of, write_whole
 from fslbench_data.release.features import Features, read_features

@@ -20,8 +20,9 @@ from builders.release.results import ResultsBuild
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set, groups_of
-from builders.sources import SOURCES, ImageSet, check_options, raw_folder, read_source
-from builders.sources.image_set import Progress, silent
+from builders.sources import SOURCES
+from builders.sources.image_set import ImageSet, Progress, silent
+from builders.sources.read import check_options, raw_folder, read_source
 from builders.sources.unchanged import check_same_images, raw_state
 from fslbench_data.release.release import Release
 

@@ -18,8 +18,8 @@ from builders.features.precomputed import FILE, LooseFeatures, read_loose, write
 from builders.features.shards import Pieces
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter
-from builders.sources import ImageSet, canaries
-from builders.sources.image_set import Progress
+from builders.sources.image_set import ImageSet, Progress
+from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress as Counter
 from fslbench_data.release.features import Features
 

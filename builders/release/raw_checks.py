@@ -10,8 +10,9 @@ import pyarrow as pa
 from benchmark_spec.errors import FSLBenchError, SourceError, listing
 from benchmark_spec.tables import Table
 from builders.release.spec import DatasetSpec, ReleaseSpec
-from builders.sources import GENERAL, SOURCES, read_source
+from builders.sources import GENERAL, SOURCES
 from builders.sources.pictures import file_of
+from builders.sources.read import read_source
 from builders.sources.unchanged import differing_images
 from fslbench_data.files import sha256_of
 from fslbench_data.release.release import Release

@@ -7,20 +7,17 @@ the picture's edges, as Meta-Dataset makes it.  COCO puts the centre of the firs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from benchmark_spec.errors import SourceError
-from builders.sources.image_set import Item, Progress, require_entries
+from builders.sources.catalogued_source import CataloguedSource, Classes
+from builders.sources.image_set import Item
 from builders.sources.meta_dataset_split import Split
-from builders.sources.raw_files import read_json, reading_entries, sha256_of_files
+from builders.sources.raw_files import read_json, reading_entries
 
-LAYOUT = (
-    "train2017/*.jpg, and instances_train2017.json there or in annotations/, as train2017.zip "
-    "and annotations_trainval2017.zip unpack"
-)
 SPLIT = Split(0, 40, 40)
 """Of the 80 categories in the order of the annotation file."""
 SCALE = 1.2
@@ -52,44 +49,69 @@ class Box:
     licence: str | None
 
     def item(self) -> Item:
-        """As an image of the data set; the crops of one photograph are a group."""
+        """Make it an image of the data set, in the group of its photograph."""
         return Item(f"{IMAGES}/{self.file}#xywh={self.xywh}", group=self.file, licence=self.licence)
 
 
-def read_boxes(
-    name: str, folder: Path, progress: Progress
-) -> tuple[dict[str, list[Box]], dict[str, Any]]:
-    """Boxes of each test category, by photograph; and what the record says of them.
+class CocoSource(CataloguedSource):
+    """Crops around boxes that a photograph's annotations give."""
+
+    @classmethod
+    def choosing(cls, name: str, choose: Callable[[list[Box]], list[Box]], **record: str) -> Self:
+        """Make the source that takes some boxes of each category, which come by photograph.
+
+        The crops of a photograph are a group, across classes.
+        """
+
+        def find(folder: Path, _: Mapping[str, int]) -> Classes:
+            return {
+                label: [box.item() for box in choose(boxes)]
+                for label, boxes in read_boxes(folder / _annotations_in(folder)).items()
+            }
+
+        crops = f"boxes scaled by {SCALE} about their centre, cut at the picture's edges"
+        return cls(
+            name,
+            "train2017/*.jpg, and instances_train2017.json there or in annotations/, as "
+            "train2017.zip and annotations_trainval2017.zip unpack",
+            (),
+            find,
+            {"crops": crops, **record, "groups": "photographs"},
+            SPLIT,
+        )
+
+    def files_in(self, folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Give the folder of photographs and the annotation file."""
+        annotations = _annotations_in(folder)
+        return (IMAGES, annotations), (annotations,)
+
+
+def _annotations_in(folder: Path) -> str:
+    return next((place for place in PLACES if (folder / place).is_file()), PLACES[0])
+
+
+def read_boxes(path: Path) -> dict[str, list[Box]]:
+    """Read the boxes of each test category from an annotation file, by photograph.
 
     Raises
     ------
     CatalogueError
         If there are not 80 categories.
     SourceError
-        If the folder is not the raw layout, or an annotation names an unknown image.
+        If the file is damaged, or an annotation names an unknown image.
     """
-    at = next((place for place in PLACES if (folder / place).is_file()), PLACES[0])
-    require_entries(name, folder, IMAGES, at)
-    progress(f"{name}: reading {at}")
-    content = read_json(folder / at, "images", "annotations", "categories")
-    with reading_entries(folder / at):
-        found = _boxes(content, folder / at)
-    for boxes in found.values():
-        boxes.sort(key=lambda box: box.file)
-    provenance = {
-        "lists": sha256_of_files(folder, at),
-        "split": SPLIT.provenance(),
-        "crops": f"boxes scaled by {SCALE} about their centre, cut at the picture's edges",
-    }
-    return found, provenance
+    content = read_json(path, "images", "annotations", "categories")
+    with reading_entries(path):
+        boxes = _boxes(content, path)
+    return {label: sorted(of_class, key=lambda box: box.file) for label, of_class in boxes.items()}
 
 
 def _boxes(content: Mapping[str, Any], where: Path) -> dict[str, list[Box]]:
-    """Boxes of each test category, in the order of the annotation file."""
+    """Collect the boxes of each test category, in the order of the annotation file."""
     categories = {category["id"]: category["name"] for category in content["categories"]}
     licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
     images = {image["id"]: image for image in content["images"]}
-    found: dict[str, list[Box]] = {
+    boxes: dict[str, list[Box]] = {
         label: [] for label in SPLIT.held_out(list(categories.values()), where)
     }
     for annotation in content["annotations"]:
@@ -103,19 +125,19 @@ def _boxes(content: Mapping[str, Any], where: Path) -> dict[str, list[Box]]:
                 where=str(where),
                 fix="get the annotations again",
             )
-        if label not in found:
+        if label not in boxes:
             continue
         x, y, width, height = annotation["bbox"]
         xywh = crop((x, y, width, height), image["width"], image["height"])
         if xywh:
             crowd = bool(annotation.get("iscrowd"))
             licence = licences.get(image.get("license"))
-            found[label].append(Box(image["file_name"], xywh, width * height, crowd, licence))
-    return found
+            boxes[label].append(Box(image["file_name"], xywh, width * height, crowd, licence))
+    return boxes
 
 
 def crop(box: tuple[float, float, float, float], width: int, height: int) -> str:
-    """The crop ``x,y,w,h`` of a box (x, y, w, h) in a picture; '' if nothing is left of it."""
+    """Crop a box (x, y, w, h) in a picture: ``x,y,w,h``, or '' if nothing is left of it."""
     x, y, w, h = box
     left, top = x - w * (SCALE - 1) / 2, y - h * (SCALE - 1) / 2
     first_column, first_row = max(round(left - 0.5), 0), max(round(top - 0.5), 0)
@@ -127,15 +149,10 @@ def crop(box: tuple[float, float, float, float], width: int, height: int) -> str
 
 
 def largest_of_each_photograph(boxes: list[Box]) -> list[Box]:
-    """One box a photograph: single objects before crowds, then the largest, then the first."""
+    """Choose a box of each photograph: single objects before crowds, the largest, the first."""
     best: dict[str, Box] = {}
     for box in boxes:
         rival = best.get(box.file)
         if rival is None or (not box.crowd, box.area) > (not rival.crowd, rival.area):
             best[box.file] = box
     return list(best.values())
-
-
-def items(boxes: Mapping[str, list[Box]]) -> dict[str, list[Item]]:
-    """The boxes of each class as images of a data set."""
-    return {label: [box.item() for box in of_class] for label, of_class in boxes.items()}

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
+from builders.sources.checking import check_and_number
 from builders.sources.image_set import (
     About,
     ImageSet,
     Item,
     Progress,
-    image_set,
     sha256_of_bytes,
     silent,
 )
@@ -68,7 +68,7 @@ def grey_image_set(
         grey = ((levels * 255 + white // 2) // white).astype(np.uint8)
         return require("PIL.Image").fromarray(grey).convert("RGB")
 
-    found = image_set(
+    images = check_and_number(
         name,
         about,
         folder,
@@ -79,4 +79,4 @@ def grey_image_set(
         picture=picture,
         progress=progress,
     )
-    return replace(found, pixels=pixels[rows], white=white)
+    return replace(images, pixels=pixels[rows], white=white)

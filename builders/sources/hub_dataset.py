@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from builders.sources.damage import keeps_damaged
-from builders.sources.doubles import check_doubles
-from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
-from builders.sources.pictures import Picture, check_bytes, decode
+from builders.sources.checking import keeps_damaged, number_images, without_duplicates
+from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
+from builders.sources.pictures import check_bytes, decode
 
 LAYOUT = "whatever datasets.load_dataset reads: a repository of the Hub, or a folder of Parquet"
+OPTIONS = (
+    (*ABOUT_OPTIONS[:4], "repo", "split"),
+    (*ABOUT_OPTIONS[4:], "image", "label", "config", "revision"),
+)
 BATCH = 256
 """Rows that are held in memory at a time."""
 
@@ -51,7 +52,7 @@ def read(
     revision
         Branch, tag or commit; the commit that it stands for is recorded.
     allow_missing
-        Leave out rows without label, damaged images and doubles, and record them.
+        Leave out rows without label, damaged images and duplicates, and record them.
 
     Raises
     ------
@@ -73,7 +74,6 @@ def read(
         encoded = require("datasets").Image(decode=False)
         rows = rows.select_columns(image).cast_column(image, encoded)
     digests, damaged = _look_at_images(rows, image, name, progress)
-    unknown = set(damaged)
     if keeps_damaged():
         damaged = {}
     for row, of_row in enumerate(labels):
@@ -87,43 +87,30 @@ def read(
             expected="a whole image and a label in every row",
             fix="leave them out with --allow-missing, which records them",
         )
-    members: dict[str, list[int]] = {known: [] for known in class_names}
+    classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}
     for row, of_row in enumerate(labels):
         if of_row is not None and row not in damaged:
-            members[of_row].append(row)
-    doubles = check_doubles(
-        name,
-        where,
-        [
-            (k, f"{split}#{row}", digests[row])
-            for k, of_class in members.items()
-            for row in of_class
-            if row not in unknown
-        ],
-        allow_missing=allow_missing,
+            classes[of_row].append(Item(f"{split}#{row}", sha256=digests.get(row)))
+    classes, duplicates = without_duplicates(
+        name, where, classes, lambda item: item.sha256, allow_missing=allow_missing
     )
-    gone = {int(path.rpartition("#")[2]) for path in doubles}
-    members = {k: [row for row in of_class if row not in gone] for k, of_class in members.items()}
-    empty = [known for known in class_names if not members[known]]
-    if len(empty) == len(members) or (empty and not allow_missing):
+    empty = [of_class for of_class, items in classes.items() if not items]
+    if len(empty) == len(classes) or (empty and not allow_missing):
         raise SourceError(
             f"{name}: no images of {listing(empty)}" if empty else f"{name}: no rows with labels",
             where=where,
             fix="choose another split, or leave these classes out with --allow-missing",
         )
     left_out = {
-        **({"classes": empty} if empty else {}),
-        **({"images": [f"{split}#{row}" for row in sorted(damaged)]} if damaged else {}),
-        **({"doubles": doubles} if doubles else {}),
+        "classes": empty,
+        "images": [f"{split}#{row}" for row in sorted(damaged)],
+        "doubles": duplicates,
     }
-    kept = {known: of_class for known, of_class in members.items() if of_class}
-    return ImageSet(
-        name=name,
-        about=about,
-        class_names=tuple(kept),
-        class_sizes=tuple(len(of_class) for of_class in kept.values()),
-        images=_table(kept, split, digests),
-        provenance={
+    return number_images(
+        name,
+        about,
+        {k: [(item, item.sha256) for item in items] for k, items in classes.items()},
+        {
             "repository": str(repo) if commit else Path(repo).name,
             "config": config,
             "split": split,
@@ -131,9 +118,9 @@ def read(
             "fingerprint": fingerprint,
             "packages": {"datasets": require("datasets").__version__},
             "order": "classes as the label names them, images by row",
-            **({"left_out": left_out} if left_out else {}),
         },
-        picture=lambda path: _picture(rows, image, path),
+        {reason: names for reason, names in left_out.items() if names},
+        lambda path: decode(_encoded(rows[int(path.rpartition("#")[2])][image])),
     )
 
 
@@ -218,20 +205,6 @@ def _look_at_images(
     return digests, damaged
 
 
-def _table(classes: Mapping[str, list[int]], split: str, digests: Mapping[int, str]) -> pa.Table:
-    """The images table of the rows of each class."""
-    rows = [row for of_class in classes.values() for row in of_class]
-    return images_table(
-        {
-            "image_id": range(len(rows)),
-            "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
-            "class_name": [known for known, of_class in classes.items() for _ in of_class],
-            "path": [f"{split}#{row}" for row in rows],
-            "sha256": [digests.get(row) for row in rows],
-        }
-    )
-
-
 def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
     try:
         data = _encoded(entry)
@@ -248,7 +221,3 @@ def _encoded(entry: Mapping[str, Any] | None) -> bytes:
     if data is None:
         data = Path(entry["path"]).read_bytes() if entry.get("path") else b""
     return data
-
-
-def _picture(rows: Any, column: str, path: str) -> Picture:
-    return decode(_encoded(rows[int(path.rpartition("#")[2])][column]))

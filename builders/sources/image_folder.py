@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError
+from builders.sources.checking import check_and_number
 from builders.sources.group_list import read_groups
-from builders.sources.image_set import About, ImageSet, Item, Progress, image_set, silent
+from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
 from builders.sources.raw_files import IMAGE_SUFFIXES, folders, image_files, sha256_of_files
 
 LAYOUT = "<class>/**/*.jpg (or another image format): one folder a class"
+OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], "groups"))
 
 
 def read(
@@ -31,7 +33,7 @@ def read(
         A file in the folder that says which images belong together
         (:mod:`builders.sources.group_list`); without one each stands alone.
     allow_missing
-        Leave out damaged images, doubles and classes without images, and record them.
+        Leave out damaged images, duplicates and classes without images, and record them.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def read(
         if groups
         else {}
     )
-    return image_set(
+    return check_and_number(
         name,
         about,
         folder,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.declared import parsed_json
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, listing
+from builders.sources.image_set import Item
 from fslbench_data.files import sha256_of
 
 IMAGE_SUFFIXES = frozenset(
@@ -62,6 +63,11 @@ def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     return sorted(found)
 
 
+def items_in(folder: Path, below: str) -> list[Item]:
+    """List the image files in ``folder/below`` as images of a class."""
+    return [Item(path) for path in image_files(folder, below)]
+
+
 def _refuse(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise SourceError(f"a folder cannot be read: {error.strerror}", where=str(error.filename))
@@ -88,6 +94,24 @@ def _check_name(folder: Path, name: str) -> None:
         raise SourceError(
             f"a name is no valid UTF-8: {shown}", where=str(folder), fix="rename it"
         ) from None
+
+
+def require_entries(name: str, folder: Path, *entries: str) -> None:
+    """Refuse a folder that lacks files or folders of the raw layout.
+
+    Raises
+    ------
+    SourceError
+        Naming what is missing and what the layout is.
+    """
+    missing = [entry for entry in entries if not (folder / entry).exists()]
+    if missing:
+        raise SourceError(
+            f"{folder} is not the raw folder of {name}: there is no {listing(missing)}",
+            where=str(folder),
+            expected=f"a folder with {', '.join(entries)}",
+            fix=f"unpack {name} as its authors distribute it, and give the folder that holds these",
+        )
 
 
 def sha256_of_files(folder: Path, *names: str) -> dict[str, str]:

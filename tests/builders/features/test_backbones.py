@@ -47,7 +47,7 @@ def test_names_can_name_files() -> None:
 
 def test_pixels_are_still_extracted(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn")
-    from builders.sources import read_source
+    from builders.sources.read import read_source
 
     digits = read_source("digits", None)
     with features_of("pixels", digits, tmp_path) as (table, provenance):

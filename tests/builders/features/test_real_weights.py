@@ -93,7 +93,7 @@ def test_it_sees_granny_smiths_and_oranges(backbone: Backbone, folder: Path) -> 
     """
     import torch
 
-    from builders.sources import read_source
+    from builders.sources.read import read_source
 
     _fetch("groceries", folder)
     groceries = read_source("groceries", folder)

@@ -158,7 +158,7 @@ def test_string_hashes_feed_no_generator(hash_seed: str, golden: dict[str, str])
 def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     from builders.features.pixels import pixel_features
-    from builders.sources import digits
+    from builders.sources.packaged import digits
 
     source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import aircraft
+from builders.sources.catalogued import aircraft
 
 Draw = Callable[..., str]
 EXPECTED = {"737-400": 2, "Spitfire": 1}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchmark_spec.errors import SourceError
-from builders.sources import emoji
 from builders.sources.image_set import ImageSet
+from builders.sources.packaged import emoji
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from benchmark_spec.errors import OutputError, SourceError
 from builders.cli import main
-from builders.sources import image_folder, omniglot
+from builders.sources import image_folder
+from builders.sources.catalogued import omniglot
 from builders.sources.export import check_folder, write_pictures
 from builders.sources.image_set import About, ImageSet
 from fslbench_data.evaluation.numbered_images import MARK, picture_name

@@ -9,7 +9,7 @@ import pytest
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import cub, dtd, omniglot, traffic_signs
+from builders.sources.catalogued import cub, dtd, omniglot, traffic_signs
 
 Draw = Callable[..., str]
 

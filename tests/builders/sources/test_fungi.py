@@ -9,7 +9,7 @@ import pytest
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import fungi
+from builders.sources.catalogued import fungi
 
 Draw = Callable[..., str]
 LABELS = {int(label[:4]): label[5:] for label in lookup("fungi").class_names}

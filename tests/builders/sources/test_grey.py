@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError
-from builders.sources import fashion_mnist, read_source
 from builders.sources.grey import grey_image_set
 from builders.sources.image_set import ImageSet, sha256_of_bytes
+from builders.sources.packaged import fashion_mnist
+from builders.sources.read import read_source
 
 PIXELS = np.array([[0, 1, 2, 4], [4, 4, 4, 4], [0, 0, 0, 0]], dtype=np.uint8)
 

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark_spec.errors import SourceError
-from builders.sources import bursts, groceries
+from builders.sources import bursts
+from builders.sources.packaged import groceries
 
 NAMES = {
     "train": ["train/Pear/Anjou/Anjou_002.jpg", "train/Kiwi/Kiwi_001.jpg"],

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import SourceError, SpecError
-from builders.sources import image_folder, read_source
+from builders.sources import image_folder
 from builders.sources.image_set import About
+from builders.sources.read import read_source
 
 Draw = Callable[..., str]
 ABOUT = About("Pets", "https://example.org", "CC0", "@misc{pets}")

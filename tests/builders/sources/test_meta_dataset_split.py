@@ -6,7 +6,8 @@ import pytest
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError
-from builders.sources import aircraft, coco_boxes, cub, dtd, fungi, quickdraw, vgg_flower
+from builders.sources import coco_boxes
+from builders.sources.catalogued import aircraft, cub, dtd, fungi, quickdraw, vgg_flower
 from builders.sources.meta_dataset_split import Split
 
 BY_NAME = {

@@ -10,7 +10,7 @@ import pytest
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import mscoco, mscoco_boxes
+from builders.sources.catalogued import mscoco, mscoco_boxes
 from builders.sources.coco_boxes import crop
 
 Draw = Callable[..., str]
@@ -108,11 +108,11 @@ def test_a_crop_of_every_annotation(photos: Path, content: dict[str, Any]) -> No
 
 
 def test_expected_counts() -> None:
-    assert sum(mscoco.COUNTS.values()) == 151_545
-    assert sum(mscoco_boxes.COUNTS.values()) == 346_980
-    assert list(mscoco_boxes.COUNTS) == list(lookup("mscoco").class_names)
-    assert all(mscoco_boxes.COUNTS[label] >= n for label, n in mscoco.COUNTS.items())
-    assert "346,980" in mscoco_boxes.ABOUT.note
+    assert sum(mscoco.SOURCE.counts.values()) == 151_545
+    assert sum(mscoco_boxes.SOURCE.counts.values()) == 346_980
+    assert list(mscoco_boxes.SOURCE.counts) == list(lookup("mscoco").class_names)
+    assert all(mscoco_boxes.SOURCE.counts[label] >= n for label, n in mscoco.SOURCE.counts.items())
+    assert "346,980" in mscoco_boxes.SOURCE.about.note
 
 
 @pytest.mark.parametrize("source", [mscoco, mscoco_boxes])

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError, SourceError
 from builders.cli import main
-from builders.sources import packages
+from builders.sources import PACKAGED, packages, source_module
 from builders.sources.packages import MARK, Package, fetch, unpacked
 
 
@@ -259,7 +259,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 def test_the_command_line_tells_what_it_has(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from builders.sources import groceries
+    from builders.sources.packaged import groceries
 
     package = store.package("wheel")
     monkeypatch.setattr(groceries, "PACKAGES", (package,))
@@ -269,10 +269,9 @@ def test_the_command_line_tells_what_it_has(
     assert groceries.LAYOUT in result.stderr
 
 
-@pytest.mark.parametrize("name", ["emoji", "fashion_mnist", "groceries", "openclipart"])
+@pytest.mark.parametrize("name", [n for n in PACKAGED if source_module(n).PACKAGES])
 def test_a_source_that_was_not_fetched_says_how(name: str, tmp_path: Path) -> None:
     pytest.importorskip("scipy")
-    from importlib import import_module
 
     with pytest.raises(FSLBenchError, match=f"fslbench-build fetch {name} -o {tmp_path}"):
-        import_module(f"builders.sources.{name}").read(tmp_path)
+        source_module(name).read(tmp_path)

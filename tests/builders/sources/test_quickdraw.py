@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import quickdraw
+from builders.sources.catalogued import quickdraw
 
 EXPECTED = {"angel": 12, "animal migration": 3}
 

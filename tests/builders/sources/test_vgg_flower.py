@@ -9,7 +9,7 @@ import pytest
 from scipy.io import savemat
 
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources import vgg_flower
+from builders.sources.catalogued import vgg_flower
 
 Draw = Callable[..., str]
 EXPECTED = {"005.english marigold": 2, "098.mexican petunia": 1}

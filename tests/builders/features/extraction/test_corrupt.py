@@ -9,7 +9,7 @@ import pytest
 from tiny_features import read_pictures, write_pictures
 
 from benchmark_spec.errors import SourceError
-from builders.sources.damage import keeping_damaged
+from builders.sources.checking import keeping_damaged
 
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 

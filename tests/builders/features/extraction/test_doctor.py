@@ -14,8 +14,8 @@ from builders.cli import main
 from builders.features import Settings
 from builders.features.doctor import AGREEMENT, diagnose, tolerance_of
 from builders.features.precomputed import read_loose, write_loose
-from builders.sources import canaries
 from builders.sources.canary_images import CANARIES, FAMILIES, OF_EACH
+from builders.sources.packaged import canaries
 
 
 @pytest.fixture(scope="module")

@@ -33,13 +33,13 @@ from typing import Any
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from builders.sources import bursts
+from builders.sources.checking import check_and_number
 from builders.sources.counts import expected_counts
 from builders.sources.image_set import (
     About,
     ImageSet,
     Item,
     Progress,
-    image_set,
     sha256_of_bytes,
     silent,
 )
@@ -173,7 +173,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
                     licence=licence,
                 )
             )
-    return image_set(
+    return check_and_number(
         NAME,
         ABOUT,
         folder,

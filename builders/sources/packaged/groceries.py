@@ -29,13 +29,13 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
 from builders.sources import bursts
+from builders.sources.checking import check_and_number
 from builders.sources.counts import expected_counts
 from builders.sources.image_set import (
     About,
     ImageSet,
     Item,
     Progress,
-    image_set,
     sha256_of_bytes,
     silent,
 )
@@ -100,7 +100,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
             sha256=sha256_of_bytes(photos[name]),
         )
         classes.setdefault(fine_class(name), []).append(item)
-    return image_set(
+    return check_and_number(
         NAME,
         ABOUT,
         data,

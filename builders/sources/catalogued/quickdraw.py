@@ -21,16 +21,10 @@ from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.extras import require
 from builders.sources.counts import check_counts, counts_of_catalogue
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Progress,
-    images_table,
-    require_entries,
-    silent,
-)
+from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.meta_dataset_split import Split
 from builders.sources.pictures import Picture
+from builders.sources.raw_files import require_entries
 
 NAME = "quickdraw"
 ABOUT = About.of_catalogue(NAME)
@@ -54,12 +48,13 @@ def read(
 
     The `sha256` of an image is that of its 784 bytes.
 
-    Parameters and errors are those of :class:`builders.sources.image_set.Source`.
+    Parameters and errors are those of
+    :meth:`builders.sources.catalogued_source.CataloguedSource.read`.
     """
     if not any(folder.glob("*.npy")):
         require_entries(NAME, folder, "<class>.npy")
-    found = sorted(path.stem for path in folder.glob("*.npy"))
-    chosen = SPLIT.held_out_or_known(found, expected, folder)
+    names = sorted(path.stem for path in folder.glob("*.npy"))
+    chosen = SPLIT.held_out_or_known(names, expected, folder)
     left_out: dict[str, Any] = {}
     bitmaps = _open_all(folder, chosen, left_out if allow_missing else None)
     sizes = {label: len(of_class) for label, of_class in bitmaps.items()}

@@ -36,6 +36,7 @@ PACKAGES = (
         sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
     ),
 )
+OPTIONS = ((), ("part",))
 DATA = "usr/share/datasets/fashion-mnist"
 LAYOUT = f"""dataset-fashion-mnist/{DATA}/
   train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-..., t10k-labels-..."""

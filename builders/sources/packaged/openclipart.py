@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
+from builders.sources.checking import check_and_number
 from builders.sources.counts import expected_counts
-from builders.sources.image_set import About, ImageSet, Item, Progress, image_set, silent
+from builders.sources.image_set import About, ImageSet, Item, Progress, silent
 from builders.sources.packages import Package, unpacked
 from builders.sources.pictures import Look, crop_to_drawing, look
 from builders.sources.rdf import Text, read_text
@@ -119,7 +120,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         ]
         for label, paths in classes.items()
     }
-    return image_set(
+    return check_and_number(
         NAME,
         ABOUT,
         folder,

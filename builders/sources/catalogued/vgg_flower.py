@@ -1,4 +1,4 @@
-"""VGG Flower (102 categories): the 16 that Meta-Dataset tests on.
+"""VGG Flower (102 categories): the 16 that Meta-Dataset tests on, named as in the catalogue.
 
 A file's number is its place in ``imagelabels.mat``, which gives its category, from 1.
 """
@@ -10,65 +10,27 @@ from pathlib import Path
 
 from benchmark_spec.errors import CatalogueError, SourceError
 from benchmark_spec.extras import require
-from builders.sources.counts import counts_of_catalogue
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Item,
-    Progress,
-    image_set,
-    require_entries,
-    silent,
-)
+from builders.sources.catalogued_source import CataloguedSource, Classes
+from builders.sources.image_set import Item
 from builders.sources.meta_dataset_split import Split
-from builders.sources.raw_files import sha256_of_files
 
-NAME = "vgg_flower"
-ABOUT = About.of_catalogue(NAME)
-LAYOUT = "imagelabels.mat, jpg/image_NNNNN.jpg, as 102flowers.tgz unpacks beside the labels"
 SPLIT = Split(71, 15, 16)
-COUNTS = counts_of_catalogue(NAME)
 LABELS = "imagelabels.mat"
 
 
-def read(
-    folder: Path,
-    *,
-    allow_missing: bool = False,
-    progress: Progress = silent,
-    expected: Mapping[str, int] = COUNTS,
-) -> ImageSet:
-    """Read the test categories, named as in the catalogue.
-
-    Parameters and errors are those of :class:`builders.sources.image_set.Source`.
-    """
-    require_entries(NAME, folder, LABELS, "jpg")
-    categories = _labels(folder / LABELS)
-    named = {int(name[:3]): name for name in COUNTS}  # such as 005.english marigold
+def _find(folder: Path, _: Mapping[str, int]) -> Classes:
+    named = {int(name[:3]): name for name in SOURCE.counts}  # such as 005.english marigold
     classes: dict[str, list[Item]] = {
         named[position + 1]: [] for position in SPLIT.test_positions()
     }
-    for number, category in enumerate(categories, start=1):
+    for number, category in enumerate(_labels(folder / LABELS), start=1):
         if category in named:
             classes[named[category]].append(Item(f"jpg/image_{number:05d}.jpg"))
-    return image_set(
-        NAME,
-        ABOUT,
-        folder,
-        classes,
-        expected=expected,
-        allow_missing=allow_missing,
-        provenance={
-            "lists": sha256_of_files(folder, LABELS),
-            "split": SPLIT.provenance(),
-            "order": "categories by id, images by number",
-        },
-        progress=progress,
-    )
+    return classes
 
 
 def _labels(path: Path) -> list[int]:
-    """Category of each image, from 1.
+    """Read the category of each image, from 1.
 
     Raises
     ------
@@ -97,3 +59,15 @@ def _labels(path: Path) -> list[int]:
             expected=f"categories from 1 to {SPLIT.total}",
         )
     return labels
+
+
+SOURCE = CataloguedSource(
+    "vgg_flower",
+    "imagelabels.mat, jpg/image_NNNNN.jpg, as 102flowers.tgz unpacks beside the labels",
+    (LABELS, "jpg"),
+    _find,
+    {"order": "categories by id, images by number"},
+    SPLIT,
+    lists=(LABELS,),
+)
+LAYOUT, read = SOURCE.layout, SOURCE.read

@@ -1,0 +1,233 @@
+"""Check the images that a source has found, and number them.
+
+Damaged images are refused or left out; only :func:`keeping_damaged` numbers them like whole ones.
+Images that repeat another fall on both sides of tasks, and count as if they were several; where one
+image is in several classes, nobody can tell which of them is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SourceError, listing
+from builders.sources.counts import check_classes
+from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
+from builders.sources.pictures import (
+    Picture,
+    check_file,
+    file_of,
+    fragment_of,
+    look_at_files,
+    open_picture,
+)
+
+_damaged_kept = ContextVar("damaged_kept", default=False)
+keeps_damaged = _damaged_kept.get
+"""Tell whether damaged images are to be numbered like whole ones."""
+
+
+@contextmanager
+def keeping_damaged() -> Iterator[None]:
+    """Let sources number damaged images like whole ones; opening them is what fails then.
+
+    For work that goes on where an image cannot be shown, with the ids of the whole data set.
+    """
+    token = _damaged_kept.set(True)
+    try:
+        yield
+    finally:
+        _damaged_kept.reset(token)
+
+
+def check_and_number(
+    name: str,
+    about: About,
+    folder: Path,
+    classes: Mapping[str, Sequence[Item]],
+    *,
+    expected: Mapping[str, int] | None = None,
+    allow_missing: bool = False,
+    provenance: Mapping[str, Any] | None = None,
+    finish: Callable[[Picture], Picture] | None = None,
+    picture: Callable[[str], Picture] | None = None,
+    check: Callable[[Path], tuple[str, str]] = check_file,
+    progress: Progress = silent,
+) -> ImageSet:
+    """Compare classes and counts with what is expected, look at every file, number the images.
+
+    Parameters
+    ----------
+    folder
+        The raw folder, which the items' paths are relative to.
+    classes
+        The items of each class, both in their frozen order.
+    expected
+        Images of each class, in the frozen order of classes; None takes what there is, and then
+        no two images may be the same.  Data sets whose counts are promised keep the duplicates
+        that their authors distribute.
+    allow_missing
+        Leave out what is missing, damaged or there twice, and record it in
+        ``provenance["left_out"]``.
+    finish
+        What is done to a picture after it is read and cropped, such as an inversion.
+    picture
+        Gives the image at a path, where that is no picture file of its own in the folder.
+    check
+        Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
+
+    Raises
+    ------
+    CatalogueError
+        If classes or counts are not the expected ones.
+    SourceError
+        If an image is missing, truncated, no image at all, or there twice.
+    """
+    left_out: dict[str, Any] = {}
+    check_classes(name, classes, expected, folder, left_out if allow_missing else None)
+    hashes = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
+    digests, damaged = look_at_files(name, folder, hashes, check, progress)
+    refused = {} if keeps_damaged() else damaged
+    if refused:
+        if not allow_missing:
+            path, problem = next(iter(refused.items()))
+            raise SourceError(
+                f"{name}: {len(refused)} file{'s' if len(refused) > 1 else ''} of the raw folder "
+                f"cannot be read: {path} {problem}",
+                where=listing([str(folder / path) for path in refused]),
+                expected="whole images",
+                fix="get them again, or leave them out with --allow-missing, which records them",
+            )
+        left_out["images"] = sorted(refused)
+    kept: Mapping[str, Sequence[Item]] = {
+        label: [item for item in items if file_of(item.path) not in refused]
+        for label, items in classes.items()
+    }
+    if expected is None:
+
+        def content(item: Item) -> Hashable | None:
+            file = file_of(item.path)
+            digest = None if file in damaged else item.sha256 or digests[file]
+            return digest and (digest, fragment_of(item.path))
+
+        kept, duplicates = without_duplicates(
+            name, folder, kept, content, allow_missing=allow_missing
+        )
+        if duplicates:
+            left_out["doubles"] = duplicates
+    emptied = [label for label, items in kept.items() if classes[label] and not items]
+    if emptied:
+        left_out["classes"] = [*left_out.get("classes", ()), *emptied]
+    if not any(kept.values()):
+        raise SourceError(f"{name}: no images are left", where=str(folder))
+    return number_images(
+        name,
+        about,
+        {
+            label: [(item, item.sha256 or digests.get(file_of(item.path))) for item in items]
+            for label, items in kept.items()
+        },
+        provenance or {},
+        left_out,
+        picture or (lambda path: open_picture(folder, path, finish)),
+        None if picture or finish else (lambda path: _whole_file(folder, path)),
+    )
+
+
+def without_duplicates(
+    name: str,
+    where: Path | str,
+    classes: Mapping[str, Sequence[Item]],
+    content: Callable[[Item], Hashable | None],
+    *,
+    allow_missing: bool,
+) -> tuple[dict[str, list[Item]], list[str]]:
+    """Leave out images that are the same, or refuse them; give also the paths of those left out.
+
+    Of images of one class the first is kept, of those that are in several classes none.
+
+    Parameters
+    ----------
+    content
+        What two images must share to be the same; None of one that is like no other.
+
+    Raises
+    ------
+    SourceError
+        Naming images that are the same, unless `allow_missing` leaves them out.
+    """
+    alike: dict[Hashable, list[tuple[str, Item]]] = {}
+    for label, items in classes.items():
+        for item in items:
+            key = content(item)
+            if key is not None:
+                alike.setdefault(key, []).append((label, item))
+    repeated = [together for together in alike.values() if len(together) > 1]
+    if repeated and not allow_missing:
+        pairs = [
+            f"{one.path} = {other.path}" for (_, one), *others in repeated for _, other in others
+        ]
+        raise SourceError(
+            f"{name}: {len(pairs)} image{'s' if len(pairs) > 1 else ''} of the data set "
+            f"repeat{'' if len(pairs) > 1 else 's'} another, byte for byte: {listing(pairs, 4)}",
+            where=str(where),
+            expected="every image once",
+            fix="remove one of each, or use --allow-missing: it keeps the first of each, and none "
+            "of those that are in several classes, and records the others",
+        )
+    gone: set[str] = set()
+    for together in repeated:
+        several = len({label for label, _ in together}) > 1
+        gone |= {item.path for _, item in (together if several else together[1:])}
+    return (
+        {label: [item for item in v if item.path not in gone] for label, v in classes.items()},
+        [item.path for items in classes.values() for item in items if item.path in gone],
+    )
+
+
+def number_images(
+    name: str,
+    about: About,
+    classes: Mapping[str, Sequence[tuple[Item, str | None]]],
+    provenance: Mapping[str, Any],
+    left_out: Mapping[str, Any],
+    picture: Callable[[str], Picture],
+    file: Callable[[str], Path | None] | None = None,
+) -> ImageSet:
+    """Number the images of classes, each with its SHA-256, in their order; empty classes go.
+
+    `provenance` is given what was left out.
+    """
+    classes = {label: items for label, items in classes.items() if items}
+    images = [image for of_class in classes.values() for image in of_class]
+    groups: dict[Hashable, int] = {}
+    columns = {
+        "image_id": range(len(images)),
+        "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
+        "class_name": [label for label, of_class in classes.items() for _ in of_class],
+        "path": [item.path for item, _ in images],
+        "sha256": [sha256 for _, sha256 in images],
+        "group": [
+            None if item.group is None else groups.setdefault(item.group, len(groups))
+            for item, _ in images
+        ],
+        "creator": [item.creator for item, _ in images],
+        "licence": [item.licence for item, _ in images],
+    }
+    return ImageSet(
+        name=name,
+        about=about,
+        class_names=tuple(classes),
+        class_sizes=tuple(map(len, classes.values())),
+        images=images_table(columns),
+        provenance={**provenance, **({"left_out": dict(left_out)} if left_out else {})},
+        picture=picture,
+        file=file,
+    )
+
+
+def _whole_file(folder: Path, path: str) -> Path | None:
+    return None if fragment_of(path) else folder / path

@@ -1,0 +1,1 @@
+"""Data sets that come in packages of the ordinary registries, one file each."""

@@ -1,0 +1,95 @@
+"""Read a data set by the name of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SourceError, UnknownNameError
+from benchmark_spec.tables import check_redistribution
+from builders.sources import GENERAL, SOURCES, source_module
+from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, silent
+from builders.sources.unchanged import raw_state
+
+
+def read_source(
+    source: str,
+    folder: Path | None,
+    *,
+    name: str = "",
+    options: Mapping[str, Any] | None = None,
+    allow_missing: bool = False,
+    progress: Progress = silent,
+) -> ImageSet:
+    """Read a data set from its raw folder.
+
+    Parameters
+    ----------
+    source
+        One of :data:`builders.sources.SOURCES`.
+    folder
+        The raw folder; not needed by `canaries`, `digits` and `hub_dataset`.
+    name, options
+        `fashion_mnist` takes `part`.  For the general sources: the data set's name; its title,
+        homepage, licence, citation, note and redistribution (``tables`` unless given); and what
+        :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
+        take besides.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such source, or an option is unknown.
+    SourceError, CatalogueError
+        If the raw folder is not what it should be.
+    """
+    if source not in SOURCES:
+        raise UnknownNameError("source", source, SOURCES)
+    module = source_module(source)
+    arguments: dict[str, Any] = check_options(source, name, options or {})
+    if folder is None and "repo" not in arguments and getattr(module, "PACKAGES", True):
+        raise SourceError(
+            f"{name or source} is read from a raw folder, and none is given",
+            expected=module.LAYOUT,
+            fix="name the folder; of a release, that of all raw folders with --raw",
+        )
+    if source in GENERAL:
+        about = {key: arguments.pop(key) for key in ABOUT_OPTIONS if key in arguments}
+        arguments |= {"name": name, "about": About(**about)}
+    raw = raw_folder(folder, options)
+    state = raw_state(raw)
+    images: ImageSet = module.read(
+        arguments.pop("repo", folder), **arguments, allow_missing=allow_missing, progress=progress
+    )
+    return replace(images, raw=raw, state=state)
+
+
+def raw_folder(folder: Path | None, options: Mapping[str, Any] | None) -> Path | None:
+    """Return where a source's files lie; None where nothing on this machine is read from."""
+    place = (options or {}).get("repo", folder)
+    return Path(place) if place is not None and Path(place).is_dir() else None
+
+
+def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of a source, if it takes them and has all that it needs.
+
+    What it must and may be given stands in `OPTIONS` of its module.
+    """
+    needed, optional = getattr(source_module(source), "OPTIONS", ((), ()))
+    where = f"{name}, source {source!r}"
+    for key, value in options.items():
+        if key not in (*needed, *optional):
+            raise UnknownNameError("option", key, (*needed, *optional), where=where)
+        if not isinstance(value, str) or not value:
+            raise SourceError(f"option {key} is {value!r}", where=where, expected="a text")
+    if "redistribution" in options:
+        check_redistribution(options["redistribution"], where)
+    missing = [key for key in needed if key not in options]
+    if missing:
+        raise SourceError(
+            f"options are missing: {', '.join(missing)}",
+            where=where,
+            expected=f"{', '.join(needed)}; and perhaps {', '.join(optional)}",
+        )
+    return dict(options)
