@@ -18,7 +18,8 @@ from builders.hub.publication import Publication, Published
 from builders.hub.repository import Repository
 from builders.release.verify import verify
 from fslbench_data.hub.address import is_repo_id
-from fslbench_data.release.release import Folder, Release, read_manifest
+from fslbench_data.release.folder import Folder, read_manifest
+from fslbench_data.release.release import Release
 
 
 def publish(

@@ -9,7 +9,8 @@ from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.version import __version__
 from builders.release.journal import JOURNAL_FILE, LOCK_FILE
 from fslbench_data.files import clear_temporary
-from fslbench_data.release.release import load_release, read_manifest
+from fslbench_data.release.folder import read_manifest
+from fslbench_data.release.release import load_release
 
 MADE_WITH = f"fslbench {__version__}"
 

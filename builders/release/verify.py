@@ -26,8 +26,8 @@ from builders.release.raw_checks import raw_problems
 from builders.release.spec import ReleaseSpec
 from builders.sampling import draw_again, groups_of
 from fslbench_data.files import sha256_of
-from fslbench_data.release.paths import regular_file
-from fslbench_data.release.release import Folder, Release, read_manifest
+from fslbench_data.release.folder import Folder, read_manifest, regular_file
+from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
 from fslbench_data.release.values import OUT_OF_THE_FOLDER
 from fslbench_data.submission.model import Submission

@@ -34,7 +34,8 @@ from builders.release.finished import MADE_WITH, specification_of
 from builders.release.journal import BuildJournal
 from builders.sampling.tasks import first_image_ids
 from fslbench_data.files import sha256_of, write_whole
-from fslbench_data.release.release import Folder, Release
+from fslbench_data.release.folder import Folder
+from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 

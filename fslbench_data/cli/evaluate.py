@@ -56,8 +56,8 @@ def evaluate(
     command.
     """
     from benchmark_spec.errors import OutputError
+    from fslbench_data.evaluation.calling import callable_name
     from fslbench_data.evaluation.loader import load_callable
-    from fslbench_data.evaluation.loop import callable_name
     from fslbench_data.evaluation.loop import evaluate as run
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.compare import find_method

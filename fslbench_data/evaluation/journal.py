@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from benchmark_spec.declared import parsed_json
@@ -64,15 +63,8 @@ class Journal:
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Write the last answers to the disk."""
         if self._file is not None:
             self._sync()
             self._file.close()

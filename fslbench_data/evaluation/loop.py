@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import check_level
-from benchmark_spec.errors import MethodFailedError, PredictionError, SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError
+from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
 from fslbench_data.evaluation.inputs import Inputs, feature_inputs, image_inputs
 from fslbench_data.evaluation.journal import Journal
-from fslbench_data.evaluation.progress import Progress, progress_bar
-from fslbench_data.evaluation.stopping import Rival, Watch
+from fslbench_data.evaluation.progress import progress_bar
+from fslbench_data.evaluation.stopping import Rival
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.tasks import Task, TaskSet, TaskSetInfo, names_of, task_set_names
-
-MethodCallable = Callable[[Any, Any, np.random.Generator], Any]
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What decides the answers of a run, besides the method's own code."""
-
-    seed: int
-    batch: int | None
+from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 
 
 def evaluate(
@@ -63,8 +48,8 @@ def evaluate(
         ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query
         float32 (K·Q, D), or lists of paths of images: copies under names that say nothing, removed
         after the call.  Predictions are integers (K·Q,) in 0..K-1, the position of the class in
-        the task.  `rng` is a generator of the task's own.  Query
-        labels are never passed; queries stand in their frozen order.
+        the task.  `rng` is a generator of the task's own.  Query labels are never passed; queries
+        stand in their frozen order.
     release
         None is the one inside the package.
     name
@@ -118,20 +103,15 @@ def evaluate(
         raise SpecError("a method is run on features or on images", expected="one of the two")
     if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
         raise SpecError("a batch, and a number of tasks, is at least 1")
-    label = name or callable_name(method)
+    if transductive is None:
+        transductive = bool(getattr(method, "transductive", False))
+    label, backbone = name or callable_name(method), features or ""
     recorder = Recorder(
-        label,
-        description=description,
-        backbone=features or "",
-        transductive=bool(getattr(method, "transductive", False))
-        if transductive is None
-        else transductive,
+        label, description=description, backbone=backbone, transductive=transductive
     )
-    rival = (
-        None
-        if stop_when_conclusive is None
-        else Rival(stop_when_conclusive, release, check_level(stop_level))
-    )
+    rival = None
+    if stop_when_conclusive is not None:
+        rival = Rival(stop_when_conclusive, release, check_level(stop_level))
     infos = _chosen(
         release, names_of(datasets), task_set_names(task_sets), features, images is not None
     )
@@ -151,123 +131,30 @@ def evaluate(
         ]
     protocols = {str(info): info.protocol for info in infos}
     with (
-        Journal(None if journal is None else Path(journal), run, protocols) as kept,
+        closing(Journal(None if journal is None else Path(journal), run, protocols)) as log,
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
         for info, count in zip(infos, counts, strict=True):
             inputs = _inputs(release, info.dataset, features, images, seed)
             tasks = release.task_set(info.dataset, str(info.name))
             watch = None if rival is None else rival.watch(tasks)
-            settings = _Settings(seed, batch)
+            predictions: list[list[int]] = []
             try:
-                count = _run_set(method, inputs, tasks, count, settings, kept, progress, watch)
+                for group, resumed in answer_tasks(
+                    method, inputs, tasks, count, log, seed=seed, batch=batch
+                ):
+                    progress(len(group), resumed=resumed)
+                    answers = {task.task_id: log.answers[str(info), task.task_id] for task in group}
+                    predictions += answers.values()
+                    if watch is not None and watch.conclusive(answers):
+                        break
             except KeyboardInterrupt:
-                on_stop(len(kept.answers))
+                on_stop(len(log.answers))
                 raise
-            predictions = [kept.answers[str(info), task_id] for task_id in range(count)]
             recorder.add_task_set(tasks, predictions)
             if rival is not None:
                 recorder.stopped(info, rival.rule)
     return recorder.submission()
-
-
-def callable_name(method: MethodCallable) -> str:
-    """What a callable is called, or its class."""
-    return str(getattr(method, "__name__", type(method).__name__))
-
-
-def _run_set(
-    method: MethodCallable,
-    inputs: Inputs,
-    tasks: TaskSet,
-    count: int,
-    settings: _Settings,
-    kept: Journal,
-    progress: Progress,
-    watch: Watch | None,
-) -> int:
-    """Answer the first `count` tasks of a set, but for those that are answered already.
-
-    Returns
-    -------
-    How many are answered: fewer if `watch` was conclusive before.
-    """
-    name = str(tasks.info)
-    step = settings.batch or 1
-    for start in range(0, count, step):
-        group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        if all((name, task.task_id) in kept.answers for task in group):
-            progress(len(group), resumed=True)
-            if watch is not None and _told(watch, group, kept):
-                return start + len(group)
-            continue
-        rng = task_generator(settings.seed, tasks.info, start)
-        given = inputs.one(group[0]) if settings.batch is None else inputs.batch(group)
-        with given as (support, query):
-            try:
-                answer = method(support, query, rng)
-            except Exception as error:
-                raise _failed(error, group) from error
-        rows = np.asarray(answer)[None] if settings.batch is None else np.asarray(answer)
-        for task, row in zip(group, _checked(rows, group), strict=True):
-            kept.add(name, task.task_id, row.tolist())
-        progress(len(group))
-        if watch is not None and _told(watch, group, kept):
-            return start + len(group)
-    return count
-
-
-def _told(watch: Watch, group: Sequence[Task], kept: Journal) -> bool:
-    """Whether the comparison is conclusive after these tasks, each of which it is told of."""
-    verdicts = [
-        watch.conclusive(task.task_id, kept.answers[str(task.info), task.task_id]) for task in group
-    ]
-    return any(verdicts)
-
-
-def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Generator:
-    """The generator of one task (or of the batch that begins with it)."""
-    text = json.dumps(["fslbench-evaluate-1", seed, info.dataset, str(info.name), task_id])
-    key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
-    return np.random.Generator(np.random.Philox(key=key))
-
-
-def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:
-    """Predictions (B, K·Q) of a group of tasks."""
-    info = group[0].info
-    where = _where(group)
-    expected = (len(group), info.protocol.n_query)
-    if rows.dtype.kind not in "iu" or rows.shape != expected:
-        shown = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
-        raise PredictionError(
-            f"the method returned predictions of type {rows.dtype} and shape {shown}",
-            where=where,
-            expected=f"integers ({info.protocol.n_query},) for each task: K·Q positions 0..K-1",
-            fix="return, for every query in the given order, the position of its class in support",
-        )
-    outside = (rows < 0) | (rows >= info.protocol.way)
-    if outside.any():
-        raise PredictionError(
-            f"the method predicted {rows[outside][0]}",
-            where=where,
-            expected=f"0..{info.protocol.way - 1}, the position of the class in support",
-        )
-    return rows
-
-
-def _failed(error: Exception, group: Sequence[Task]) -> MethodFailedError:
-    frames = traceback.extract_tb(error.__traceback__)
-    last = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
-    return MethodFailedError(
-        f"the method raised {type(error).__name__}: {error}",
-        where=f"{_where(group)}; {last}",
-        fix="mend the method and run again; with a journal (or -o) answered tasks are kept",
-    )
-
-
-def _where(group: Sequence[Task]) -> str:
-    last = f"..{group[-1].task_id}" if len(group) > 1 else ""
-    return f"{group[0].info}, task {group[0].task_id}{last}"
 
 
 def _chosen(

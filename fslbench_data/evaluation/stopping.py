@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,10 @@ class Watch:
         self._tasks, self._rival = tasks, rival
         self._sequence = ConfidenceSequence(tasks.info.protocol.n_query, level)
 
-    def conclusive(self, task_id: int, predictions: Sequence[int]) -> bool:
-        """Take the answer to a task that the rival answered too; whether there is a verdict."""
-        right = int((np.asarray(predictions) == self._tasks.query_label[task_id]).sum())
-        return self._sequence.update(right - int(self._rival[task_id])).conclusive_at is not None
+    def conclusive(self, answers: Mapping[int, Sequence[int]]) -> bool:
+        """Take the next answers, by task id; return whether they lead to a verdict."""
+        label, intervals = self._tasks.query_label, []
+        for task_id, predictions in answers.items():
+            right = int((np.asarray(predictions) == label[task_id]).sum())
+            intervals.append(self._sequence.update(right - int(self._rival[task_id])))
+        return intervals[-1].conclusive_at is not None

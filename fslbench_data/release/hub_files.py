@@ -20,7 +20,7 @@ from fslbench_data.hub.address import HubAddress, is_commit, version_of
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.download import fetch_checked, fits_its_name, has_digest
 from fslbench_data.hub.tag_memory import Memory, Pin
-from fslbench_data.release.paths import read_manifest_file
+from fslbench_data.release.folder import read_manifest_file
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Count what a Parquet file holds, from its footer and the headers of its pages.
 
-A file of some kilobytes can claim billions of rows or hold pages that inflate to gigabytes, and
-the footer can say otherwise than the pages.  Both are read here in plain Python, so that nothing
+The footer can say otherwise than the pages.  Both are read here in plain Python, so that nothing
 is decoded, and no library is asked, before the numbers agree with each other.  Thrift's compact
 protocol becomes plain values: a struct is a dict by the numbers of parquet.thrift.
 """
@@ -77,18 +76,12 @@ class GroupClaim:
 
 
 def read_claims(path: Path, rows: int) -> tuple[GroupClaim, ...]:
-    """The row groups of a file, whose pages are as its footer says.
-
-    Parameters
-    ----------
-    rows
-        How many the file should have.
+    """Read the row groups of a file of so many rows, whose pages are as its footer says.
 
     Raises
     ------
     ClaimError
-        If it is no Parquet file, is encrypted, has other rows, or pages are others than the footer
-        says.
+        If it is no Parquet file, is encrypted, has other rows, or other pages.
     OSError
         If it cannot be read.
     """
@@ -106,16 +99,16 @@ def read_claims(path: Path, rows: int) -> tuple[GroupClaim, ...]:
             footer = _Thrift(file.read(length)).struct()
             if len(footer[2]) > _MOST_FIELDS:
                 raise ClaimError(f"has {len(footer[2])} columns and lists")
-            found = [_count(footer[3]), sum(_count(group[3]) for group in footer[4])]
-            if found != [rows, rows]:
-                raise ClaimError(f"has {found[found[0] == rows]} rows, not {rows}")
+            counts = [_count(footer[3]), sum(_count(group[3]) for group in footer[4])]
+            if counts != [rows, rows]:
+                raise ClaimError(f"has {counts[counts[0] == rows]} rows, not {rows}")
             return tuple(_groups(file, footer[4], size - 8 - length))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ClaimError(f"cannot be followed ({type(error).__name__})") from None
 
 
 def _groups(file: BinaryIO, groups: list[Any], size: int) -> Iterator[GroupClaim]:
-    """The row groups, no byte of which is used twice."""
+    """Yield the row groups, no byte of which is used twice."""
     left, pages = size, _FEW_PAGES + size // _PAGE
     for group in groups:
         columns = []
@@ -129,7 +122,7 @@ def _groups(file: BinaryIO, groups: list[Any], size: int) -> Iterator[GroupClaim
 
 
 def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnClaim, int, int]:
-    """A column chunk, how many bytes it takes, and how many pages; these are walked one by one."""
+    """Read a column chunk page by page; also return how many bytes and pages it takes."""
     if 8 in chunk or 9 in chunk:
         raise ClaimError("is encrypted")
     about = chunk[3]
@@ -142,7 +135,7 @@ def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnCla
     end = at + _count(about[7])
     if end > size:
         raise ClaimError(f"has pages of {name[:60]!r} beyond its end")
-    found = page_bytes = pages = 0
+    counted = page_bytes = pages = 0
     dictionary = differences = False
     while values and at < end:  # of a chunk without values only the dictionary is written
         page, length = _header(file, at, end)
@@ -154,17 +147,17 @@ def _column(file: BinaryIO, chunk: dict[int, Any], size: int) -> tuple[ColumnCla
             raise ClaimError("has a page of two kinds, or of none")
         dictionary |= kind == 7
         if kind != 7:
-            found += _count(page[kind][1])
+            counted += _count(page[kind][1])
             differences |= page[kind][2 if kind == 5 else 4] == _DELTA_BYTE_ARRAY
         at += length + _count(page[3])
-    if found != values or (values and at != end):
+    if counted != values or (values and at != end):
         raise ClaimError(f"has pages of {name[:60]!r} that are others than its footer says")
     claim = ColumnClaim(name, values, page_bytes, dictionary, differences)
     return claim, _count(about[7]), pages
 
 
 def _header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
-    """The header of the page at a place, and its length."""
+    """Read the header of the page at a place, and its length."""
     for most in _HEADER_BYTES:
         file.seek(at)
         thrift = _Thrift(file.read(min(most, end - at)))
@@ -241,12 +234,12 @@ class _Thrift:
         """A struct by the numbers of its fields; their types stand at the negative numbers."""
         if depth > _DEPTH:
             raise ClaimError("is nested deep")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer(16)
-            if number in found or not 0 < number < 1 << 15:
+            if number in fields or not 0 < number < 1 << 15:
                 raise ClaimError("holds a field twice")
-            found[-number] = head & 0x0F
-            found[number] = self._value(head & 0x0F, depth)
-        return found
+            fields[-number] = head & 0x0F
+            fields[number] = self._value(head & 0x0F, depth)
+        return fields

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,20 +12,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import (
-    CorruptReleaseError,
-    ReleaseError,
-    ReleaseNotFoundError,
-    UnknownNameError,
-)
+from benchmark_spec.errors import ReleaseError, UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Dataset, Kind, Table
-from fslbench_data.files import sha256_of
-from fslbench_data.hub.address import HubAddress, is_address, meant_address
+from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
-from fslbench_data.release.paths import read_manifest_file, regular_file
+from fslbench_data.release.folder import Folder, check_file, read_manifest
 from fslbench_data.release.tables import open_table, read_table, readable
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import canonical, read_parquet
@@ -52,28 +45,8 @@ class ReleaseFiles(Protocol):
 
 
 @dataclass(frozen=True)
-class Folder:
-    """A release in a folder, whose files were compared with the manifest when it was opened."""
-
-    folder: Path
-    hub: str = ""
-
-    @property
-    def where(self) -> str:
-        """The folder."""
-        return str(self.folder)
-
-    def path(self, table: Table) -> Path:
-        """The file of a table."""
-        return regular_file(self.folder / table.path, self.folder)
-
-
-@dataclass(frozen=True)
 class Release:
-    """An opened release; every file that is read was compared with the manifest.
-
-    Tables are read, and from the Hub fetched, when they are asked for.
-    """
+    """An opened release: tables are fetched, compared with the manifest and read on demand."""
 
     manifest: Manifest
     files: ReleaseFiles
@@ -149,8 +122,8 @@ class Release:
             table = file.read(["class_ids"])
         release_values.check_tasks(table, entry, self._about(info.dataset), info.protocol)
         column = table.column("class_ids")
-        found: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
-        return found.reshape(-1, info.protocol.way)
+        ids: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
+        return ids.reshape(-1, info.protocol.way)
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
@@ -167,17 +140,12 @@ class Release:
     def features(self, dataset: str, backbone: str) -> Features:
         """Features of a data set's images, (N, D), read-only: row i is image id i.
 
-        float16, or float32 where the release keeps them as int8.  Large ones are memory-mapped
-        from the second time on (:mod:`fslbench_data.release.feature_cache`).
+        float16, or float32 where the release keeps them as int8.
         """
-        shards = self._find_all("features", dataset, backbone)
-        return read_features(shards, self.files.path)
+        return read_features(self._find_all("features", dataset, backbone), self.files.path)
 
     def attributes(self, dataset: str, name: str) -> pa.Table:
-        """A set of attributes of a data set's images: :data:`benchmark_spec.schemas.ATTRIBUTES`.
-
-        Row i is image id i.
-        """
+        """Attributes of images, row i of image id i: :data:`benchmark_spec.schemas.ATTRIBUTES`."""
         entry = self._find("attributes", dataset, name)
         table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
         return release_values.check_attributes(table, entry)
@@ -212,14 +180,13 @@ class Release:
         return self._find_all(kind, dataset, name)[0]
 
     def _find_all(self, kind: Kind, dataset: str, name: str) -> list[Table]:
-        """A table; of features all its shards."""
+        """Find a table; of features all its shards."""
         self._known_dataset(dataset)
-        there = [t for t in self._tables(kind) if t.dataset == dataset]
-        found = [t for t in there if t.name == name]
-        if found:
-            return found
+        tables = [t for t in self._tables(kind) if t.dataset == dataset]
+        if shards := [t for t in tables if t.name == name]:
+            return shards
         if name:
-            names = list(dict.fromkeys(t.name for t in there))
+            names = list(dict.fromkeys(t.name for t in tables))
             raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self}")
         having = dict.fromkeys(t.dataset for t in self._tables(kind))
         raise ReleaseError(
@@ -243,22 +210,16 @@ class Release:
         return replace(found, bindings=bound)
 
 
-def embedded_folder() -> Path:
-    """Folder of the release that comes with the package."""
-    return Path(str(files("fslbench_data") / "embedded"))
-
-
 def load_release(where: str | Path | None = None) -> Release:
     """Open a release.
 
     Parameters
     ----------
     where
-        A folder; or on the Hub ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or
-        ``ORG/NAME`` for its newest version; None opens the release that comes with the package.
-
-        A folder's every file is compared with the manifest's SHA-256 at once. Of a release on the
-        Hub only the tables that are asked for are fetched, and each is compared once.
+        A folder, whose every file is compared with the manifest's SHA-256 at once; or on the Hub
+        ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or ``ORG/NAME`` for its newest
+        version, of which a table is fetched and compared when it is asked for; None opens the
+        release that comes with the package.
 
     Raises
     ------
@@ -280,45 +241,5 @@ def load_release(where: str | Path | None = None) -> Release:
     folder, manifest = read_manifest(where)
     release_values.check_rows(manifest, str(folder / MANIFEST_FILE))
     for table in manifest.tables:
-        _check_file(folder, table)
+        check_file(folder, table)
     return Release(manifest, Folder(folder))
-
-
-def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
-    """A release's folder and manifest, whose tables are not looked at; see load_release."""
-    folder = Path(where) if where is not None else embedded_folder()
-    try:
-        folder = folder.resolve()
-        text = read_manifest_file(folder / MANIFEST_FILE)
-    except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
-        meant = meant_address(str(where))
-        raise ReleaseNotFoundError(
-            f"there is no release at {folder}: {getattr(error, 'strerror', error)}",
-            where=str(folder / MANIFEST_FILE),
-            expected=f"a folder with {MANIFEST_FILE} and the tables it lists, or on the Hub "
-            "ORG/NAME@v1.0.0",
-            fix=(f"did you mean {meant}? Or " if meant else "")
-            + "name the folder of a finished release; the one in the package needs no name",
-        ) from None
-    return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
-
-
-def _check_file(folder: Path, table: Table) -> None:
-    try:
-        path = regular_file(folder / table.path, folder)
-        size = path.stat().st_size
-        found = sha256_of(path) if size == table.bytes else ""
-    except OSError as error:
-        problem, expected = f"cannot be read: {error.strerror}", f"{table.bytes} bytes"
-    else:
-        if found == table.sha256:
-            return
-        what = f"its SHA-256 is {found}" if found else f"it has {size} bytes"
-        problem = f"is not the file that was released: {what}"
-        expected = f"{table.bytes} bytes with the SHA-256 {table.sha256}"
-    raise CorruptReleaseError(
-        f"{table.path} {problem}",
-        where=str(folder / table.path),
-        expected=expected,
-        fix="get the release again; a table is never edited in place",
-    )

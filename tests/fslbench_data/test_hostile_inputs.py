@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,7 @@ def test_answers_that_are_none(
 def test_a_line_nested_deep(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
-    with Journal(path, {"a": 1}, {}) as journal:
+    with closing(Journal(path, {"a": 1}, {})) as journal:
         assert not journal.answers
 
 

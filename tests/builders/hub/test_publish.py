@@ -18,7 +18,8 @@ from builders.hub import publish as module
 from builders.hub.publish import publish as run
 from builders.hub.repository import Repository
 from builders.release.diff import diff
-from fslbench_data.release.release import load_release, read_manifest
+from fslbench_data.release.folder import read_manifest
+from fslbench_data.release.release import load_release
 
 from .conftest import REPO, Build, Publish
 

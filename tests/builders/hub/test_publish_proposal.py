@@ -11,7 +11,8 @@ from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Table, config_and_split
 from builders.hub.benchmark_file import BENCHMARK_FILE, benchmark_file
-from fslbench_data.release.release import Release, read_manifest
+from fslbench_data.release.folder import read_manifest
+from fslbench_data.release.release import Release
 
 from .conftest import REPO, Build, Publish
 

@@ -10,7 +10,8 @@ from benchmark_spec.manifest import CARD_FILE, Manifest
 from benchmark_spec.tables import Dataset, Table, config_and_split
 from builders.release.card import dataset_card, size_category
 from builders.release.card_text import markdown, paragraph, yaml_scalar
-from fslbench_data.release.release import Release, embedded_folder
+from fslbench_data.release.folder import embedded_folder
+from fslbench_data.release.release import Release
 
 NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 

@@ -13,7 +13,8 @@ from benchmark_spec.catalogue import catalogue
 from benchmark_spec.digest import content_digest
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from builders.sampling import draw_again, groups_of, most_tasks
-from fslbench_data.release.release import Release, embedded_folder
+from fslbench_data.release.folder import embedded_folder
+from fslbench_data.release.release import Release
 
 MEGABYTE = 1_000_000
 

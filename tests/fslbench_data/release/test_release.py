@@ -12,7 +12,8 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release, embedded_folder, load_release
+from fslbench_data.release.folder import embedded_folder
+from fslbench_data.release.release import Release, load_release
 
 
 def test_a_flipped_byte_in_any_table_is_detected(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from benchmark_spec.manifest import Manifest
-from fslbench_data.release.release import embedded_folder
+from fslbench_data.release.folder import embedded_folder
 from fuzzing.choices import Choices
 
 _VALUES: list[Any] = [

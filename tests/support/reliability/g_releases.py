@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -143,7 +144,7 @@ def _(world: World) -> str:
 def _(world: World) -> str:
     path = world.folder / "journal"
     path.write_text('{"run": 1}\n["digits/open-5w10s7q", 0, [0]]\n[[], {}, 1.5]\n')
-    with Journal(path, {"run": 1}, {}) as journal:
+    with closing(Journal(path, {"run": 1}, {})) as journal:
         return f"{len(journal.answers)} answer is kept, the rest is answered again"
 
 
