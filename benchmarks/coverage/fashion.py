@@ -19,8 +19,8 @@ from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.measure import Judged, judge
 from benchmarks.coverage.real import SEQUENCES, WAY, Population, RealCell, data_set
 from builders.sampling import draw_open
+from builders.sources.fetching import fetch
 from builders.sources.packaged import fashion_mnist
-from builders.sources.packages import fetch
 
 CLASSES, SHOTS = 10, (1, 5)
 TRUTH_TASKS = 4000

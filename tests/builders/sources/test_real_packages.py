@@ -21,7 +21,9 @@ from benchmark_spec.tables import Table
 from builders.features.weights import packages_of
 from builders.release.build import build_release
 from builders.release.spec import find_spec, read_spec
-from builders.sources import packages, source_module
+from builders.sources import source_module
+from builders.sources.fetching import fetch
+from builders.sources.packages import Package
 from fslbench_data.release.release import load_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
@@ -48,9 +50,9 @@ def _fetched(name: str, folder: Path) -> Any:
     return source
 
 
-def _fetch(wanted: Sequence[packages.Package], folder: Path) -> None:
+def _fetch(wanted: Sequence[Package], folder: Path) -> None:
     try:
-        packages.fetch(wanted, folder)
+        fetch(wanted, folder)
     except (MissingPackageError, SourceError) as error:
         if "is not the pinned file" in error.what:
             raise

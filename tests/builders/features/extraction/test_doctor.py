@@ -14,7 +14,7 @@ from builders.cli import main
 from builders.features import Settings
 from builders.features.doctor import AGREEMENT, diagnose, tolerance_of
 from builders.features.precomputed import read_loose, write_loose
-from builders.sources.canary_images import CANARIES, FAMILIES, OF_EACH
+from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH
 from builders.sources.packaged import canaries
 
 
@@ -31,10 +31,10 @@ def test_the_canaries_are_a_data_set() -> None:
     assert images.class_sizes == (OF_EACH,) * 8
     assert images.class_names == FAMILIES
     assert [images.open(i).size for i in (0, 31)] == [
-        (CANARIES[i].width, CANARIES[i].height) for i in (0, 31)
+        (CANARY_IMAGES[i].width, CANARY_IMAGES[i].height) for i in (0, 31)
     ]
     table = images.images
-    assert table.column("path").to_pylist() == [canary.name for canary in CANARIES]
+    assert table.column("path").to_pylist() == [canary.name for canary in CANARY_IMAGES]
     owners = set(zip(*(table.column(c).to_pylist() for c in ("creator", "licence")), strict=True))
     assert owners == {
         ("danielbuechele", "CC BY 2.0"),
@@ -70,7 +70,7 @@ def test_by_hand(expected: np.ndarray[Any, Any]) -> None:
     a, b = other[5], expected[5].astype(np.float64)
     assert found.lowest == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
     assert found.mean == pytest.approx((31 + found.lowest) / 32)
-    assert found.worst == CANARIES[5].name
+    assert found.worst == CANARY_IMAGES[5].name
     assert found.largest == pytest.approx(np.abs(a - b).max())
     rms = np.sqrt((expected.astype(np.float64) ** 2).mean())
     assert found.relative == pytest.approx(found.largest / rms)
