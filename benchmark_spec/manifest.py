@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
+from benchmark_spec.declared import Expected, field_of, is_table, is_text, is_whole
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, shown
 from benchmark_spec.feature_sets import check_shards
 from benchmark_spec.naming import (
@@ -21,7 +22,6 @@ from benchmark_spec.naming import (
 )
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import (
-    Config,
     Dataset,
     Kind,
     Table,
@@ -57,10 +57,7 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of the release's name, version and tables' content digests.
-
-        It says whether two releases hold the same data, whoever wrote the files.
-        """
+        """SHA-256 (hex) of name, version and content digests: the same for the same data."""
         content = [
             self.spec_version,
             self.name,
@@ -69,16 +66,13 @@ class Manifest:
         ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def configs(self) -> tuple[Config, ...]:
-        """Configurations of the dataset card, in the order of their first table."""
-        found: dict[str, dict[str, list[str]]] = {}
+    def configs(self) -> dict[str, dict[str, list[str]]]:
+        """Return paths by configuration of the dataset card, in the order of tables, and split."""
+        paths: dict[str, dict[str, list[str]]] = {}
         for table in self.tables:
             config, split = config_and_split(table)
-            found.setdefault(config, {}).setdefault(split, []).append(table.path)
-        return tuple(
-            Config(name, {split: tuple(paths) for split, paths in splits.items()})
-            for name, splits in found.items()
-        )
+            paths.setdefault(config, {}).setdefault(split, []).append(table.path)
+        return paths
 
     def to_json(self) -> str:
         """The manifest as text, one table a line."""
@@ -115,7 +109,7 @@ class Manifest:
             raise _corrupt(f"not JSON ({error})", where) from None
         if not isinstance(raw, dict):
             raise _corrupt("not a JSON object", where)
-        spec = _get(raw, "spec_version", str, where)
+        spec = _field(raw, "spec_version", where)
         if spec.split(".")[0] != SPEC_VERSION.split(".")[0]:
             raise CorruptReleaseError(
                 f"the release follows specification {shown(spec)}",
@@ -124,17 +118,19 @@ class Manifest:
                 fix="upgrade fslbench, or ask for a release of an older specification",
             )
         manifest = cls(
-            name=_get(raw, "name", str, where),
-            version=_get(raw, "version", str, where),
-            description=_get(raw, "description", str, where),
+            name=_field(raw, "name", where),
+            version=_field(raw, "version", where),
+            description=_field(raw, "description", where),
             datasets=tuple(
                 entry_of(Dataset, item, where, redistribution="tables")
-                for item in _get(raw, "datasets", list, where)
+                for item in _field(raw, "datasets", where, "list")
             ),
-            tables=tuple(entry_of(Table, item, where) for item in _get(raw, "tables", list, where)),
+            tables=tuple(
+                entry_of(Table, item, where) for item in _field(raw, "tables", where, "list")
+            ),
             spec_version=spec,
-            made_with=_get({"made_with": "", **raw}, "made_with", str, where),
-            specification=_get({"specification": "", **raw}, "specification", str, where),
+            made_with=_field(raw, "made_with", where, absent=""),
+            specification=_field(raw, "specification", where, absent=""),
         )
         try:
             check_manifest(manifest)
@@ -153,20 +149,20 @@ def check_manifest(manifest: Manifest) -> None:
         raise FSLBenchError(f"{shown(manifest.version)} is not a version such as 1.0.0")
     check_text(manifest.description, "the description", lines=True)
     check_text(manifest.made_with, "what it was made with")
-    known = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
+    described = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     for dataset in manifest.datasets:
         check_redistribution(dataset.redistribution, dataset.name)
     for item in (*manifest.datasets, *manifest.tables):
         for key, text in vars(item).items():
             if isinstance(text, str):
                 check_text(text, f"field {key!r}", lines=key in ("citation", "note"))
-    seen: dict[str, Table] = {}
+    by_path: dict[str, Table] = {}
     for table in manifest.tables:
         if table.kind not in get_args(Kind):
             raise FSLBenchError(f"{table.path}: {shown(table.kind)} is no kind of table")
         if table.kind == "results":
             check_method_name(table.name)
-        elif table.dataset not in known:
+        elif table.dataset not in described:
             raise FSLBenchError(f"{table.path}: no data set {shown(table.dataset)} is described")
         if bool(table.name) == (table.kind in ("classes", "images")):
             raise FSLBenchError(f"{table.path}: the name of such a table is {shown(table.name)}")
@@ -179,7 +175,7 @@ def check_manifest(manifest: Manifest) -> None:
             raise FSLBenchError(f"{shown(table.path)} is not a Parquet file inside the release")
         if table.path != table_path(table.kind, table.dataset, table.name, *shard_of(table.path)):
             raise FSLBenchError(f"{shown(table.path)} is not where such a table belongs")
-        other = seen.setdefault(table.path, table)
+        other = by_path.setdefault(table.path, table)
         if other is not table:
             raise FSLBenchError(f"{other.name!r} and {table.name!r} would share {table.path}")
     check_shards(manifest.tables)
@@ -193,14 +189,29 @@ def _corrupt(what: str, where: str) -> CorruptReleaseError:
     )
 
 
-def _get(raw: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
-    value = raw.get(key)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _corrupt(f"field {key!r} is {shown(value, 60)}, not a {kind.__name__}", where)
-    if key == "provenance":
+_EXPECTED = {
+    "str": [Expected("not a str", is_text)],
+    "list": [Expected("not a list", lambda value: isinstance(value, list))],
+    "Mapping[str, Any]": [Expected("not a dict", is_table)],
+    "int": [
+        Expected("not a int", is_whole),
+        Expected("which counts nothing", lambda value: 0 <= value < 1 << 63),
+    ],
+}
+"""By the type of a field, what its value must be; messages say what it is not."""
+
+
+def _field(
+    raw: Mapping[str, Any], name: str, where: str, kind: str = "str", absent: Any = None
+) -> Any:
+    def wrong(name: str, value: Any, expected: Expected) -> CorruptReleaseError:
+        return _corrupt(f"field {name!r} is {shown(value, 60)}, {expected.words}", where)
+
+    value = None
+    for expected in _EXPECTED.get(kind, _EXPECTED["str"]):
+        value = field_of(raw, name, expected, wrong, absent)
+    if name == "provenance":
         _check_depth(value, where)
-    if isinstance(value, int) and not 0 <= value < 1 << 63:
-        raise _corrupt(f"field {key!r} is {shown(value, 60)}, which counts nothing", where)
     return value
 
 
@@ -220,11 +231,8 @@ def _check_depth(value: Any, where: str, levels: int = 16) -> None:
             _check_depth(item, where, levels - 1)
 
 
-_FIELD_TYPES = {"int": int, "Mapping[str, Any]": dict}
-
-
 def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
-    """A :class:`Dataset` or :class:`Table` from JSON; `absent` are fields that may be missing.
+    """Read a :class:`Dataset` or :class:`Table` from JSON; `absent` are fields that may be missing.
 
     Raises
     ------
@@ -233,6 +241,7 @@ def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
     """
     if not isinstance(raw, dict):
         raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)
-    names = {f.name: _FIELD_TYPES.get(str(f.type), str) for f in fields(cls)}
-    given = {**absent, **raw}
-    return cls(**{name: _get(given, name, kind, where) for name, kind in names.items()})
+    values = {
+        f.name: _field(raw, f.name, where, str(f.type), absent.get(f.name)) for f in fields(cls)
+    }
+    return cls(**values)

@@ -75,14 +75,6 @@ class Table:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Config:
-    """A configuration of the dataset card: split name to paths, as load_dataset reads them."""
-
-    name: str
-    splits: Mapping[str, tuple[str, ...]]
-
-
 def shard_file(dataset: str, shard: int, shards: int) -> str:
     """Name of a shard's file: `shard` of 0..`shards`-1."""
     return f"{dataset}-{shard:05}-of-{shards:05}.parquet"

@@ -37,7 +37,6 @@ LONG: set[str] = {
     "analysis_sql.recognition.recognition",
     "builders.features.forward",
     "builders.release.build",
-    "builders.release.spec",
     "builders.release.verify",
     "builders.release.writer",
     "builders.sampling.attribute_biased",

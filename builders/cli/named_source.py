@@ -51,7 +51,8 @@ def named_source(name: str, spec: Path | None) -> tuple[str, dict[str, Any]]:
         If the data set has no images.
     """
     from benchmark_spec.errors import SpecError, UnknownNameError
-    from builders.release.spec import CATALOGUE, find_spec, read_spec
+    from builders.release.spec import CATALOGUE
+    from builders.release.spec_file import find_spec, read_spec
     from builders.sources import GENERAL, SOURCES
 
     if spec is None:

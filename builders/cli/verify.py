@@ -29,7 +29,7 @@ def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None
     not distinct and ids beyond their class.  With --raw it also looks for images that are not the
     released ones.  Ends with exit code 1 if anything is wrong.
     """
-    from builders.release.spec import find_spec, read_spec
+    from builders.release.spec_file import find_spec, read_spec
     from builders.release.verify import verify as check
     from fslbench_data.render.console import steps
 

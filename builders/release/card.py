@@ -42,10 +42,10 @@ def _metadata(manifest: Manifest) -> Iterator[str]:
         "- fslbench",
         "configs:" if manifest.tables else "configs: []",
     )
-    for config in manifest.configs():
-        yield f"- config_name: {yaml_scalar(config.name)}"
+    for config, splits in manifest.configs().items():
+        yield f"- config_name: {yaml_scalar(config)}"
         yield "  data_files:"
-        for split, paths in config.splits.items():
+        for split, paths in splits.items():
             yield f"  - split: {yaml_scalar(split)}"
             yield "    path:"
             yield from (f"    - {yaml_scalar(path)}" for path in paths)

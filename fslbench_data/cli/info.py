@@ -67,7 +67,8 @@ def _content(release: Release) -> dict[str, object]:
             for d in manifest.datasets
         ],
         "configs": [
-            {"name": config.name, "splits": list(config.splits)} for config in manifest.configs()
+            {"name": config, "splits": list(splits)}
+            for config, splits in manifest.configs().items()
         ],
         "task_sets": [
             {

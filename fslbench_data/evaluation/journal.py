@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.declared import parsed_json
+from benchmark_spec.declared import is_table, is_whole, parsed_json
 from benchmark_spec.errors import OutputError
 from benchmark_spec.protocol import MAX_WAY, Protocol
 
@@ -89,14 +89,14 @@ class Journal:
         text = path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         head, *lines = whole.splitlines() or [b"null"]
-        found = _parsed(head)
-        if not lines and isinstance(found, dict):
+        earlier = _parsed(head)
+        if not lines and is_table(earlier):
             return b""  # nothing was answered: begin anew
-        if whole and found != run:
+        if whole and earlier != run:
             differs = [
-                f"{key}: {found.get(key)!r:.60}, now {run[key]!r:.60}"
+                f"{key}: {earlier.get(key)!r:.60}, now {run[key]!r:.60}"
                 for key in run
-                if isinstance(found, dict) and found.get(key) != run[key]
+                if is_table(earlier) and earlier.get(key) != run[key]
             ]
             raise OutputError(
                 f"{path} is of another run",
@@ -117,9 +117,9 @@ class Journal:
         if not isinstance(entry, list) or [type(value) for value in entry] != [str, int, list]:
             return False
         protocol = self._protocols.get(entry[0])
-        way = MAX_WAY if protocol is None else protocol.way
+        most = (MAX_WAY if protocol is None else protocol.way) - 1
         return (protocol is None or len(entry[2]) == protocol.n_query) and all(
-            type(position) is int and 0 <= position < way for position in entry[2]
+            is_whole(position, 0, most) for position in entry[2]
         )
 
 

@@ -15,9 +15,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from benchmark_spec.declared import parsed_toml
+from benchmark_spec.declared import Expected, field_of, is_text, is_texts, parsed_toml
 from benchmark_spec.errors import ResultsError, listing
 from benchmark_spec.naming import one_line
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
@@ -120,8 +120,18 @@ def read_board(files: ResultsFiles) -> Settings:
     return parse_board(raw, f"{files.where}: {BOARD_FILE}")
 
 
+_TITLE = Expected(
+    f"the title is no printable line of at most {_LONGEST_TITLE} characters",
+    lambda title: is_text(title) and len(title) <= _LONGEST_TITLE and one_line(title) == title,
+)
+_RELEASES = Expected(
+    "`releases` is no list of different releases",
+    lambda names: is_texts(names) and 0 < len(names) == len(set(names)),
+)
+
+
 def parse_board(raw: bytes, where: str) -> Settings:
-    """Settings from the bytes of `leaderboard.toml`; see :func:`read_board`."""
+    """Read settings from the bytes of `leaderboard.toml`; see :func:`read_board`."""
 
     def wrong(what: str) -> ResultsError:
         return ResultsError(
@@ -131,6 +141,9 @@ def parse_board(raw: bytes, where: str) -> Settings:
             fix="write the file so",
         )
 
+    def not_as(name: str, value: Any, expected: Expected) -> ResultsError:
+        return wrong(expected.words)
+
     if len(raw) > _MOST_BYTES:
         raise wrong(f"the settings are longer than {_MOST_BYTES} bytes")
     try:
@@ -139,16 +152,8 @@ def parse_board(raw: bytes, where: str) -> Settings:
         raise wrong(f"the settings are not TOML: {one_line(str(error))}") from None
     if unknown := sorted(set(content) - {"title", "releases"}):
         raise wrong(f"unknown settings: {one_line(listing(unknown))}")
-    title, releases = content.get("title", ""), content.get("releases")
-    if not isinstance(title, str) or len(title) > _LONGEST_TITLE or one_line(title) != title:
-        raise wrong(f"the title is no printable line of at most {_LONGEST_TITLE} characters")
-    if (
-        not isinstance(releases, list)
-        or not releases
-        or not all(isinstance(name, str) for name in releases)
-        or len(set(releases)) != len(releases)
-    ):
-        raise wrong("`releases` is no list of different releases")
+    title = field_of(content, "title", _TITLE, not_as, default="")
+    releases = field_of(content, "releases", _RELEASES, not_as)
     for name in releases:
         check_release_name(name, where)
     return Settings(title, tuple(releases))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from benchmark_spec.declared import Expected, Wrong, field_of, is_table, is_text, is_whole
 from benchmark_spec.errors import FSLBenchError, SchemaError, shown
 from benchmark_spec.naming import check_method_name, check_text
 from benchmark_spec.version import SPEC_VERSION
@@ -39,12 +40,13 @@ def _read(raw: bytes) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
         content = json.loads(raw, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise FSLBenchError("it is not JSON") from None
-    version = content.get("spec_version", SPEC_VERSION) if isinstance(content, dict) else ""
+    content = content if isinstance(content, dict) else {"spec_version": ""}
+    version = content.get("spec_version", SPEC_VERSION)
     major = SPEC_VERSION.split(".")[0]
-    if not isinstance(version, str) or version.split(".")[0] != major:
+    if not is_text(version) or version.split(".")[0] != major:
         raise FSLBenchError(f"it follows specification {shown(version, 20)}, not {major}.x")
     entries = content.get("methods")
-    if not isinstance(entries, dict):
+    if not is_table(entries):
         raise FSLBenchError("it has no object `methods`")
     methods: dict[str, Method] = {}
     bindings: dict[GroupKey, Binding] = {}
@@ -58,41 +60,38 @@ def _read(raw: bytes) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
             check_text(key, f"a task set of method {name!r}")
             bindings[name, dataset, task_set] = _binding(key, name, bound)
     package_version = content.get("package_version", "unknown")
-    if not isinstance(package_version, str):
+    if not is_text(package_version):
         raise FSLBenchError("`package_version` is not a text")
     return methods, bindings, check_text(package_version, "`package_version`")
 
 
 def _method(name: str, entry: Any) -> tuple[Method, Mapping[str, Any]]:
-    sets = entry.get("task_sets", {}) if isinstance(entry, dict) else None
-    if not isinstance(sets, dict):
+    sets = entry.get("task_sets", {}) if is_table(entry) else None
+    if not is_table(sets):
         raise FSLBenchError(f"method {name!r} has no object `task_sets`")
     about = {key: entry.get(key, "") for key in ("description", "backbone", "link")}
-    if not all(isinstance(value, str) for value in about.values()):
+    if not all(map(is_text, about.values())):
         raise FSLBenchError(f"method {name!r}: description, backbone and link are texts")
-    transductive = entry.get("transductive", False)
-    if not isinstance(transductive, bool):
-        what = f"`transductive` of method {name!r} is {shown(transductive, 60)}"
-        raise FSLBenchError(f"{what}, not true or false")
+    transductive = field_of(entry, "transductive", _YES_NO, _wrong(f"method {name!r}"), False)
     return Method(name, **about, transductive=transductive), sets
 
 
 def _binding(key: str, method: str, bound: Any) -> Binding:
-    fingerprint = bound.get("fingerprint") if isinstance(bound, dict) else None
-    if not isinstance(fingerprint, str):
+    fingerprint = bound.get("fingerprint") if is_table(bound) else None
+    if not is_text(fingerprint):
         raise FSLBenchError(f"{shown(key)} of method {method!r} has no `fingerprint`")
-    tasks = bound.get("tasks")
-    if tasks is not None and (type(tasks) is not int or not 1 <= tasks < _MOST_TASKS):
-        what = f"`tasks` of {shown(key)} is {shown(tasks, 60)}"
-        raise FSLBenchError(f"{what}, not a positive number")
-    stopping = bound.get("stopping")
+    tasks = field_of(bound, "tasks", _TASKS, _wrong(shown(key)))
+    stopping = field_of(bound, "stopping", _STOPPING, _wrong(shown(key)))
     if stopping is None:
         return Binding(fingerprint, tasks)
-    if not _is_stopping(stopping):
-        what = f"`stopping` of {shown(key)} is {shown(stopping, 60)}"
-        raise FSLBenchError(f"{what}, not a method and a level")
     check_method_name(stopping["versus"])
     return Binding(fingerprint, tasks, Stopping(**stopping))
+
+
+def _wrong(whose: str) -> Wrong:
+    return lambda name, value, expected: FSLBenchError(
+        f"`{name}` of {whose} is {shown(value, 60)}, not {expected.words}"
+    )
 
 
 def _no_number(text: str) -> None:
@@ -101,9 +100,16 @@ def _no_number(text: str) -> None:
 
 def _is_stopping(value: Any) -> bool:
     return (
-        isinstance(value, dict)
+        is_table(value)
         and set(value) == {"versus", "level"}
-        and isinstance(value["versus"], str)
+        and is_text(value["versus"])
         and isinstance(value["level"], float)
         and 0.01 <= value["level"] <= 0.999999
     )
+
+
+_YES_NO = Expected("true or false", lambda value: isinstance(value, bool))
+_TASKS = Expected(
+    "a positive number", lambda value: value is None or is_whole(value, 1, _MOST_TASKS - 1)
+)
+_STOPPING = Expected("a method and a level", lambda value: value is None or _is_stopping(value))

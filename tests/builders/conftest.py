@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
 
 SpecOf = Callable[..., ReleaseSpec]
 

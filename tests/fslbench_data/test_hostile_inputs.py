@@ -24,7 +24,7 @@ from benchmark_spec.manifest import Manifest
 from builders.cli import main as build_main
 from builders.features.work_folder import WorkFolder
 from builders.release.journal import JOURNAL_FILE, BuildJournal
-from builders.release.spec import read_spec
+from builders.release.spec_file import read_spec
 from fslbench_data.cli import main
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.release.release import Release

@@ -24,7 +24,7 @@ from builders.attributes.table import attributes_table
 from builders.cli import main
 from builders.features import Settings
 from builders.release.build import build_release
-from builders.release.spec import read_spec
+from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import SAMPLER_VERSION

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec import read_spec
+from builders.release.spec_file import read_spec
 
 REPO = "org/bench"
 SPEC = """

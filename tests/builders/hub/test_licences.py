@@ -14,7 +14,7 @@ from builders.cli import main
 from builders.hub.licences import check_licences
 from builders.release.build import build_release
 from builders.release.card import dataset_card
-from builders.release.spec import read_spec
+from builders.release.spec_file import read_spec
 from fslbench_data.release.release import Release
 
 

@@ -19,7 +19,8 @@ from benchmark_spec.manifest import MANIFEST_FILE
 from builders.cli import main
 from builders.release.build import build_release
 from builders.release.journal import JOURNAL_FILE, LOCK_FILE
-from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
 from fslbench_data.release.release import load_release
 
 SpecOf = Callable[..., ReleaseSpec]
@@ -102,7 +103,7 @@ def test_a_file_damaged_between_two_runs_is_made_again(
 
 _RUN = (
     "import sys; from pathlib import Path; from builders.release.build import build_release;"
-    "from builders.release.spec import read_spec; print(flush=True);"
+    "from builders.release.spec_file import read_spec; print(flush=True);"
     "build_release(read_spec(Path(sys.argv[1])), Path(sys.argv[2]))"
 )
 

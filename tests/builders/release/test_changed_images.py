@@ -17,7 +17,8 @@ from tiny_features import ABOUT, write_pictures
 from benchmark_spec.errors import SourceError
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.sources.export import write_pictures as export
 from builders.sources.unchanged import raw_state

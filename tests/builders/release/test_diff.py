@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from builders.cli import main
 from builders.release.build import build_release
 from builders.release.diff import Level, diff, next_version
-from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
 from fslbench_data.release.release import load_release
 
 SpecOf = Callable[..., ReleaseSpec]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError
-from builders.release.spec import find_spec, read_spec
+from builders.release.spec_file import find_spec, read_spec
 from builders.sources import SOURCES
 
 HEAD = 'name = "r"\nversion = "1.0.0"\ndescription = "d"\n'
@@ -78,6 +78,7 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
         (HEAD + CUB + "protocols = []\n", "protocols is empty"),
         (HEAD + CUB + "tasks = { closed = 100000000000 }\n", "1 to 10,000,000"),
         (HEAD + "dataset = 3\n", "lists no data sets"),
+        (HEAD + CUB + "suites = 3\n", "suites is 3"),
         (CUB, "there is no name"),
         ('name = 3\nversion = "1.0.0"\ndescription = "d"\n' + CUB, "name is 3"),
         (HEAD + "sed = 1\n" + CUB, "did you mean 'seed'"),

@@ -15,7 +15,7 @@ from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
 from builders.release.build import build_release
-from builders.release.spec import read_spec
+from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.release.release import Release, load_release
 

@@ -79,12 +79,12 @@ def test_every_configuration_loads_with_datasets(
 ) -> None:
     datasets = pytest.importorskip("datasets")
     configs = datasets.get_dataset_config_names(str(embedded.files.folder))
-    assert configs == [config.name for config in embedded.manifest.configs()]
+    assert configs == list(embedded.manifest.configs())
     assert len(configs) == 56
-    for config in embedded.manifest.configs():
-        for split, paths in config.splits.items():
+    for config, splits in embedded.manifest.configs().items():
+        for split, paths in splits.items():
             loaded = datasets.load_dataset(
-                str(embedded.files.folder), config.name, split=split, cache_dir=str(tmp_path)
+                str(embedded.files.folder), config, split=split, cache_dir=str(tmp_path)
             )
             table = loaded.data.table
             if len(paths) == 1:

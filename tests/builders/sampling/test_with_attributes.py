@@ -11,7 +11,7 @@ from benchmark_spec.errors import FSLBenchError, SamplingError, UnknownNameError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, SUITES, TaskSetName, suite_of
 from builders.release.attribute_checks import bias_problems
 from builders.release.build import build_release
-from builders.release.spec import read_spec
+from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.sampling import draw_again
 from fslbench_data.release.release import Release

@@ -20,7 +20,7 @@ from benchmark_spec.errors import MissingPackageError, SourceError
 from benchmark_spec.tables import Table
 from builders.features.weights import packages_of
 from builders.release.build import build_release
-from builders.release.spec import find_spec, read_spec
+from builders.release.spec_file import find_spec, read_spec
 from builders.sources import source_module
 from builders.sources.fetching import fetch
 from builders.sources.packages import Package

@@ -145,10 +145,10 @@ def test_load_dataset_gives_the_same_rows(published: HubServer, toy: Release) ->
     import datasets
 
     release = load_release(f"{REPO}@v1.0.0")
-    for config in release.manifest.configs():
-        for split in config.splits:
-            table = release.load_dataset(config.name, split)
-            plain = datasets.load_dataset(REPO, config.name, split=split, revision="v1.0.0")
+    for config, splits in release.manifest.configs().items():
+        for split in splits:
+            table = release.load_dataset(config, split)
+            plain = datasets.load_dataset(REPO, config, split=split, revision="v1.0.0")
             assert content_digest(plain.data.table) == content_digest(table.data.table)
     assert content_digest(toy.load_dataset("classes", "cats").data.table) == content_digest(
         toy.classes("cats")

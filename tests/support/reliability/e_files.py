@@ -14,7 +14,8 @@ from tiny_features import write_pictures
 
 from builders.release.build import build_release
 from builders.release.diff import check_version
-from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.files import temporary_of, write_whole
 from fslbench_data.release.release import Release, load_release

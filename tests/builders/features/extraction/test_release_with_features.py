@@ -16,7 +16,8 @@ from builders.cli import main
 from builders.features import Settings
 from builders.features.precomputed import write_loose
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec, read_spec
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
