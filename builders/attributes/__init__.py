@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ import pyarrow as pa
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError
 from builders.attributes import pixels
+from builders.attributes.captioner import GIVEN
+from builders.attributes.captions import write_captions
 from builders.attributes.given import given_attributes, given_texts, has_texts
-from builders.attributes.recipe import GIVEN, PIXELS, Recipe, check_recipe
+from builders.attributes.recipe import PIXELS, Recipe, check_recipe
 from builders.attributes.statistics import AttributeStatistics, attribute_statistics
 from builders.attributes.table import attributes_table
 from builders.attributes.words import Words, load_tagger
@@ -50,7 +52,7 @@ def make_attributes(
     settings: Settings | None = None,
     progress: Progress = silent,
 ) -> MadeAttributes:
-    """Attributes of a data set's images.
+    """Make the attributes of a data set's images as a recipe says.
 
     Parameters
     ----------
@@ -58,10 +60,8 @@ def make_attributes(
         The module of :mod:`builders.sources` that has read the images.
     raw
         Their raw folder, where given texts lie.
-    work
-        Where unfinished captions lie, and are gone on with.
-    settings
-        How captions are written.
+    work, settings
+        As for :func:`builders.attributes.captions.write_captions`, which raises its errors.
 
     Raises
     ------
@@ -69,10 +69,8 @@ def make_attributes(
         If the source has no texts or attributes of its own, or an image cannot be shown.
     MissingPackageError
         If what the recipe needs is not installed.
-    BackboneError, OutputError, EngineError
-        See :func:`builders.attributes.captions.write_captions`.
     """
-    of: dict[str, Any] = {
+    made: dict[str, Any] = {
         "recipe": recipe.without_paths,
         "images": content_digest(images.images),
     }
@@ -82,37 +80,29 @@ def make_attributes(
         return lambda done: progress(f"{what}: {done:,} of {total:,} images")
 
     if recipe.attributes == PIXELS:
-        found = pixels.pixel_attributes(images, counted("attributes of pixels"))
+        attributes = pixels.pixel_attributes(images, counted("attributes of pixels"))
         images.check_unchanged()
-        return MadeAttributes(attributes_table(found), {**of, **pixels.describe()})
+        return MadeAttributes(attributes_table(attributes), {**made, **pixels.describe()})
     if recipe.attributes == GIVEN:
-        named = _given(images, source, raw, progress) if has_texts(source) else None
-        return MadeAttributes(attributes_table(given_attributes(images, source), named), of)
+        titles = _given(images, source, raw, progress) if has_texts(source) else None
+        return MadeAttributes(attributes_table(given_attributes(images, source), titles), made)
+    texts: Sequence[str | None]
     if recipe.captioner:
-        texts, of["texts"] = _captions(images, recipe.captioner, work, settings, progress)
+        told, done = counted(f"captions by {recipe.captioner}"), 0
+
+        def advance(more: int, /, *, resumed: bool = False) -> None:
+            nonlocal done
+            done += more
+            told(done)
+
+        texts, made["texts"] = write_captions(images, recipe.captioner, work, settings, advance)
     else:
         texts = _given(images, source, raw, progress)
     tagger = load_tagger(recipe.tagger)
     names = images.images.column("class_name").to_pylist()
     images.check_unchanged()
     words = Words(tagger).of(texts, names, counted(f"words by {recipe.tagger}"))
-    return MadeAttributes(attributes_table(words, texts), {**of, "words": tagger.describe()})
-
-
-def _captions(
-    images: ImageSet, name: str, work: Path, settings: Settings | None, progress: Progress
-) -> tuple[list[str | None], dict[str, Any]]:
-    from builders.attributes.captions import write_captions
-
-    done = 0
-
-    def advance(more: int, /, *, resumed: bool = False) -> None:
-        nonlocal done
-        done += more
-        progress(f"captions by {name}: {done:,} of {len(images.images):,} images")
-
-    texts, how = write_captions(images, name, work, settings, advance)
-    return list(texts), how
+    return MadeAttributes(attributes_table(words, texts), {**made, "words": tagger.describe()})
 
 
 def _given(images: ImageSet, source: str, raw: Path | None, progress: Progress) -> list[str | None]:

@@ -1,16 +1,20 @@
-"""Networks that write a caption to a picture, by their names."""
+"""What a captioner is: a network that writes a caption to a picture, and how it is named."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, Protocol
 
-from builders.attributes.recipe import COCA, check_captioner
+from benchmark_spec.errors import UnknownNameError
 from builders.features.preprocessing import Preprocessing
-from builders.features.processor import Device
+
+GIVEN = "given"
+"""In place of a captioner: texts that came with the data set."""
+ON_FOLDERS = ("vit_gpt2", "blip")
+"""Captioners of transformers, which are read from folders."""
+COCA = "coca"
+CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_OR_FILE]")
+"""Forms of a captioner's name."""
 
 
 class Captioner(Protocol):
@@ -33,51 +37,11 @@ class Captioner(Protocol):
         """How captions are generated."""
 
     def captions(self, batch: Any) -> list[str]:
-        """A caption for each picture.
-
-        Parameters
-        ----------
-        batch : torch.Tensor (B, 3, H, W)
-            Preprocessed; moved to the network's device if it is not there.
-        """
-
-
-@dataclass(frozen=True)
-class CaptionerName:
-    """What loads a captioner, in whichever process.
-
-    Attributes
-    ----------
-    name
-        ``vit_gpt2[@FOLDER]``, ``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.
-    folder
-        Where its folder or file is looked for besides.
-    """
-
-    name: str
-    folder: Path | None = None
-    device: Device = "cpu"
-
-    @property
-    def family(self) -> str:
-        """``vit_gpt2``, ``blip`` or ``coca``."""
-        return check_captioner(self.name)[0]
-
-    def load(self) -> Captioner:
-        """The captioner; a process keeps the last one.
-
-        Raises
-        ------
-        BackboneError
-            If its weights are not there and cannot be had, or do not fit.
-        MissingPackageError
-            If its package is not installed.
-        """
-        return _loaded(self.name, self.folder, self.device)
+        """Write a caption for each preprocessed picture of a torch.Tensor (B, 3, H, W)."""
 
 
 def describe(captioner: Captioner) -> dict[str, Any]:
-    """What captions depend on, of the network."""
+    """Return what captions depend on, of the network."""
     return {
         "captioner": captioner.name,
         "weights": dict(captioner.weights),
@@ -88,42 +52,24 @@ def describe(captioner: Captioner) -> dict[str, Any]:
 
 
 def plain(caption: str) -> str:
-    """What a network wrote, on one line, with blanks for what cannot be printed."""
+    """Put what a network wrote on one line, with blanks for what cannot be printed."""
     return " ".join("".join(c if c.isprintable() else " " for c in caption).split())
 
 
-def check_at_hand(name: str, folder: Path | None) -> None:
-    """Refuse a captioner whose package, folder or file is not there, before any work.
-
-    What is to come from the Hub is not asked for.
+def check_captioner(name: str, where: str = "") -> tuple[str, str]:
+    """Split a captioner's name into its family and the folder or network in it ('' if none).
 
     Raises
     ------
-    UnknownNameError, BackboneError, MissingPackageError
-        As loading it would.
+    UnknownNameError
+        If the name has none of the forms of :data:`CAPTIONERS`.
     """
-    family, rest = check_captioner(name)
-    if family == COCA:
-        from builders.attributes.coca_captioner import check_spec
-
-        check_spec(rest, folder)
-    else:
-        from builders.attributes.captioner_folders import check_folder
-
-        check_folder(family, rest, folder)
-
-
-def _load(name: str, folder: Path | None, device: Device) -> Captioner:
-    family, rest = check_captioner(name)
-    if family == COCA:
-        from builders.attributes.coca_captioner import CocaCaptioner
-
-        return CocaCaptioner.load(rest, folder, device)
-    from builders.attributes.transformers_captioners import TransformersCaptioner
-
-    return TransformersCaptioner.load(family, rest, folder, device)
-
-
-_loaded = lru_cache(maxsize=1)(_load)
-forget_captioner = _loaded.cache_clear
-"""Give the last captioner's memory back."""
+    for family in ON_FOLDERS:
+        rest = name.removeprefix(family)
+        if rest != name and (not rest or (rest[0] == "@" and len(rest) > 1)):
+            return family, rest[1:]
+    rest = name.removeprefix(COCA)
+    arch, slash, weights = rest[1:].partition("/")
+    if rest != name and (not rest or (rest[0] == ":" and arch and slash and weights)):
+        return COCA, rest[1:]
+    raise UnknownNameError("captioner", name, (GIVEN, *CAPTIONERS), where=where)

@@ -67,10 +67,10 @@ PERHAPS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.jso
 _KERNELS = {2: "bilinear", 3: "bicubic"}
 
 
-def check_folder(family: str, wanted: str, folder: Path | None) -> Path | None:
-    """The folder of that path, or of that path below `folder`, if such a model lies in it.
+def check_folder(family: str, path: str, folder: Path | None) -> Path | None:
+    """Return the folder at `path`, or at `path` below `folder`, if such a model lies in it.
 
-    None if none is wanted.
+    None if `path` is empty.
 
     Raises
     ------
@@ -78,14 +78,14 @@ def check_folder(family: str, wanted: str, folder: Path | None) -> Path | None:
         If it is not there, lacks a file or holds another kind of model.
     """
     require("transformers", "attributes")
-    if not wanted:
+    if not path:
         return None
     about = FAMILIES[family]
-    places = [Path(wanted).expanduser(), *([folder / wanted] if folder else [])]
+    places = [Path(path).expanduser(), *([folder / path] if folder else [])]
     home = next((place for place in places if place.is_dir()), None)
     if home is None:
         raise BackboneError(
-            f"there is no folder {wanted!r} for {family}",
+            f"there is no folder {path!r} for {family}",
             where=", ".join(map(str, places)),
             expected=_expected(family),
             fix=_by_hand(family),
@@ -97,10 +97,10 @@ def check_folder(family: str, wanted: str, folder: Path | None) -> Path | None:
             where=str(home / CONFIG),
             expected=f"model_type {about.kind!r}",
         )
-    some: list[tuple[str, ...]] = [(CONFIG,), (PREPROCESSOR,), WEIGHTS]
+    needed: list[tuple[str, ...]] = [(CONFIG,), (PREPROCESSOR,), WEIGHTS]
     if not all((home / file).is_file() for file in about.vocabulary):
-        some.append((TOKENIZER,))
-    missing = [" or ".join(any_of) for any_of in some if not first_of(home, any_of).is_file()]
+        needed.append((TOKENIZER,))
+    missing = [" or ".join(any_of) for any_of in needed if not first_of(home, any_of).is_file()]
     if missing:
         raise BackboneError(
             f"the folder for {family} has no {', '.join(missing)}",
@@ -112,7 +112,7 @@ def check_folder(family: str, wanted: str, folder: Path | None) -> Path | None:
 
 
 def preprocessing_of(path: Path) -> Preprocessing:
-    """What a ``preprocessor_config.json`` says, of those that squeeze pictures into a square.
+    """Read a ``preprocessor_config.json``, of those that squeeze pictures into a square.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def preprocessing_of(path: Path) -> Preprocessing:
 
 
 def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
-    """The folder of the Hub's cache with all files of one commit of the authors' model."""
+    """Return the folder of the Hub's cache with all files of one commit of the authors' model."""
     about, by_hand = FAMILIES[family], f"{family}@FOLDER"
     try:
         config, origin = hub_file(family, about.hub, (CONFIG,), by_hand)
@@ -187,8 +187,8 @@ def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
 def _known_absent(repo: str, file: str, revision: str) -> bool:
     """Whether the Hub's cache says that a commit has no such file."""
     hub = require("huggingface_hub")
-    found = hub.try_to_load_from_cache(repo, file, revision=revision, repo_type="model")
-    return found is not None and not isinstance(found, str)
+    entry = hub.try_to_load_from_cache(repo, file, revision=revision, repo_type="model")
+    return entry is not None and not isinstance(entry, str)
 
 
 def _by_hand(family: str) -> str:
@@ -207,7 +207,7 @@ def _expected(family: str) -> str:
 
 
 def first_of(home: Path, files: tuple[str, ...]) -> Path:
-    """The first of some files that is there; the first of all if none is."""
+    """Return the first of some files that exists; the first of all if none does."""
     return next((home / file for file in files if (home / file).is_file()), home / files[0])
 
 

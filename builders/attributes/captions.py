@@ -19,7 +19,8 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
-from builders.attributes.captioner import Captioner, CaptionerName, describe, forget_captioner
+from builders.attributes.captioner import Captioner, describe
+from builders.attributes.captioners import CaptionerName, forget_captioner
 from builders.execution.engine import Work, job_name
 from builders.features.decoding import Batches, Reader, problem_of
 from builders.features.extraction import Settings, nobody

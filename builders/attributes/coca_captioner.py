@@ -16,14 +16,13 @@ from typing import Any
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from benchmark_spec.extras import require
-from builders.attributes.captioner import plain
+from builders.attributes.captioner import COCA, plain
 from builders.features.checkpoints import local_file
 from builders.features.open_clip_models import find, preprocessing_of
 from builders.features.preprocessing import Preprocessing
 from builders.features.processor import Device
 from fslbench_data.files import sha256_of
 
-FAMILY = "coca"
 DEFAULT = "coca_ViT-L-14/mscoco_finetuned_laion2b_s13b_b90k"
 LONGEST, SHORTEST = 30, 5
 """Tokens of a caption, with that of the start."""
@@ -54,7 +53,7 @@ class CocaCaptioner:
 
     @classmethod
     def load(cls, spec: str, folder: Path | None, device: Device) -> CocaCaptioner:
-        """The network of ``ARCH/TAG_OR_FILE``; fine-tuned on COCO if it is empty.
+        """Load the network of ``ARCH/TAG_OR_FILE``; fine-tuned on COCO if that is empty.
 
         Raises
         ------
@@ -64,37 +63,36 @@ class CocaCaptioner:
             If the weights cannot be had or do not fit, or it writes no captions.
         """
         open_clip = require("open_clip")
-        found = find(spec or DEFAULT, folder, FAMILY)
-        model = found.create()
-        tokenizer = open_clip.get_tokenizer(found.arch)
+        checkpoint = find(spec or DEFAULT, folder, COCA)
+        model = checkpoint.create()
+        tokenizer = open_clip.get_tokenizer(checkpoint.arch)
         if not isinstance(model, open_clip.CoCa) or not hasattr(tokenizer, "sot_token_id"):
-            raise _no_captioner(found.arch)
+            raise _no_captioner(checkpoint.arch)
         return cls(
-            found.name,
+            checkpoint.name,
             preprocessing_of(model.visual.preprocess_cfg),
-            {**found.weights, "sha256": sha256_of(found.file)},
+            {**checkpoint.weights, "sha256": sha256_of(checkpoint.file)},
             model.eval().to(device),
             tokenizer,
         )
 
     def captions(self, batch: Any) -> list[str]:
-        """A caption for each picture of a batch (B, 3, H, W)."""
-        start, end = int(self.tokenizer.sot_token_id), int(self.tokenizer.eot_token_id)
-        found = []
-        for tokens in self.tokens(batch):
-            words = [token for token in tokens if token not in (start, end, self.model.pad_id)]
-            found.append(plain(self.tokenizer.decode(words)))
-        return found
+        """Write a caption for each picture of a batch (B, 3, H, W)."""
+        marks = (self.tokenizer.sot_token_id, self.tokenizer.eot_token_id, self.model.pad_id)
+        return [
+            plain(self.tokenizer.decode([token for token in tokens if token not in marks]))
+            for tokens in self.tokens(batch)
+        ]
 
     def tokens(self, batch: Any) -> list[list[int]]:
-        """The tokens of each caption, from the start to the end, padded to one length."""
+        """Generate the tokens of each caption, from the start to the end, padded to one length."""
         torch = require("torch")
         start, end = int(self.tokenizer.sot_token_id), int(self.tokenizer.eot_token_id)
         pad = int(self.model.pad_id)
         with torch.no_grad():
             images = batch.to(self.model.logit_scale.device)
-            seen = self.model(images)
-            latent, embedded = seen["image_features"], seen["image_embs"]
+            outputs = self.model(images)
+            latent, embedded = outputs["image_features"], outputs["image_embs"]
             text = torch.full((len(images), 1), start, dtype=torch.long, device=images.device)
             while text.shape[1] < LONGEST:
                 logits = self.model(
@@ -116,28 +114,21 @@ def check_spec(spec: str, folder: Path | None) -> None:
 
     Raises
     ------
-    UnknownNameError
-        If there is no such architecture, or neither a tag nor a file.
-    BackboneError
-        If it writes no captions.
+    UnknownNameError, BackboneError
+        As :meth:`CocaCaptioner.load` does.
     """
     open_clip = require("open_clip")
-    arch, _, wanted = (spec or DEFAULT).partition("/")
-    having = [
-        m for m in open_clip.list_models() if "multimodal_cfg" in open_clip.get_model_config(m)
-    ]
-    if arch in open_clip.list_models() and arch not in having:
+    arch, _, weights = (spec or DEFAULT).partition("/")
+    models = open_clip.list_models()
+    captioners = [m for m in models if "multimodal_cfg" in open_clip.get_model_config(m)]
+    if arch in models and arch not in captioners:
         raise _no_captioner(arch)
-    if arch not in having:
-        raise UnknownNameError("architecture of CoCa", arch, having)
+    if arch not in captioners:
+        raise UnknownNameError("architecture of CoCa", arch, captioners)
     tags = open_clip.list_pretrained_tags_by_model(arch)
-    if wanted not in tags and local_file(wanted, folder) is None:
-        raise UnknownNameError(
-            f"weights of open_clip's {arch}",
-            wanted,
-            tags,
-            fix=f"or the path of a checkpoint: {FAMILY}:{arch}/FILE",
-        )
+    if weights not in tags and local_file(weights, folder) is None:
+        fix = f"or the path of a checkpoint: {COCA}:{arch}/FILE"
+        raise UnknownNameError(f"weights of open_clip's {arch}", weights, tags, fix=fix)
 
 
 def _no_captioner(arch: str) -> BackboneError:

@@ -22,52 +22,20 @@ from builders.sources.rdf import Text
 
 TEXTS, ATTRIBUTES = "texts", "attributes_of"
 """Names of the functions."""
-
-
-def check_texts(source: str, where: str = "") -> None:
-    """Refuse a source without texts.
-
-    Raises
-    ------
-    SourceError
-        Naming those that have some.
-    """
-    _function(source, TEXTS, "texts", where)
-
-
-def check_attributes(source: str, where: str = "") -> None:
-    """Refuse a source without attributes of its own.
-
-    Raises
-    ------
-    SourceError
-        Naming those that have some.
-    """
-    _function(source, ATTRIBUTES, "attributes", where)
+_NOUNS = {TEXTS: "texts", ATTRIBUTES: "attributes"}
 
 
 def given_texts(
     images: ImageSet, source: str, folder: Path, progress: Progress = silent
 ) -> list[str | None]:
-    """The text that came with each image: title, description and tags, as sentences.
-
-    Parameters
-    ----------
-    images
-        N, as the source has read them.
-    folder
-        The raw folder that they were read from.
-
-    Returns
-    -------
-    N texts, None where nothing came with an image.
+    """Return the text that came with each of N images, as sentences; None where nothing came.
 
     Raises
     ------
     SourceError
         If the source has no texts, or none of some image.
     """
-    read: Callable[[Path, Progress], Mapping[str, Text]] = _function(source, TEXTS, "texts")
+    read: Callable[[Path, Progress], Mapping[str, Text]] = check_given(source, TEXTS)
     texts, paths = read(folder, progress), images.images.column("path").to_pylist()
     without = [path for path in paths if path not in texts]
     if without:
@@ -80,38 +48,49 @@ def given_texts(
 
 
 def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
-    """The attributes that came with each of N images: sorted, each once, in lower case.
+    """Return the attributes that came with each of N images: sorted, each once, in lower case.
 
     Raises
     ------
     SourceError
         If the source has none.
     """
-    of: Callable[[str], tuple[str, ...]] = _function(source, ATTRIBUTES, "attributes")
+    attributes_of: Callable[[str], tuple[str, ...]] = check_given(source, ATTRIBUTES)
     paths = images.images.column("path").to_pylist()
-    return [sorted({attribute.lower() for attribute in of(path)}) for path in paths]
+    return [sorted({attribute.lower() for attribute in attributes_of(path)}) for path in paths]
 
 
 def has_texts(source: str) -> bool:
     """Whether texts came with a data set."""
-    return hasattr(source_module(source), TEXTS)
+    return _function(source, TEXTS) is not None
 
 
 def sentences(text: Text) -> str:
-    """Title, description and tags as one text; a description that repeats the title is left out."""
+    """Join title, description and tags; a description that repeats the title is left out."""
     title, description = text.title.strip(), text.description.strip()
     parts = [title, description if description != title else "", ", ".join(text.tags)]
     return ". ".join(part.rstrip(".") for part in parts if part)
 
 
-def _function(source: str, name: str, what: str, where: str = "") -> Any:
-    found = getattr(source_module(source), name, None)
-    if found is None:
-        having = [s for s in SOURCES if hasattr(source_module(s), name)]
+def check_given(source: str, name: str, where: str = "") -> Any:
+    """Return the function :data:`TEXTS` or :data:`ATTRIBUTES` of a source.
+
+    Raises
+    ------
+    SourceError
+        If the source has none, naming those that have one.
+    """
+    function = _function(source, name)
+    if function is None:
+        others = ", ".join(other for other in SOURCES if _function(other, name))
         raise SourceError(
-            f"no {what} came with {source}",
+            f"no {_NOUNS[name]} came with {source}",
             where=where,
-            expected=f"a source that has some: {', '.join(having)}",
+            expected=f"a source that has some: {others}",
             fix="let a captioner write texts, such as blip+textblob, or take pixels",
         )
-    return found
+    return function
+
+
+def _function(source: str, name: str) -> Any:
+    return getattr(source_module(source), name, None)

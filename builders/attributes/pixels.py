@@ -77,19 +77,14 @@ _AHEAD = 64
 
 
 def describe() -> dict[str, Any]:
-    """What the attributes depend on."""
+    """Return what the attributes depend on."""
     return {"definitions": VERSION, "cells": CELLS}
 
 
 def pixel_attributes(
     images: ImageSet, progress: Callable[[int], None] = lambda _: None
 ) -> list[list[str]]:
-    """The attributes of each of N images, sorted.
-
-    Parameters
-    ----------
-    progress
-        Is told how many images are done.
+    """Return the attributes of each of N images, sorted; `progress` is told how many are done.
 
     Raises
     ------
@@ -101,23 +96,17 @@ def pixel_attributes(
         return attributes_of_picture(np.asarray(shown(images, image_id)))
 
     total = len(images.images)
-    found: list[list[str]] = []
+    attributes: list[list[str]] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for first in range(0, total, _AHEAD):  # few pictures in memory at a time
             ids = range(first, min(first + _AHEAD, total))
-            found += threads.map(of_image, ids)
-            progress(len(found))
-    return found
+            attributes += threads.map(of_image, ids)
+            progress(len(attributes))
+    return attributes
 
 
 def attributes_of_picture(picture: NDArray[np.uint8]) -> list[str]:
-    """The attributes of a picture, sorted.
-
-    Parameters
-    ----------
-    picture : uint8 (H, W, 3)
-        RGB.
-    """
+    """Return the attributes of an RGB picture, uint8 (H, W, 3), sorted."""
     cells = block_means(picture)
     drawing, ink, colour = classified(cells)
     count = int(drawing.sum())
@@ -139,7 +128,7 @@ def attributes_of_picture(picture: NDArray[np.uint8]) -> list[str]:
 
 
 def block_means(picture: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The cells (h, w, 3) of a picture (H, W, 3)."""
+    """Return the cells (h, w, 3) of a picture (H, W, 3)."""
     height, width = picture.shape[:2]
     size = -(-max(height, width) // CELLS)
     tops, lefts = np.arange(0, height, size), np.arange(0, width, size)
@@ -182,7 +171,7 @@ def classified(
 
 
 def _inside(ink: NDArray[np.bool_], side: int) -> int:
-    """Cells of ink that are left when a rim is taken off."""
+    """Count the cells of ink that are left when a rim is taken off."""
     from scipy import ndimage
 
     return int(ndimage.binary_erosion(ink, iterations=max(1, side // 64)).sum())

@@ -15,16 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import SpecError, UnknownNameError
-from builders.attributes.given import check_attributes, check_texts
+from benchmark_spec.errors import SpecError
+from builders.attributes.captioner import CAPTIONERS, COCA, GIVEN, check_captioner
+from builders.attributes.captioners import CaptionerName
+from builders.attributes.given import ATTRIBUTES, TEXTS, check_given
 from builders.attributes.words import TAGGERS, check_tagger, load_tagger
 
-GIVEN, PIXELS = "given", "pixels"
-ON_FOLDERS = ("vit_gpt2", "blip")
-"""Captioners of transformers, which are read from folders."""
-COCA = "coca"
-CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_OR_FILE]")
-"""Forms of a captioner's name."""
+PIXELS = "pixels"
 EXPECTED = (
     f"TEXTS+TAGGER with TEXTS one of {GIVEN}, {', '.join(CAPTIONERS)} and TAGGER one of "
     f"{', '.join(TAGGERS)}; or {GIVEN}; or {PIXELS}"
@@ -72,12 +69,12 @@ class Recipe:
 
     @classmethod
     def parse(cls, text: str, where: str = "") -> Recipe:
-        """Read a recipe.
+        """Take a recipe apart.
 
         Raises
         ------
         SpecError
-            If it has no such form.
+            If it has none of the forms.
         UnknownNameError
             If there is no such captioner or tagger.
         """
@@ -92,25 +89,6 @@ class Recipe:
         return cls(texts=texts, tagger=tagger)
 
 
-def check_captioner(name: str, where: str = "") -> tuple[str, str]:
-    """Family of a captioner's name, and the folder or network in it ('' if none).
-
-    Raises
-    ------
-    UnknownNameError
-        If it is of no known form.
-    """
-    for family in ON_FOLDERS:
-        rest = name.removeprefix(family)
-        if rest != name and (not rest or (rest[0] == "@" and len(rest) > 1)):
-            return family, rest[1:]
-    rest = name.removeprefix(COCA)
-    arch, slash, weights = rest[1:].partition("/")
-    if rest != name and (not rest or (rest[0] == ":" and arch and slash and weights)):
-        return COCA, rest[1:]
-    raise UnknownNameError("captioner", name, (GIVEN, *CAPTIONERS), where=where)
-
-
 def check_recipe(recipe: Recipe, source: str, weights: Path | None = None, where: str = "") -> None:
     """Refuse at once a recipe that cannot be followed for a source.
 
@@ -119,24 +97,20 @@ def check_recipe(recipe: Recipe, source: str, weights: Path | None = None, where
     source
         The module of :mod:`builders.sources` that reads the data set.
     weights
-        Where folders and files of captioners are looked for besides.
+        Where folders and files of captioners are also looked for.
 
     Raises
     ------
     SourceError
         If the source has no texts, or no attributes of its own.
-    MissingPackageError
-        If the tagger or the captioner is of a package that is not installed.
-    BackboneError
-        If the captioner's folder is not there, or holds no such model.
+    MissingPackageError, BackboneError
+        If the tagger or the captioner is not installed, or its folder is not as it should be.
     """
     if recipe.attributes == GIVEN:
-        check_attributes(source, where)
+        check_given(source, ATTRIBUTES, where)
     if recipe.texts == GIVEN:
-        check_texts(source, where)
+        check_given(source, TEXTS, where)
     if recipe.tagger:
         load_tagger(recipe.tagger)
     if recipe.captioner:
-        from builders.attributes.captioner import check_at_hand
-
-        check_at_hand(recipe.captioner, weights)
+        CaptionerName(recipe.captioner, weights).check()

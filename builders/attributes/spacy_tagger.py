@@ -23,12 +23,7 @@ BATCH = 256
 class SpacyTagger:
     """spaCy's tagger and lemmatiser; its parser and its finder of names are left out.
 
-    Attributes
-    ----------
-    model
-        Name of the model's package.
-    pipeline : spacy.Language
-        The loaded model.
+    `model` is the name of the model's package, `pipeline` the ``spacy.Language`` loaded from it.
     """
 
     model: str
@@ -36,7 +31,7 @@ class SpacyTagger:
 
     @classmethod
     def load(cls, model: str) -> SpacyTagger:
-        """A model by its package's name.
+        """Load a model by its package's name.
 
         Raises
         ------
@@ -63,7 +58,7 @@ class SpacyTagger:
         return cls(model, pipeline)
 
     def describe(self) -> dict[str, Any]:
-        """What the words depend on."""
+        """Return what the words depend on."""
         meta = self.pipeline.meta
         return {
             "tagger": f"spacy:{self.model}",
@@ -75,7 +70,7 @@ class SpacyTagger:
 
     @property
     def sha256(self) -> str:
-        """Of the model: of lines of SHA-256 and path of its files, in the order of paths."""
+        """SHA-256 of the model: of lines of SHA-256 and path of its files, ordered by path."""
         root = Path(self.pipeline.path)
         lines = [
             f"{sha256_of(path)} {path.relative_to(root).as_posix()}\n"
@@ -85,10 +80,10 @@ class SpacyTagger:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Lemmas of the nouns and adjectives of each text, in their order."""
+        """Yield the lemmas of the nouns and adjectives of each text, in their order."""
         for document in self.pipeline.pipe(texts, batch_size=BATCH):
             yield [token.lemma_.lower() for token in document if token.pos_ in UNIVERSAL]
 
     def singular(self, word: str) -> str:
-        """The lemma of a word, taken for a plural noun if it may be one."""
+        """Return the lemma of a word, taken for a plural noun if it may be one."""
         return str(self.pipeline(f"the {word}")[1].lemma_).lower()

@@ -13,7 +13,7 @@ from benchmark_spec.errors import SchemaError
 
 @dataclass(frozen=True)
 class AttributeStatistics:
-    """Of a set of attributes of a data set.
+    """How many attributes a data set has.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class AttributeStatistics:
 
 
 def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> AttributeStatistics:
-    """Statistics of a table of attributes.
+    """Count the attributes of a table.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> Attribu
     unique: set[str] = set()
     of_classes = spurious = first = 0
     for size in class_sizes:
-        counts = Counter(a for found in of_image[first : first + size] for a in set(found))
+        counts = Counter(a for words in of_image[first : first + size] for a in set(words))
         first += size
         unique |= set(counts)
         of_classes += len(counts)
@@ -83,5 +83,5 @@ def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> Attribu
         per_class=of_classes / len(class_sizes),
         spurious_per_class=spurious / len(class_sizes),
         per_image=sum(map(len, of_image)) / len(of_image),
-        without=sum(not found for found in of_image),
+        without=sum(not words for words in of_image),
     )

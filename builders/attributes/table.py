@@ -17,7 +17,7 @@ MAX_ATTRIBUTE = 100
 def attributes_table(
     attributes: Sequence[Sequence[str]], texts: Sequence[str | None] | None = None
 ) -> pa.Table:
-    """A table of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
+    """Make a table of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def attributes_table(
     columns = [
         pa.array(range(len(attributes)), pa.int32()),
         pa.nulls(len(attributes), pa.string()) if texts is None else pa.array(texts, pa.string()),
-        pa.array([list(found) for found in attributes], pa.list_(pa.string())),
+        pa.array([list(words) for words in attributes], pa.list_(pa.string())),
     ]
     table = pa.table(columns, schema=schemas.ATTRIBUTES)
     check_attributes_table(table, len(attributes), "the attributes")
@@ -62,26 +62,18 @@ def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Tab
 
 
 def attribute_problems(table: pa.Table, n_images: int) -> Iterator[str]:
-    """What in a table of attributes cannot be right.
-
-    Parameters
-    ----------
-    table
-        Of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
-    n_images
-        Of the data set.
-    """
+    """Yield what cannot be right in a table of the schema ``ATTRIBUTES``, of so many images."""
     ids, lists = table.column("image_id"), table.column("attributes")
     if ids.null_count or not np.array_equal(ids.to_numpy(), np.arange(n_images)):
         yield f"has not one row for each of {n_images} images, in order"
     if lists.null_count:
         yield f"has no list of attributes for {lists.null_count} images"
-    found = lists.to_pylist()
+    of_image = lists.to_pylist()
     for wrong, what in (
         (_bad_word, "has attributes that are null, empty, long or not in lower case"),
         (_out_of_order, "has attributes that are not sorted, or twice with one image"),
     ):
-        images = [i for i, attributes in enumerate(found) if attributes and wrong(attributes)]
+        images = [i for i, attributes in enumerate(of_image) if attributes and wrong(attributes)]
         if images:
             yield f"{what}: images {listing(images)}"
 

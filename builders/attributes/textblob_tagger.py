@@ -28,12 +28,7 @@ _NO_PLURAL = ("ss", "us", "is")
 class TextblobTagger:
     """The tagger that textblob calls PatternTagger.
 
-    Attributes
-    ----------
-    language
-        The module ``textblob.en``.
-    inflect
-        The module ``textblob.en.inflect``.
+    `language` is the module ``textblob.en``, `inflect` its module ``inflect``.
     """
 
     language: Any = field(repr=False)
@@ -41,17 +36,11 @@ class TextblobTagger:
 
     @classmethod
     def load(cls) -> TextblobTagger:
-        """The tagger.
-
-        Raises
-        ------
-        MissingPackageError
-            If textblob is not installed.
-        """
+        """Load it; raises MissingPackageError if textblob is not installed."""
         return cls(require("textblob.en", "attributes"), require("textblob.en.inflect"))
 
     def describe(self) -> dict[str, Any]:
-        """What the words depend on."""
+        """Return what the words depend on."""
         return {
             "tagger": "textblob",
             "package": f"textblob {version('textblob')}",
@@ -59,7 +48,7 @@ class TextblobTagger:
         }
 
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Lemmas of the nouns and adjectives of each text, in their order."""
+        """Yield the lemmas of the nouns and adjectives of each text, in their order."""
         for text in texts:
             yield [
                 self._lemma(word.lower(), tag)
@@ -68,7 +57,7 @@ class TextblobTagger:
             ]
 
     def singular(self, word: str) -> str:
-        """The singular of a noun, which may be one already."""
+        """Return the singular of a noun, which may be one already."""
         return word if word.endswith(_NO_PLURAL) else str(self.inflect.singularize(word))
 
     def _lemma(self, word: str, tag: str) -> str:
@@ -80,10 +69,9 @@ class TextblobTagger:
 
 
 def _positive(word: str, lexicon: Mapping[str, str]) -> str:
-    """The adjective of which a word is the comparative or superlative."""
+    """Return the adjective of which a word is the comparative or superlative."""
     if word in IRREGULAR:
         return IRREGULAR[word]
     stem = word.removesuffix("est") if word.endswith("est") else word.removesuffix("er")
     forms = [stem, f"{stem}e", stem[:-1], f"{stem[:-1]}y"]
-    known = [form for form in forms if stem != word and lexicon.get(form) == "JJ"]
-    return known[0] if known else word
+    return next((form for form in forms if stem != word and lexicon.get(form) == "JJ"), word)

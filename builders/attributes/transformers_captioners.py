@@ -49,14 +49,9 @@ class TransformersCaptioner:
 
     @classmethod
     def load(
-        cls, family: str, wanted: str, folder: Path | None, device: Device
+        cls, family: str, path: str, folder: Path | None, device: Device
     ) -> TransformersCaptioner:
-        """A captioner from a folder, or from the Hub if none is named.
-
-        Parameters
-        ----------
-        wanted
-            Path of the folder, perhaps below `folder`; empty for the authors' model.
+        """Load a captioner from the folder at `path`; from the Hub if that is empty.
 
         Raises
         ------
@@ -65,19 +60,19 @@ class TransformersCaptioner:
             reached; saying what to provide.
         """
         transformers, about = require("transformers", "attributes"), FAMILIES[family]
-        local = check_folder(family, wanted, folder)
+        local = check_folder(family, path, folder)
         name = f"{family}@{local.resolve().name}" if local else family
         home, origin = (
             (local, {"folder": local.resolve().name}) if local else folder_from_hub(family)
         )
         with loading(name, home / CONFIG), _quiet(transformers):
-            model, found = getattr(transformers, about.model).from_pretrained(
+            model, loaded = getattr(transformers, about.model).from_pretrained(
                 home, local_files_only=True, output_loading_info=True, dtype="float32"
             )
             tokenizer = getattr(transformers, about.tokenizer).from_pretrained(
                 home, local_files_only=True
             )
-        _check_whole(name, home, found)
+        _check_whole(name, home, loaded)
         generator = model.text_decoder if family == "blip" else model
         special = {key: getattr(model.generation_config, key) for key in _SPECIAL}
         how = {**about.generation, "do_sample": False}
@@ -102,18 +97,18 @@ class TransformersCaptioner:
         )
 
     def captions(self, batch: Any) -> list[str]:
-        """A caption for each picture of a batch (B, 3, H, W)."""
+        """Write a caption for each picture of a batch (B, 3, H, W)."""
         torch, transformers = require("torch"), require("transformers", "attributes")
         with torch.no_grad(), _quiet(transformers):
             tokens = self.model.generate(pixel_values=batch.to(self.model.device))
-            said = self.tokenizer.batch_decode(tokens[:, 1:], skip_special_tokens=True)
-        return [plain(text) for text in said]
+            captions = self.tokenizer.batch_decode(tokens[:, 1:], skip_special_tokens=True)
+        return [plain(caption) for caption in captions]
 
 
-def _check_whole(name: str, home: Path, found: Mapping[str, Any]) -> None:
+def _check_whole(name: str, home: Path, loaded: Mapping[str, Any]) -> None:
     """Refuse weights that leave part of the network at random; nothing looks at a pooled state."""
-    missing = [key for key in sorted(found["missing_keys"]) if ".pooler." not in key]
-    wrong = sorted(map(str, found.get("mismatched_keys", ())))
+    missing = [key for key in sorted(loaded["missing_keys"]) if ".pooler." not in key]
+    wrong = sorted(map(str, loaded.get("mismatched_keys", ())))
     if missing or wrong:
         raise BackboneError(
             f"{name}: the weights do not fit: {len(missing)} are missing, {len(wrong)} of another "

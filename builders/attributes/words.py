@@ -42,13 +42,7 @@ class Tagger(Protocol):
 
 @dataclass(frozen=True)
 class Words:
-    """The words of texts, of one tagger.
-
-    Attributes
-    ----------
-    tagger
-        As :func:`load_tagger` gives it.
-    """
+    """The words of texts, of one tagger."""
 
     tagger: Tagger
     _of_class: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
@@ -59,7 +53,7 @@ class Words:
         class_names: Sequence[str],
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[list[str]]:
-        """The nouns and adjectives of each text: sorted, each once, without its class's name.
+        """Return the nouns and adjectives of each text: sorted, once, without its class's name.
 
         Parameters
         ----------
@@ -69,22 +63,18 @@ class Words:
             Of the image that each text is of.
         progress
             Is told how many texts are done.
-
-        Returns
-        -------
-        N lists.
         """
         cleaned = (clean(text or "") for text in texts)
-        found = []
+        words = []
         for done, (lemmas, name) in enumerate(
             zip(self.tagger.lemmas(cleaned), class_names, strict=True), 1
         ):
-            found.append(sorted({w for w in lemmas if counts(w)} - self.of_class(name)))
+            words.append(sorted({w for w in lemmas if counts(w)} - self.of_class(name)))
             progress(done)
-        return found
+        return words
 
     def of_class(self, name: str) -> frozenset[str]:
-        """The words of a class's name, split at what is no letter, as they are and as lemmas."""
+        """Return the words of a class's name, split at what is no letter, and their lemmas."""
         if name not in self._of_class:
             words = _LETTERS.findall(name.lower())
             lemmas = {self.tagger.singular(word) for word in words}
@@ -93,7 +83,7 @@ class Words:
 
 
 def clean(text: str) -> str:
-    """A text as a tagger gets it."""
+    """Clean a text for a tagger."""
     return " ".join(_NO_WORD.sub(" ", text.lower()).split())
 
 
@@ -103,7 +93,7 @@ def counts(word: str) -> bool:
 
 
 def check_tagger(name: str, where: str = "") -> tuple[str, str]:
-    """Family and model of a tagger's name.
+    """Split a tagger's name into its family and model.
 
     Raises
     ------
@@ -117,14 +107,12 @@ def check_tagger(name: str, where: str = "") -> tuple[str, str]:
 
 
 def load_tagger(name: str) -> Tagger:
-    """The tagger of a name such as ``textblob`` or ``spacy:en_core_web_sm``.
+    """Load the tagger of a name such as ``textblob`` or ``spacy:en_core_web_sm``.
 
     Raises
     ------
-    UnknownNameError
-        If it is of no known form.
-    MissingPackageError
-        If its package or model is not installed.
+    UnknownNameError, MissingPackageError
+        If the name has no known form, or its package or model is not installed.
     """
     family, model = check_tagger(name)
     if family == "spacy":

@@ -11,8 +11,9 @@ import pytest
 from tiny_captioners import SIDE
 
 from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
-from builders.attributes.captioner import CaptionerName, check_at_hand, plain
+from builders.attributes.captioner import plain
 from builders.attributes.captioner_folders import FAMILIES, preprocessing_of
+from builders.attributes.captioners import CaptionerName
 from builders.attributes.captions import write_captions
 from builders.features import Settings
 from builders.features.processor import reproducible
@@ -225,20 +226,20 @@ def test_a_folder_that_lacks_a_file_or_holds_another_model(
     captioners: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(BackboneError, match="there is no folder 'nowhere' for blip") as error:
-        check_at_hand("blip@nowhere", captioners)
+        CaptionerName("blip@nowhere", captioners).check()
     assert "hf download Salesforce/blip-image-captioning-base" in error.value.fix
     folder = tmp_path / "blip"
     shutil.copytree(captioners / "blip", folder)
-    check_at_hand("blip@blip", tmp_path)
+    CaptionerName("blip@blip", tmp_path).check()
     with pytest.raises(BackboneError, match=r"model of type 'blip'(.|\n)*vision-encoder-decoder"):
-        check_at_hand(f"vit_gpt2@{captioners / 'blip'}", None)
+        CaptionerName(f"vit_gpt2@{captioners / 'blip'}", None).check()
     (folder / "model.safetensors").write_bytes(b"damaged")
     with pytest.raises(BackboneError, match="cannot be made of"):
         CaptionerName("blip@blip", tmp_path).load()
     for file, said in (("model.safetensors", "model.safetensors or pytorch"), ("vocab.txt", "tok")):
         (folder / file).unlink()
         with pytest.raises(BackboneError, match=f"has no (.*, )?{said}"):
-            check_at_hand("blip@blip", tmp_path)
+            CaptionerName("blip@blip", tmp_path).check()
 
 
 def test_weights_that_leave_something_at_random(captioners: Path, tmp_path: Path) -> None:
@@ -254,16 +255,16 @@ def test_weights_that_leave_something_at_random(captioners: Path, tmp_path: Path
 
 
 def test_what_is_no_coca(captioners: Path) -> None:
-    check_at_hand("coca:tiny-coca/tiny.pt", captioners)
-    check_at_hand("coca", None)  # what is to come from the Hub is not asked for
+    CaptionerName("coca:tiny-coca/tiny.pt", captioners).check()
+    CaptionerName("coca", None).check()  # what is to come from the Hub is not asked for
     with pytest.raises(UnknownNameError, match=r"'coca_ViT-X'(.|\n)*coca_ViT-L-14"):
-        check_at_hand("coca:coca_ViT-X/tag", None)
+        CaptionerName("coca:coca_ViT-X/tag", None).check()
     with pytest.raises(BackboneError, match="ViT-B-32 writes no captions"):
-        check_at_hand("coca:ViT-B-32/openai", None)
+        CaptionerName("coca:ViT-B-32/openai", None).check()
     with pytest.raises(
         UnknownNameError, match=r"weights(.|\n)*mscoco_finetuned(.|\n)*coca:coca_Vi"
     ):
-        check_at_hand("coca:coca_ViT-L-14/nothing", captioners)
+        CaptionerName("coca:coca_ViT-L-14/nothing", captioners).check()
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError, UnknownNameError
-from builders.attributes.recipe import Recipe, check_captioner, check_recipe
+from builders.attributes.captioner import check_captioner
+from builders.attributes.recipe import Recipe, check_recipe
 
 
 @pytest.mark.parametrize(
