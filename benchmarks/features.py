@@ -45,10 +45,11 @@ def pieces(images: int, *, rectified: bool, block: int = 8192) -> Iterator[Array
 def make_release(folder: Path, images: int, *, rectified: bool) -> float:
     """Write the release; gives the seconds of writing."""
     from builders.release.writer import ReleaseWriter
+    from builders.sources.image_set import About
 
     writer = ReleaseWriter(folder, "bench", "1.0.0", "Random features.")
-    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
-    writer.add_dataset("random", **about, class_names=["all"], class_sizes=[images])
+    about = About("t", "h", "l", "c")
+    writer.add_dataset("random", about, ["all"], [images])
     start = time.perf_counter()
     writer.add_features("random", "net", pieces(images, rectified=rectified), {})
     seconds = time.perf_counter() - start

@@ -30,18 +30,16 @@ def exhaust(suite: str, folder: Path) -> dict[str, float]:
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
+    from builders.sources.image_set import About
 
     known = lookup("quickdraw")
     name = TaskSetName.parse(f"{suite}-5w1s1q")
     writer = ReleaseWriter(folder / suite, "benchmark", "1.0.0", "quickdraw")
     writer.add_dataset(
         "quickdraw",
-        title=known.title,
-        homepage=known.homepage,
-        licence=known.licence,
-        citation=known.citation,
-        class_names=known.class_names,
-        class_sizes=known.class_sizes,
+        About.of_catalogue("quickdraw"),
+        known.class_names,
+        known.class_sizes,
     )
     start = time.perf_counter()
     table, provenance = draw_task_set("quickdraw", name, known.class_sizes)

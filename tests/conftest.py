@@ -67,6 +67,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """Two data sets of 4 classes with 6 images; 4 `open` and 5 `closed` tasks, K = 2, Q = 2."""
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
+    from builders.sources.image_set import About
 
     folder = tmp_path_factory.mktemp("toy") / "release"
     writer = ReleaseWriter(folder, "toy", "1.0.0", "A toy.")
@@ -74,10 +75,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
         sizes = [6, 6, 6, 6]
         writer.add_dataset(
             name,
-            title=name,
-            homepage="https://example.org",
-            licence="CC0",
-            citation="@misc{x}",
+            About(name, "https://example.org", "CC0", "@misc{x}"),
             class_names=["a", "b", "c", "d"],
             class_sizes=sizes,
         )
@@ -104,6 +102,7 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> Release:
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """100 images in 4 shards of 32, with features float16 (100, 8) and int8 (100, 4)."""
     from builders.release.writer import ReleaseWriter
+    from builders.sources.image_set import About
 
     rng = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("sharded") / "release"
@@ -112,13 +111,9 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
         writer = ReleaseWriter(folder, "sharded", "1.0.0", "In shards.")
         writer.add_dataset(
             "birds",
-            title="birds",
-            homepage="https://example.org",
-            licence="CC0",
-            citation="@misc{x}",
+            About("birds", "https://example.org", "CC0", "@misc{x}", redistribution="features"),
             class_names=["a", "b", "c"],
             class_sizes=[40, 35, 25],
-            redistribution="features",
         )
         half = rng.standard_normal((100, 8)).astype(np.float16)
         writer.add_features("birds", "net", iter([half[:50], half[50:]]), {"backbone": "net"})

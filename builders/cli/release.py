@@ -69,7 +69,7 @@ def release(
     from builders.features.precomputed import read_loose
     from builders.release.build import build_release
     from builders.release.features import uses_networks
-    from builders.release.finished import is_finished
+    from builders.release.folder import is_finished
     from builders.release.spec_file import find_spec, read_spec
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps

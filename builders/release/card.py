@@ -6,18 +6,18 @@ It says nothing that the manifest does not, so that it can be made again from th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
-from benchmark_spec.tables import Dataset, config_and_split
-from builders.release.card_making import how_it_was_made
-from builders.release.card_text import markdown, paragraph, table, yaml_scalar
+from benchmark_spec.tables import Dataset, Kind, Table, config_and_split
+from builders.release.card_text import fenced, markdown, paragraph, table, yaml_scalar
 
 
 def dataset_card(manifest: Manifest) -> str:
-    """README.md of a release: metadata of the Hub as YAML, then a page for people.
+    """Write the README.md of a release: metadata of the Hub as YAML, then a page for people.
 
     Licences differ by data set, so the Hub's licence is `other`; its size category counts the
     rows of all tables.
@@ -53,7 +53,7 @@ def _metadata(manifest: Manifest) -> Iterator[str]:
 
 
 def size_category(rows: int) -> str:
-    """The Hub's size category of a number of rows, such as ``1K<n<10K``."""
+    """Return the Hub's size category of a number of rows, such as ``1K<n<10K``."""
     bounds = ["1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T"]
     for power, (low, high) in enumerate(zip(["", *bounds], bounds, strict=False), start=3):
         if rows < 10**power:
@@ -94,10 +94,10 @@ def _page(manifest: Manifest) -> Iterator[str]:
     yield from (f"- {markdown(d.name)}: {markdown(d.note)}" for d in manifest.datasets if d.note)
     yield from _task_sets(manifest)
     yield from _loading(manifest)
-    yield from how_it_was_made(manifest)
+    yield from _how_it_was_made(manifest)
     yield from ("", "## Citations", "", "Cite the data sets that you use.", "")
     for dataset in manifest.datasets:
-        yield from _fenced("bibtex", dataset.citation)
+        yield from fenced("bibtex", dataset.citation)
 
 
 def _link(dataset: Dataset) -> str:
@@ -139,7 +139,7 @@ def _loading(manifest: Manifest) -> Iterator[str]:
         "Put this repository for `ORG/NAME`. Each table is a split of a configuration:",
         "",
     )
-    yield from _fenced(
+    yield from fenced(
         "python",
         "from datasets import load_dataset\n\n"
         f'load_dataset("ORG/NAME", "{config}", split="{split}", revision="{version}")',
@@ -150,14 +150,99 @@ def _loading(manifest: Manifest) -> Iterator[str]:
         "task sets, and says what their results show:",
         "",
     )
-    yield from _fenced(
+    yield from fenced(
         "python",
         f'from fslbench_data import load_release\n\nrelease = load_release("ORG/NAME@{version}")',
     )
 
 
-def _fenced(language: str, text: str) -> Iterable[str]:
-    """A block of code that nothing in its text can end."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return (f"{fence}{language}", text, fence)
+def _how_it_was_made(manifest: Manifest) -> Iterator[str]:
+    """Say samplers and seeds, backbones, taggers and reference methods, what was left out."""
+    made = f"Made with {markdown(manifest.made_with)}, in" if manifest.made_with else "In"
+    yield from (
+        "",
+        "## How it was made",
+        "",
+        f"{made} release format {markdown(manifest.spec_version)}. `release.json` lists every "
+        "table with its digests and its whole provenance; `fslbench-build verify` draws every task "
+        "set again.",
+    )
+    yield from _samplers(manifest)
+    yield from _from_images(manifest, "features")
+    yield from _from_images(manifest, "attributes")
+    methods = [t for t in manifest.tables if t.kind == "results"]
+    if methods:
+        yield from ("", "Reference methods:", "")
+        yield from (f"- {markdown(t.name)}: {_facts(t)}" for t in methods)
+    left_out = [t for t in manifest.tables if t.kind == "classes" and "left_out" in t.provenance]
+    if left_out:
+        yield from ("", "Left out, because it was missing, damaged or there twice:", "")
+        yield from (f"- {t.dataset}: {_counted(t.provenance['left_out'])}" for t in left_out)
+
+
+def _samplers(manifest: Manifest) -> Iterator[str]:
+    """One row for all task sets of a suite that were drawn alike."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for entry in manifest.tables:
+        if entry.kind == "tasks":
+            alike.setdefault(_drawn(entry), []).append(entry.dataset)
+    if not alike:
+        return
+    yield from ("", "Task sets were drawn so:", "")
+    yield from table(
+        ["suite", "seed", "generator", "version of the samplers", "tasks", "data sets"],
+        (
+            [*map(markdown, how), markdown(", ".join(dict.fromkeys(datasets)))]
+            for how, datasets in sorted(alike.items())
+        ),
+    )
+
+
+def _drawn(entry: Table) -> tuple[str, ...]:
+    how = entry.provenance
+    number = how.get("tasks", how.get("max_tasks"))
+    limit = "at most " if "max_tasks" in how else ""
+    return (
+        TaskSetName.parse(entry.name).suite,
+        *(str(how.get(key, "")) for key in ("seed", "generator", "sampler_version")),
+        "as many as there are" if number is None else f"{limit}{number}",
+    )
+
+
+def _from_images(manifest: Manifest, kind: Kind) -> Iterator[str]:
+    """How features or attributes were made: one line for data sets treated alike."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for entry in manifest.tables:
+        if entry.kind == kind:
+            alike.setdefault((entry.name, _facts(entry)), []).append(entry.dataset)
+    if alike:
+        head = (
+            "Attributes of the images"
+            if kind == "attributes"
+            else f"Computed from the images ({kind})"
+        )
+        yield from ("", f"{head}:", "")
+    for (name, facts), datasets in alike.items():
+        yield f"- {markdown(name)} of {', '.join(dict.fromkeys(datasets))}: {facts}"
+
+
+def _facts(entry: Table) -> str:
+    """What a provenance says beside the table's name, in one line; lists in it are only counted."""
+    parts = [
+        f"{key.replace('_', ' ')} {_value(value)}"
+        for key, value in sorted(entry.provenance.items())
+        if value not in (None, entry.name)
+    ]
+    return markdown("; ".join(parts)) or "no provenance"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {_value(v)}" for k, v in sorted(value.items()))
+    return f"of {len(value)}" if isinstance(value, list | tuple) else str(value)
+
+
+def _counted(left_out: Any) -> str:
+    if not isinstance(left_out, Mapping):
+        return markdown(str(left_out))
+    return markdown(", ".join(f"{len(what)} {kind}" for kind, what in sorted(left_out.items())))

@@ -14,7 +14,7 @@ _YAML_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 def markdown(text: str) -> str:
-    """Free text as one line of Markdown that shows it as it is; only `` `names` `` stay code."""
+    """Put free text in one line of Markdown that shows it as is; only `` `names` `` stay code."""
     line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
     parts = _CODE.split(line)
     parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
@@ -22,20 +22,27 @@ def markdown(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Free text as a paragraph of Markdown, which is no heading, list or rule."""
+    """Put free text in a paragraph of Markdown, which is no heading, list or rule."""
     return _BLOCK.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of a Markdown table, of cells that are Markdown."""
+    """Yield the lines of a Markdown table, of cells that are Markdown."""
     yield f"| {' | '.join(head)} |"
     yield "|---" * len(head) + "|"
     for row in rows:
         yield f"| {' | '.join(row)} |"
 
 
+def fenced(language: str, text: str) -> Iterable[str]:
+    """Return the lines of a block of code that nothing in its text can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return (f"{fence}{language}", text, fence)
+
+
 def yaml_scalar(text: str) -> str:
-    """ASCII text as a YAML scalar that is read as text: ``no``, ``null`` and ``1.0`` are quoted."""
+    """Write ASCII text as a YAML scalar that is text: ``no``, ``null`` and ``1.0`` are quoted."""
     if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
         return text
     return json.dumps(text)

@@ -12,6 +12,7 @@ from typing import Any
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, SpecError
 from benchmark_spec.naming import slug
+from builders.attributes import Recipe
 from builders.features import Settings, features_of, is_network
 from builders.features.compress import base_of, pca_int8
 from builders.features.precomputed import FILE, LooseFeatures, read_loose, write_loose
@@ -31,7 +32,7 @@ KEPT = ".features"
 
 
 def networks(spec: ReleaseSpec) -> list[str]:
-    """The backbones of a release's features that are networks, each once, in their order."""
+    """List the backbones of a release's features that are networks, each once, in their order."""
     bases = [base_of(name)[0] for dataset in spec.datasets for name in dataset.features]
     return [base for base in dict.fromkeys(bases) if is_network(base)]
 
@@ -43,16 +44,22 @@ def uses_networks(spec: ReleaseSpec) -> bool:
     return tuned or bool(networks(spec)) or any(is_network(base_of(n)[0]) for n in others)
 
 
+def uses_captioners(spec: ReleaseSpec) -> bool:
+    """Whether making a release takes a network that writes captions."""
+    recipes = [recipe for dataset in spec.datasets for recipe in dataset.attributes.values()]
+    return any(Recipe.parse(recipe).captioner for recipe in recipes)
+
+
 def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
-    """The same release, and where it has features of networks, theirs of the canaries.
+    """Add the canaries to a release with features of networks, and their features.
 
     Raises
     ------
     SpecError
         If another data set has that name.
     """
-    wanted = networks(spec)
-    if not wanted:
+    backbones = networks(spec)
+    if not backbones:
         return spec
     name = canaries.NAME
     listed = [dataset for dataset in spec.datasets if dataset.name == name]
@@ -63,13 +70,13 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
             f"a release with features of networks holds a data set {name!r}: its canaries",
             fix="give yours another name",
         )
-    features = tuple(dict.fromkeys((*listed[0].features, *wanted)))
+    features = tuple(dict.fromkeys((*listed[0].features, *backbones)))
     others = tuple(dataset for dataset in spec.datasets if dataset.name != name)
     return replace(spec, datasets=(*others, replace(listed[0], features=features)))
 
 
 @dataclass(frozen=True)
-class Known:
+class MadeFeatures:
     """The features (N, D) of a data set's images, and how they were made."""
 
     features: Features
@@ -81,7 +88,9 @@ class FeatureBuild:
 
     Parameters
     ----------
-    given
+    writer, settings, progress
+        What the release is written with, how features are extracted, and who follows it.
+    extracted
         Features that were extracted before; they are taken in place of extracting anew.
     """
 
@@ -90,31 +99,24 @@ class FeatureBuild:
         writer: ReleaseWriter,
         settings: Settings,
         progress: Progress,
-        given: Sequence[LooseFeatures] = (),
+        extracted: Sequence[LooseFeatures] = (),
     ) -> None:
-        self._writer, self._settings, self._progress = writer, settings, progress
-        self._given = {
-            (dataset, loose.backbone): loose for loose in given for dataset in loose.datasets
+        self.writer, self.settings, self.progress = writer, settings, progress
+        self._extracted = {
+            (dataset, loose.backbone): loose for loose in extracted for dataset in loose.datasets
         }
 
     def add(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> None:
-        """Add those of `names` that are not there yet.
-
-        Parameters
-        ----------
-        names
-            Of feature sets: backbones, and their projections such as ``BACKBONE-pca128``, which
-            come last.
-        """
+        """Add the feature sets of these names that are not there yet, projections last."""
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
-            if self._writer.has("features", dataset, name):
+            if self.writer.has("features", dataset, name):
                 continue
-            self._progress(f"{dataset}: features of {name}")
+            self.progress(f"{dataset}: features of {name}")
             with self._pieces(dataset, name, images) as (pieces, provenance):
-                self._writer.add_features(dataset, name, pieces, provenance)
+                self.writer.add_features(dataset, name, pieces, provenance)
 
-    def of(self, dataset: str, name: str, images: ImagesOf) -> Known:
-        """Those that the release holds, or else a backbone's own, kept until it is whole.
+    def of(self, dataset: str, name: str, images: ImagesOf) -> MadeFeatures:
+        """Return those that the release holds, or else a backbone's own, kept until it is whole.
 
         Raises
         ------
@@ -123,42 +125,42 @@ class FeatureBuild:
         SpecError
             If they leave out images, or a release would give their backbone another name.
         """
-        release = self._writer.so_far()
+        release = self.writer.so_far()
         for table in release.manifest.tables:
             if (table.kind, table.dataset, table.name) == ("features", dataset, name):
-                return Known(release.features(dataset, name), dict(table.provenance))
-        loose = self._found(dataset, name) or self._kept(dataset, name, images)
-        return Known(loose.features(dataset), _named(name, loose.provenance(dataset)))
+                return MadeFeatures(release.features(dataset, name), dict(table.provenance))
+        loose = self._before(dataset, name) or self._kept(dataset, name, images)
+        return MadeFeatures(loose.features(dataset), _named(name, loose.provenance(dataset)))
 
     def forget(self) -> None:
         """Remove what was kept."""
-        shutil.rmtree(self._writer.folder / KEPT, ignore_errors=True)
+        shutil.rmtree(self.writer.folder / KEPT, ignore_errors=True)
 
     @contextmanager
     def _pieces(
         self, dataset: str, name: str, images: ImagesOf
     ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
         base, dimensions = base_of(name)
-        if dimensions is not None or self._found(dataset, name):
-            known = self.of(dataset, base, images)
+        if dimensions is not None or self._before(dataset, name):
+            made = self.of(dataset, base, images)
             if dimensions is None:
-                yield [known.features], known.provenance
+                yield [made.features], made.provenance
             else:
-                values, _, of_values = pca_int8(known.features, dimensions)
-                yield [values], {**known.provenance, **of_values}
+                values, _, of_values = pca_int8(made.features, dimensions)
+                yield [values], {**made.provenance, **of_values}
             return
-        told = self._counter(f"{dataset}: features of {name}", len(images().images))
-        folder = self._writer.folder
-        with features_of(name, images(), folder, self._settings, told) as (pieces, provenance):
+        counter = self._counter(f"{dataset}: features of {name}", len(images().images))
+        folder = self.writer.folder
+        with features_of(name, images(), folder, self.settings, counter) as (pieces, provenance):
             yield pieces, _named(name, provenance)
 
-    def _found(self, dataset: str, backbone: str) -> LooseFeatures | None:
-        """Those that were given, if they are of these images."""
-        loose = self._given.get((dataset, backbone))
+    def _before(self, dataset: str, backbone: str) -> LooseFeatures | None:
+        """Return those that were extracted before, if they are of these images."""
+        loose = self._extracted.get((dataset, backbone))
         if loose is None or not is_network(backbone):
             return None
         provenance, where = loose.provenance(dataset), str(loose.folder)
-        if provenance.get("images") != content_digest(self._writer.so_far().images(dataset)):
+        if provenance.get("images") != content_digest(self.writer.so_far().images(dataset)):
             raise SourceError(
                 f"the features of {backbone} that were given are of other images than {dataset}",
                 where=where,
@@ -173,17 +175,17 @@ class FeatureBuild:
         return loose
 
     def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> LooseFeatures:
-        """Those that this build extracts, or extracted before it was stopped."""
-        folder = self._writer.folder / KEPT / dataset / slug(backbone)[-80:]
+        """Extract features that the release will not hold, unless a stopped run has."""
+        folder = self.writer.folder / KEPT / dataset / slug(backbone)[-80:]
         if (folder / FILE).exists():
             return read_loose(folder)
         what = f"{dataset}: features of {backbone}"
-        self._progress(what)
-        told = self._counter(what, len(images().images))
-        return write_loose(images(), backbone, folder, self._settings, told)
+        self.progress(what)
+        counter = self._counter(what, len(images().images))
+        return write_loose(images(), backbone, folder, self.settings, counter)
 
     def _counter(self, what: str, total: int) -> Counter:
-        """Says how far it is, how fast, and how long it will take."""
+        """Tell how far it is, how fast, and how long it will take."""
         begin, done, computed = time.monotonic(), 0, 0
 
         def advance(images: int, /, *, resumed: bool = False) -> None:
@@ -191,13 +193,13 @@ class FeatureBuild:
             done, computed = done + images, computed + (0 if resumed else images)
             rate = computed / max(time.monotonic() - begin, 1e-9)
             left = f", {rate:.1f} images/s, {(total - done) / rate:.0f} s left" if computed else ""
-            self._progress(f"{what}: {done:,} of {total:,} images{left}")
+            self.progress(f"{what}: {done:,} of {total:,} images{left}")
 
         return advance
 
 
 def _named(name: str, provenance: dict[str, Any]) -> dict[str, Any]:
-    """The provenance, if a release calls the backbone by the name that was asked for."""
+    """Return the provenance, if it calls the backbone by the name that was asked for."""
     if provenance["backbone"] != name:
         raise SpecError(
             f"features = [{name!r}]: a release calls it {provenance['backbone']!r}",

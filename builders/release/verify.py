@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +18,16 @@ from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
 from benchmark_spec.tables import Kind, Table
 from builders.attributes.table import attribute_problems
-from builders.release.attribute_checks import bias_problems
 from builders.release.card import dataset_card
 from builders.release.feature_checks import FeatureChecks
-from builders.release.raw_checks import raw_problems
+from builders.release.image_checks import image_problems, raw_problems
 from builders.release.spec import ReleaseSpec
+from builders.release.task_checks import bias_problems, task_problems
 from builders.sampling import draw_again, groups_of
 from fslbench_data.files import sha256_of
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
-from fslbench_data.release.values import OUT_OF_THE_FOLDER
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.validation.validate import validate
@@ -78,14 +76,14 @@ def verify(
     """Check a release's every file against the manifest, its provenance and the laws of its kind.
 
     For every table: the file's SHA-256, schema, rows and content digest.  Classes and images: ids,
-    order and counts.  Task sets: :func:`task_problems`, and the draw again from the manifest's
+    order and counts.  Task sets: its suite's laws, and the draw again from the manifest's
     provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
     image, sorted, each once, in lower case.  Results: as any submission.
 
     Parameters
     ----------
     raw, spec
-        Where images are, to be read and hashed again (:mod:`builders.release.raw_checks`); not
+        Where images are, to be read and hashed again (:mod:`builders.release.image_checks`); not
         looked at unless given.
 
     Raises
@@ -142,11 +140,11 @@ class _Verifier:
             relative = path.relative_to(self._folder).as_posix()
             if relative not in listed:
                 self._problems.append(Problem(relative, "is not in the manifest"))
-        found = tuple(self._problems)
-        return Verification(self._manifest, self._drawn_again, found, self._images_read)
+        problems = tuple(self._problems)
+        return Verification(self._manifest, self._drawn_again, problems, self._images_read)
 
     def _of(self, entry: Table) -> Iterator[str]:
-        """Problems of one table."""
+        """Say what is wrong with one table."""
         try:
             path = regular_file(self._folder / entry.path, self._folder)
             if path.stat().st_size != entry.bytes or sha256_of(path) != entry.sha256:
@@ -204,8 +202,7 @@ class _Verifier:
         if not np.array_equal(table.column("class_id").to_numpy(), of_class):
             yield "images are not in class order, or not as many as their classes say"
         if self._raw is not None:
-            of = (self._release, entry, self._raw, self._spec, self._progress)
-            yield from raw_problems(*of)
+            yield from raw_problems(self._release, entry, self._raw, self._spec, self._progress)
             self._images_read += table.num_rows
 
     def _tasks(self, entry: Table, table: pa.Table) -> Iterator[str]:
@@ -221,8 +218,7 @@ class _Verifier:
         label = suite_of(name.suite).attributes
         attributes = self._release.attributes(entry.dataset, label) if label else None
         if attributes is not None:
-            for wrong, what in bias_problems(table, name, attributes):
-                yield from _tasks_where(wrong, what)
+            yield from bias_problems(table, name, attributes)
         drawn = draw_again(
             entry.dataset,
             name,
@@ -250,83 +246,3 @@ class _Verifier:
             yield f"holds results of {listing(list(submission.methods))}"
         validate(submission, self._release)
         yield from ()
-
-
-def image_problems(images: pa.Table) -> Iterator[str]:
-    """What in an images table (its paths, digests and groups) cannot be right.
-
-    Parameters
-    ----------
-    images
-        Of the schema :data:`benchmark_spec.schemas.IMAGES`.
-    """
-    paths = images.column("path").drop_null()
-    if len(pc.unique(paths)) != len(paths):
-        yield "two images have the same path"
-    if pc.any(pc.match_substring_regex(paths, OUT_OF_THE_FOLDER)).as_py():
-        yield "a path leads out of the raw folder"
-    digests = images.column("sha256").drop_null()
-    if not pc.all(pc.match_substring_regex(digests, "^[0-9a-f]{64}$")).as_py() and len(digests):
-        yield "a sha256 is not 64 hexadecimal digits"
-    groups = images.column("group").drop_null().to_numpy()
-    _, first = np.unique(groups, return_index=True)
-    if not np.array_equal(groups[np.sort(first)], np.arange(first.size)):
-        yield "groups are not numbered from 0 in the order of their first image"
-
-
-def task_problems(
-    table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
-) -> Iterator[str]:
-    """What in a task set breaks the laws of its suite.
-
-    Parameters
-    ----------
-    table
-        Of the schema :func:`benchmark_spec.schemas.tasks`.
-    sizes : int (C,)
-        Images of each class.
-    groups : int (N,), optional
-        Group of each image, -1 for none.
-    """
-    way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
-    column: Callable[[str], Any] = lambda key: (  # noqa: E731
-        table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
-    )
-    if not np.array_equal(table.column("task_id").to_numpy(), np.arange(table.num_rows)):
-        yield "task ids do not count from 0"
-    class_ids, support, queries = column("class_ids"), column("support"), column("query")
-    labels = column("query_label")
-    images = np.concatenate([support, queries], axis=1)
-    if class_ids.min() < 0 or class_ids.max() >= sizes.size:
-        yield f"names classes beyond {sizes.size}"
-        return
-    if images.min() < 0 or images.max() >= sizes.sum():
-        yield f"names images beyond {sizes.sum()}"
-        return
-    ordered = np.sort(class_ids, axis=1)
-    yield from _tasks_where((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "a class twice")
-    counts = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
-    yield from _tasks_where(counts.any(axis=1), f"not {query} queries of each class")
-    class_of = np.repeat(np.arange(sizes.size), sizes)
-    wrong = class_of[support] != np.repeat(class_ids, shot, axis=1)
-    yield from _tasks_where(wrong.any(axis=1), "support images of other classes")
-    of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
-    yield from _tasks_where((class_of[queries] != of_label).any(axis=1), "mislabelled queries")
-    within = np.sort(images, axis=1)
-    twice = (within[:, 1:] == within[:, :-1]).any(axis=1)
-    yield from _tasks_where(twice, "an image twice, perhaps on both sides")
-    if name.interval == "open":
-        repeated = images.size - np.unique(images).size
-        if repeated:
-            yield f"{repeated} images are used twice in the set, though its suite forbids it"
-    if name.suite == "grouped" and groups is not None:
-        used = groups[images.reshape(-1)]
-        used = used[used >= 0]
-        if np.unique(used).size != used.size:
-            yield "images of one group are used twice in the set"
-
-
-def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Iterator[str]:
-    if wrong.any():
-        numbers = listing(np.flatnonzero(wrong).tolist())
-        yield f"task{'s' if wrong.sum() > 1 else ''} {numbers}: {what}"

@@ -20,10 +20,11 @@ def write_biased(folder: Path) -> None:
     """Six classes with random words and objects in two styles; 15 tasks a set, or all."""
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
+    from builders.sources.image_set import About
 
     writer = ReleaseWriter(folder, "biased", "1.0.0", "x")
     writer.add_dataset(
-        "things", title="t", homepage="h", licence="l", citation="c",
+        "things", About("t", "h", "l", "c"),
         class_names=[f"c{i}" for i in range(len(SIZES))], class_sizes=SIZES,
     )  # fmt: skip
     tables = {"words": _words(), "style": _style()}

@@ -29,6 +29,7 @@ from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import SAMPLER_VERSION
 from builders.sources import image_folder
+from builders.sources.image_set import About
 from builders.sources.rdf import Text
 from fslbench_data.cli import main as fslbench
 from fslbench_data.release.release import Release, load_release
@@ -210,8 +211,8 @@ def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path:
 
 def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path: Path) -> None:
     writer = ReleaseWriter(tmp_path / "r", "r", "1.0.0", "d")
-    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
-    writer.add_dataset("cats", class_names=["a"], class_sizes=[2], **about)
+    about = About("t", "h", "l", "c")
+    writer.add_dataset("cats", about, ["a"], [2])
     table = attributes_table([["a"], []])
     with pytest.raises(SpecError, match="'a-b' cannot be the name"):
         writer.add_attributes("cats", "a-b", table, {})

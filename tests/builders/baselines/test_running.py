@@ -18,6 +18,7 @@ from builders.baselines import HEADS, run_ft, run_head
 from builders.baselines.fine_tuning import FineTuner, PictureFineTuner
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
+from builders.sources.image_set import About
 from fslbench_data import score
 from fslbench_data.evaluation.numbered_images import picture_name
 from fslbench_data.release.release import Release, load_release
@@ -96,7 +97,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
     writer = ReleaseWriter(base / "release", "pictures", "1.0.0", "x")
     writer.add_dataset(
-        "greys", title="t", homepage="h", licence="l", citation="c", images=images,
+        "greys", About("t", "h", "l", "c"), images=images,
         class_names=[f"class {c}" for c in range(4)], class_sizes=[8] * 4,
     )  # fmt: skip
     for text in ("open-2w2s1q", "open-3w1s1q"):

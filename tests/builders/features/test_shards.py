@@ -17,11 +17,12 @@ from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError
 from builders.features.shards import cut, feature_array, feature_table
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
+from builders.sources.image_set import About
 from fslbench_data.release.release import Release, load_release
 
 Array = np.ndarray[Any, Any]
 
-ABOUT = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+ABOUT = About("t", "h", "l", "c")
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +103,7 @@ def test_missing_values() -> None:
 def _writer(folder: Path) -> ReleaseWriter:
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
     if not writer.has_dataset("one"):
-        writer.add_dataset("one", **ABOUT, class_names=["a", "b"], class_sizes=[12, 8])
+        writer.add_dataset("one", ABOUT, ["a", "b"], [12, 8])
     return writer
 
 

@@ -85,11 +85,12 @@ def _features(
     folder: Path, shard: int, patch: pytest.MonkeyPatch, *, change: float = 0, **provenance: object
 ) -> Path:
     from builders.release.writer import ReleaseWriter
+    from builders.sources.image_set import About
 
     patch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", shard)
     writer = ReleaseWriter(folder, "small", "1.0.0", "x")
-    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
-    writer.add_dataset("one", **about, class_names=["a", "b"], class_sizes=[12, 8])
+    about = About("t", "h", "l", "c")
+    writer.add_dataset("one", about, ["a", "b"], [12, 8])
     kind = np.int8 if "scale" in provenance else np.float16
     values = np.arange(60).reshape(20, 3).astype(kind)
     values[17, 0] += change

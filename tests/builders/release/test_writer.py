@@ -13,16 +13,17 @@ from benchmark_spec.errors import FSLBenchError, OutputError, ReleaseNotFoundErr
 from benchmark_spec.protocol import TaskSetName
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
+from builders.sources.image_set import About
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.recorder import Recorder
 
 SIZES = [12, 12, 12]
-ABOUT = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
+ABOUT = About("t", "h", "l", "c")
 
 
 def _writer(folder: Path) -> ReleaseWriter:
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
-    writer.add_dataset("one", **ABOUT, class_names=["a", "b", "c"], class_sizes=SIZES)
+    writer.add_dataset("one", ABOUT, ["a", "b", "c"], SIZES)
     return writer
 
 
@@ -54,9 +55,9 @@ def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="twice"):
         writer.add_tasks("one", name, table, provenance)
     with pytest.raises(SpecError, match="described twice"):
-        writer.add_dataset("one", **ABOUT, class_names=["a"], class_sizes=[1])
+        writer.add_dataset("one", ABOUT, ["a"], [1])
     with pytest.raises(SpecError, match="names of their own"):
-        writer.add_dataset("two", **ABOUT, class_names=["a", "a"], class_sizes=[1, 1])
+        writer.add_dataset("two", ABOUT, ["a", "a"], [1, 1])
 
 
 def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:

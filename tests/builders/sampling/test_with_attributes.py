@@ -9,9 +9,9 @@ from biased_release import SIZES, STEPS, STYLES
 
 from benchmark_spec.errors import FSLBenchError, SamplingError, UnknownNameError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, SUITES, TaskSetName, suite_of
-from builders.release.attribute_checks import bias_problems
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
+from builders.release.task_checks import bias_problems
 from builders.release.verify import verify
 from builders.sampling import draw_again
 from fslbench_data.release.release import Release
@@ -64,10 +64,8 @@ def _spoilt(release: Release, suite: str, column: str, task: int, values: list[o
     at = table.column_names.index(column)
     table = table.set_column(at, column, pa.array(rows, table.schema.field(column).type))
     attributes = release.attributes("things", suite_of(suite).attributes)
-    return {
-        law for wrong, law in bias_problems(table, info.name, attributes) if wrong.any()
-        and np.flatnonzero(wrong).tolist() == [task]
-    }  # fmt: skip
+    problems = [what.split(": ", 1) for what in bias_problems(table, info.name, attributes)]
+    return {law for tasks, law in problems if tasks == f"task {task}"}
 
 
 @pytest.mark.parametrize("suite", STEPS)

@@ -296,6 +296,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
+    from builders.sources.image_set import About
 
     base = tmp_path_factory.mktemp("pictures")
     names = [(c, f"{c}/{i}.txt") for c in range(5) for i in range(4)]
@@ -312,7 +313,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
     writer = ReleaseWriter(base / "release", "pictures", "1.0.0", "x")
     writer.add_dataset(
-        "words", title="t", homepage="h", licence="l", citation="c", images=images,
+        "words", About("t", "h", "l", "c"), images=images,
         class_names=[f"class {c}" for c in range(5)], class_sizes=[4] * 5,
     )  # fmt: skip
     name = TaskSetName.parse("open-2w1s1q")
@@ -343,6 +344,7 @@ def empty_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
+    from builders.sources.image_set import About
 
     base = tmp_path_factory.mktemp("empty")
     columns: dict[str, list[Any]] = {
@@ -354,7 +356,7 @@ def empty_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path
     images = pa.table({f.name: pa.array(columns[f.name], f.type) for f in schemas.IMAGES})
     writer = ReleaseWriter(base / "release", "empty", "1.0.0", "x")
     writer.add_dataset(
-        "files", title="t", homepage="h", licence="l", citation="c", images=images,
+        "files", About("t", "h", "l", "c"), images=images,
         class_names=[f"class {c}" for c in range(10)], class_sizes=[60] * 10,
     )  # fmt: skip
     name = TaskSetName.parse("open-5w1s5q")

@@ -67,16 +67,14 @@ def _release(folder: Path, version: str, seed: int, classes: int) -> Release:
     """Data set cats differs with the seed; dogs is always the same."""
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
+    from builders.sources.image_set import About
 
     writer = ReleaseWriter(folder, "toy", version, "A toy.")
     for name, own in (("cats", seed), ("dogs", 1)):
         sizes = [30] * (classes if name == "cats" else 6)
         writer.add_dataset(
             name,
-            title=name,
-            homepage="https://example.org",
-            licence="CC0",
-            citation="@misc{x}",
+            About(name, "https://example.org", "CC0", "@misc{x}"),
             class_names=[f"c{i}" for i in range(len(sizes))],
             class_sizes=sizes,
         )

@@ -17,6 +17,7 @@ import fslbench_data as fb
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
 from builders.features.shards import feature_array
 from builders.release.writer import ReleaseWriter
+from builders.sources.image_set import About
 from fslbench_data.release import feature_cache as feature_copies
 from fslbench_data.release.feature_cache import copies_folder
 from fslbench_data.release.release import Release, load_release
@@ -238,8 +239,8 @@ def test_a_method_runs_on_them(tmp_path: Path) -> None:
     from builders.sampling import draw_task_set
 
     writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
-    about = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
-    writer.add_dataset("one", **about, class_names=["a", "b"], class_sizes=[12, 8])
+    about = About("t", "h", "l", "c")
+    writer.add_dataset("one", about, ["a", "b"], [12, 8])
     name = TaskSetName.parse("open-2w1s1q")
     writer.add_tasks("one", name, *draw_task_set("one", name, [12, 8]))
     values = np.arange(60, dtype=np.int8).reshape(20, 3)

@@ -28,6 +28,7 @@ from benchmark_spec.errors import DoubledTaskError, TooLargeError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
+from builders.sources.image_set import About
 from fslbench_data.leaderboard.acceptance import results_of
 from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry
@@ -57,10 +58,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     sizes = [12, 18, 15, 21, 9, 15]
     writer.add_dataset(
         DATASET,
-        title=DATASET,
-        homepage="https://example.org",
-        licence="CC0",
-        citation="@misc{x}",
+        About(DATASET, "https://example.org", "CC0", "@misc{x}"),
         class_names=list("abcdef"),
         class_sizes=sizes,
     )

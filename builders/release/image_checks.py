@@ -1,11 +1,13 @@
-"""The images of a release, read again from their raw folders and hashed."""
+"""The images of a release: their table, and their raw folders read again and hashed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmark_spec.errors import FSLBenchError, SourceError, listing
 from benchmark_spec.tables import Table
@@ -16,6 +18,23 @@ from builders.sources.read import read_source
 from builders.sources.unchanged import differing_images
 from fslbench_data.files import sha256_of
 from fslbench_data.release.release import Release
+from fslbench_data.release.values import OUT_OF_THE_FOLDER
+
+
+def image_problems(images: pa.Table) -> Iterator[str]:
+    """Say what cannot be right in the paths, digests and groups of an images table."""
+    paths = images.column("path").drop_null()
+    if len(pc.unique(paths)) != len(paths):
+        yield "two images have the same path"
+    if pc.any(pc.match_substring_regex(paths, OUT_OF_THE_FOLDER)).as_py():
+        yield "a path leads out of the raw folder"
+    digests = images.column("sha256").drop_null()
+    if not pc.all(pc.match_substring_regex(digests, "^[0-9a-f]{64}$")).as_py() and len(digests):
+        yield "a sha256 is not 64 hexadecimal digits"
+    groups = images.column("group").drop_null().to_numpy()
+    _, first = np.unique(groups, return_index=True)
+    if not np.array_equal(groups[np.sort(first)], np.arange(first.size)):
+        yield "groups are not numbered from 0 in the order of their first image"
 
 
 def raw_problems(
@@ -25,7 +44,7 @@ def raw_problems(
     spec: ReleaseSpec | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[str]:
-    """What in the raw folders is not the image that an images table lists.
+    """Say what in the raw folders is not the image that an images table lists.
 
     Images are read as the data set's source reads them, which also knows what their hashes are of.
     Of a data set that is no source they are files below a folder of its name.
@@ -41,11 +60,11 @@ def raw_problems(
     """
     recorded = release.images(entry.dataset)
     try:
-        found = _found(entry, recorded, raw, spec, progress)
+        images = _images_now(entry, recorded, raw, spec, progress)
     except FSLBenchError as error:
         yield f"cannot be compared with {raw}: {error}"
         return
-    paths = differing_images(recorded, found)
+    paths = differing_images(recorded, images)
     if paths:
         count = f"{len(paths)} image{'s' if len(paths) != 1 else ''}"
         yield f"{count} in {raw} not the released one{'s' if len(paths) != 1 else ''}: " + listing(
@@ -53,23 +72,23 @@ def raw_problems(
         )
 
 
-def _found(
+def _images_now(
     entry: Table,
     recorded: pa.Table,
     raw: Path,
     spec: ReleaseSpec | None,
     progress: Callable[[str], None],
 ) -> pa.Table:
-    """Path and SHA-256 of the images as they are now."""
+    """Read the path and SHA-256 of the images as they are now."""
     name = entry.dataset
     listed = {dataset.name: dataset for dataset in spec.datasets} if spec else {}
     if name in listed or (name in SOURCES and name not in GENERAL):
-        of = listed.get(name) or DatasetSpec(name, source=name, folder=name)
+        dataset = listed.get(name) or DatasetSpec(name, source=name, folder=name)
         return read_source(
-            of.source,
-            raw / of.folder,
+            dataset.source,
+            raw / dataset.folder,
             name=name,
-            options=of.options,
+            options=dataset.options,
             allow_missing="left_out" in entry.provenance,
             progress=progress,
         ).images
@@ -81,11 +100,10 @@ def _found(
         )
     paths = recorded.column("path").to_pylist()
     digests: dict[str, str | None] = {}
-    for number, path in enumerate(paths):
+    for number, file in enumerate(map(file_of, paths)):
         if number % 100 == 0:
             progress(f"{name}: {number} of {len(paths)} files read")
-        file = file_of(path)
         if file not in digests:
-            there = (raw / name / file).is_file()
-            digests[file] = sha256_of(raw / name / file) if there else None
+            path = raw / name / file
+            digests[file] = sha256_of(path) if path.is_file() else None
     return pa.table({"path": paths, "sha256": [digests[file_of(path)] for path in paths]})

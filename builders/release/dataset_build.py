@@ -1,0 +1,141 @@
+"""Building one data set's classes, images, attributes, task sets and features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import SourceError
+from benchmark_spec.protocol import suite_of
+from builders.attributes import Recipe, make_attributes
+from builders.features import WORK
+from builders.release.features import FeatureBuild
+from builders.release.spec import CATALOGUE, DatasetSpec
+from builders.sampling import draw_task_set, groups_of
+from builders.sources.image_set import About, ImageSet
+from builders.sources.read import raw_folder, read_source
+from builders.sources.unchanged import check_same_images, raw_state
+
+
+class DatasetBuild:
+    """The build of one data set's tables; its raw folder is read only if something needs it.
+
+    Parameters
+    ----------
+    raw
+        Holds the raw folder of each data set.
+    features
+        Also says what the release is written with, how, and who follows it.
+    """
+
+    def __init__(
+        self, spec: DatasetSpec, raw: Path | None, allow_missing: bool, features: FeatureBuild
+    ) -> None:
+        self._spec, self._allow_missing, self._features = spec, allow_missing, features
+        self._writer, self._progress = features.writer, features.progress
+        self._raw = raw / spec.folder if raw is not None else None
+        self._files = raw_folder(self._raw, spec.options)
+        self._read: ImageSet | None = None
+
+    def build(self) -> None:
+        """Add the tables that are not there yet."""
+        name = self._spec.name
+        if not self._writer.has_dataset(name):
+            self._progress(name)
+            self._add_dataset()
+        else:
+            self.check_unchanged()
+        self._add_attributes()
+        self._add_tasks()
+        self._features.add(name, self._spec.features, self.images)
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on if the images are not those which were read before, in any run."""
+        name = self._spec.name
+        if self._spec.source == CATALOGUE:
+            return
+        if self._read is not None:
+            self._read.check_unchanged()
+        elif raw_state(self._files) != self._writer.raw_state(name):
+            self._progress(f"{name}: the raw folder changed and is read again")
+            self.images()
+
+    def images(self) -> ImageSet:
+        """Return the data set as its source reads it, once."""
+        if self._read is None:
+            name, release = self._spec.name, self._writer.so_far()
+            images = read_source(
+                self._spec.source,
+                self._raw,
+                name=name,
+                options=self._spec.options,
+                allow_missing=self._allow_missing,
+                progress=self._progress,
+            )
+            if name in release.datasets_with("images"):
+                check_same_images(name, release.images(name), images.images, self._files)
+            self._writer.keep_raw_state(name, images.state)
+            self._read = images
+        return self._read
+
+    def _add_dataset(self) -> None:
+        name = self._spec.name
+        if self._spec.source == CATALOGUE:
+            entry = lookup(name)
+            self._writer.add_dataset(
+                name,
+                About.of_catalogue(name),
+                entry.class_names,
+                entry.class_sizes,
+                provenance={"counts_from": entry.counts_from},
+            )
+            return
+        images = self.images()
+        if "left_out" in images.provenance and any(
+            suite.name == "published" for suite in self._spec.every_suite
+        ):
+            raise SourceError(
+                f"{name}: the published task sets need the whole data set, "
+                "and images or classes are missing",
+                fix="complete the raw folder, or leave the suite `published` out",
+            )
+        sizes = images.class_sizes
+        self._writer.add_dataset(
+            name, images.about, images.class_names, sizes, images.images, images.provenance
+        )
+
+    def _add_attributes(self) -> None:
+        for name, text in self._spec.attributes.items():
+            if self._writer.has("attributes", self._spec.name, name):
+                continue
+            self._progress(f"{self._spec.name}: attributes {name}")
+            made = make_attributes(
+                self.images(),
+                Recipe.parse(text),
+                self._spec.source,
+                self._raw,
+                self._writer.folder / WORK,
+                self._features.settings,
+                self._progress,
+            )
+            self._writer.add_attributes(self._spec.name, name, made.table, made.provenance)
+
+    def _add_tasks(self) -> None:
+        name, release = self._spec.name, self._writer.so_far()
+        sizes = release.classes(name).column("n_images").to_pylist()
+        has_images = name in release.datasets_with("images")
+        groups = groups_of(release.images(name)) if has_images else None
+        for task_set in self._spec.every_task_set:
+            if not self._writer.has("tasks", name, str(task_set)):
+                self._progress(f"{name}/{task_set}")
+                label = suite_of(task_set.suite).attributes
+                table, provenance = draw_task_set(
+                    name,
+                    task_set,
+                    sizes,
+                    seed=0 if task_set.suite == "published" else self._spec.seed,
+                    tasks=self._spec.number_of_tasks(task_set.suite),
+                    groups=groups,
+                    attributes=release.attributes(name, label) if label else None,
+                )
+                self._writer.add_tasks(name, task_set, table, provenance)

@@ -1,0 +1,190 @@
+"""The folder of a release while it is built: what is whole in it is not made again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
+from benchmark_spec.feature_sets import number_of_shards
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
+from benchmark_spec.tables import Dataset, Kind, Table, table_path
+from benchmark_spec.version import __version__
+from builders.release.card import dataset_card
+from builders.release.journal import JOURNAL_FILE, LOCK_FILE, BuildJournal
+from fslbench_data.files import clear_temporary, sha256_of, write_whole
+from fslbench_data.release.folder import Folder, read_manifest
+from fslbench_data.release.release import Release, load_release
+
+MADE_WITH = f"fslbench {__version__}"
+
+
+class ReleaseFolder:
+    """A release's folder and journal, in which an earlier run may have been stopped.
+
+    Every file appears whole or not at all.  The manifest comes last: until :meth:`finish`
+    the folder is no release, but a journal says what is done.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist, is empty, or holds an unfinished build of the same release.
+    name, version, description
+        Of the release; the version is semantic, such as 1.0.0.
+    recipe
+        What else must be equal for an unfinished build to be continued.
+    """
+
+    def __init__(
+        self, folder: Path | str, name: str, version: str, description: str, *, recipe: str = ""
+    ) -> None:
+        self.folder = Path(folder)
+        self._about = (name, version, description)
+        self._specification = _specification_of(recipe)
+        self._datasets: dict[str, Dataset] = {}
+        self._tables: list[Table] = []
+        check_manifest(self._manifest())
+        build = {"release": f"{name} {version}", "specification": recipe, "fslbench": __version__}
+        self._journal = BuildJournal(self.folder, build)
+
+    def has_dataset(self, name: str) -> bool:
+        """Whether an earlier run wrote a data set's classes and images; they are then kept."""
+        dataset = self._journal.datasets.get(name)
+        tables = [
+            table
+            for table in self._journal.tables.values()
+            if table.kind in ("classes", "images") and table.dataset == name
+        ]
+        if dataset is None or not tables or not all(self._journal.whole(t.path) for t in tables):
+            return False
+        self._datasets[name] = dataset
+        self._tables += tables
+        return True
+
+    def has(self, kind: Kind, dataset: str, name: str) -> bool:
+        """Whether an earlier run wrote that table, of features all shards; it is then kept."""
+        features = self._datasets.get(dataset) if kind == "features" else None
+        shards = number_of_shards(features.n_images) if features else 1
+        files = [
+            self._journal.whole(table_path(kind, dataset, name, shard, shards))
+            for shard in range(shards)
+        ]
+        tables = [table for table in files if table is not None and table.name == name]
+        if len(tables) < shards or any(t.provenance != tables[0].provenance for t in tables):
+            return False
+        self._tables += tables
+        return True
+
+    def raw_state(self, dataset: str) -> str | None:
+        """Return the state of a data set's raw folder when its images were read, if known."""
+        return self._journal.raw.get(dataset)
+
+    def keep_raw_state(self, dataset: str, state: str) -> None:
+        """Keep it, for the runs that go on."""
+        if self.raw_state(dataset) != state:
+            self._journal.raw[dataset] = state
+            self._journal.add((), ())
+
+    def so_far(self) -> Release:
+        """Return the release as it stands, to run baselines on it."""
+        return Release(self._manifest(), Folder(self.folder.resolve()))
+
+    def finish(self) -> Manifest:
+        """Write the dataset card and the manifest, and return the latter."""
+        manifest = self._manifest()
+        check_manifest(manifest)
+        write_whole(self.folder / CARD_FILE, dataset_card(manifest))
+        write_whole(self.folder / MANIFEST_FILE, manifest.to_json())
+        self._journal.remove()
+        return manifest
+
+    def _manifest(self) -> Manifest:
+        return Manifest(
+            *self._about,
+            tuple(self._datasets.values()),
+            tuple(self._tables),
+            made_with=MADE_WITH,
+            specification=self._specification,
+        )
+
+    def _dataset(self, name: str) -> Dataset:
+        if name not in self._datasets:
+            raise UnknownNameError("data set", name, self._datasets, fix="add_dataset it first")
+        return self._datasets[name]
+
+    def _new(self, path: str, name: str) -> str:
+        """Return the path, if nothing was written there so far."""
+        if any(t.path == path for t in self._tables):
+            raise SpecError(f"{path} would be written twice ({name})")
+        return path
+
+    def _written(
+        self,
+        relative: str,
+        kind: Kind,
+        dataset: str,
+        name: str,
+        table: pa.Table,
+        provenance: Mapping[str, Any],
+        write: Callable[[Path], None],
+    ) -> Table:
+        """Let `write` write a table, and return its entry of the manifest."""
+        path = self.folder / relative
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make {path.parent}: {error.strerror}") from None
+        write(path)
+        digest = content_digest(table)
+        return Table(
+            path=relative,
+            kind=kind,
+            dataset=dataset,
+            name=name,
+            rows=table.num_rows,
+            bytes=path.stat().st_size,
+            sha256=sha256_of(path),
+            digest=digest,
+            fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
+            provenance=dict(provenance),
+        )
+
+    def _keep(self, entries: Sequence[Table]) -> None:
+        """Take tables into the manifest."""
+        tables = (*self._tables, *entries)
+        check_manifest(Manifest(*self._about, tuple(self._datasets.values()), tables))
+        self._tables += entries
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a release whose build has ended."""
+    return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
+
+
+def finished_release(folder: Path, name: str, version: str, recipe: str) -> Manifest | None:
+    """Return the manifest of a release that a build of the same has finished there, if any.
+
+    Raises
+    ------
+    CorruptReleaseError
+        If one of its files is not what was written.
+    """
+    if not is_finished(folder):
+        return None
+    manifest = read_manifest(folder)[1]
+    build = (name, version, _specification_of(recipe), MADE_WITH)
+    if (manifest.name, manifest.version, manifest.specification, manifest.made_with) != build:
+        return None
+    clear_temporary(folder, deep=True)  # what killed runs left
+    (folder / LOCK_FILE).unlink(missing_ok=True)
+    return load_release(folder).manifest
+
+
+def _specification_of(recipe: str) -> str:
+    """SHA-256 (hex) of a recipe, as the manifest has it; empty for none."""
+    return hashlib.sha256(recipe.encode("utf-8")).hexdigest() if recipe else ""

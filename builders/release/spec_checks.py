@@ -1,0 +1,106 @@
+"""What a specification asks for that cannot be made: refused at once, not after hours."""
+
+from __future__ import annotations
+
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
+from builders.attributes import Recipe, check_recipe
+from builders.baselines.heads import HEADS
+from builders.features import Settings, check_backbone
+from builders.features.compress import base_of
+from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
+from builders.sources import SOURCES
+from builders.sources.read import check_options
+
+
+def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
+    """Refuse a specification that cannot be followed with these settings.
+
+    Raises
+    ------
+    SpecError, UnknownNameError, SamplingError
+        If it asks for what cannot be made.
+    SourceError, MissingPackageError, BackboneError
+        See :func:`builders.attributes.recipe.check_recipe`.
+    """
+    for dataset in spec.datasets:
+        where = f"data set {dataset.name}"
+        _check_source(dataset, where)
+        _check_suites(dataset, where)
+        _check_methods(dataset, where)
+        _check_attributes(dataset, settings, where)
+    if settings.skip_corrupt:
+        raise SpecError("features in a release are of whole images: none can be skipped")
+
+
+def _check_source(dataset: DatasetSpec, where: str) -> None:
+    if dataset.source == CATALOGUE:
+        lookup(dataset.name)
+        if dataset.features or dataset.backbones or dataset.fine_tuning or dataset.options:
+            raise SpecError(
+                f"{where}: a catalogue has no images to extract features from, and takes no options"
+            )
+        if "grouped" in {suite.name for suite in dataset.every_suite}:
+            raise SamplingError(
+                f"{where}: a grouped set needs the groups of the images",
+                fix="give a source with images; a catalogue has only counts",
+            )
+    elif dataset.source not in SOURCES:
+        raise UnknownNameError("source", dataset.source, (*SOURCES, CATALOGUE), where=where)
+    else:
+        check_options(dataset.source, dataset.name, dataset.options)
+
+
+def _check_suites(dataset: DatasetSpec, where: str) -> None:
+    for suite in dataset.every_suite:
+        if suite.interval == "closed" and dataset.number_of_tasks(suite.name) is None:
+            raise SpecError(
+                f"{where}: a {suite.name} set needs a number of tasks",
+                fix="add tasks = { closed = 600 }",
+            )
+        if suite.attributes and suite.attributes not in dataset.attributes:
+            raise UnknownNameError(
+                "attributes", suite.attributes, dataset.attributes, where=f"{where}, {suite.name}"
+            )
+    if "published" in {suite.name for suite in dataset.every_suite} & set(dataset.tasks):
+        raise SpecError(
+            f"{where}: the published task sets are what they are", fix="take tasks.published out"
+        )
+
+
+def _check_methods(dataset: DatasetSpec, where: str) -> None:
+    tuned = dataset.fine_tuning
+    bases = [base_of(name)[0] for name in dataset.features]
+    for backbone in (*bases, *dataset.backbones, *(tuned.backbones if tuned else ())):
+        check_backbone(backbone, where)
+    for head in dataset.heads:
+        if head not in HEADS:
+            raise UnknownNameError("head", head, HEADS, where=where)
+    with_features = dataset.features or dataset.backbones
+    if dataset.heads and not (with_features and dataset.every_task_set):
+        raise SpecError(
+            f"{where}: heads need features, and suites to run on",
+            fix='add features = ["..."] and suites = ["..."]',
+        )
+    if dataset.backbones and not dataset.heads:
+        raise SpecError(
+            f"{where}: backbones are for reference methods, and there are none",
+            fix='add heads = ["..."], or list them in features for the release to hold',
+        )
+    for name in dataset.backbones:
+        if base_of(name)[1] is not None:
+            raise SpecError(
+                f"{where}: {name} is a projection, which a release holds", fix="list it in features"
+            )
+    names = [str(name) for name in dataset.every_task_set]
+    for task_set in tuned.task_sets if tuned else ():
+        if task_set not in names:
+            raise UnknownNameError("task set", task_set, names, where=f"{where}, fine_tuning")
+
+
+def _check_attributes(dataset: DatasetSpec, settings: Settings, where: str) -> None:
+    if dataset.attributes and dataset.source == CATALOGUE:
+        raise SpecError(f"{where}: a catalogue has no images that could have attributes")
+    for name, text in dataset.attributes.items():
+        of = f"{where}, attributes.{name}"
+        check_recipe(Recipe.parse(text, of), dataset.source, settings.weights, of)
