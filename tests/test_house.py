@@ -36,9 +36,6 @@ LONG: set[str] = {
     "analysis_sql.planning.query_size",
     "analysis_sql.recognition.recognition",
     "builders.features.forward",
-    "builders.release.build",
-    "builders.release.verify",
-    "builders.release.writer",
     "builders.sampling.attribute_biased",
     "fslbench_data.render.figures.charts",
     "fslbench_data.render.figures.rows",
@@ -52,10 +49,6 @@ LONG: set[str] = {
     "fslbench_data.validation.validate",
 }
 IN_CIRCLES: set[str] = {
-    "builders.attributes.captioner",
-    "builders.attributes.coca_captioner",
-    "builders.attributes.recipe",
-    "builders.attributes.transformers_captioners",
     "builders.execution.engine",
     "builders.execution.ray_engine",
 }
