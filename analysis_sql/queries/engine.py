@@ -6,8 +6,10 @@ and which tables it reads.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -50,20 +52,21 @@ def query_question(name: str) -> str:
     return query_text(name).splitlines()[0].removeprefix("-- ")
 
 
-def open_database(
-    tables: Mapping[str, pa.Table], *, memory: str = MEMORY
-) -> duckdb.DuckDBPyConnection:
-    """Open an in-memory DuckDB with `tables` and the package's queries as views, and lock it.
+def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Open an empty DuckDB in memory that reaches no file, network, extension or Python object.
 
-    It reaches no file, network, extension or Python object, takes at most `memory` for what it
-    counts (not for one huge text), and none of this can be set otherwise any more.
+    Parameters
+    ----------
+    memory
+        At most so much for what it counts (not for one huge text), such as ``1GB``.
 
     Raises
     ------
     QueryError
-        If `memory` is not an amount such as ``1GB``.
+        If `memory` is no such amount.
     """
-    connection = duckdb.connect(
+    limit = {} if memory is None else {"memory_limit": f"{memory_bytes(memory)}B"}
+    return duckdb.connect(
         ":memory:",
         config={
             "enable_external_access": False,
@@ -71,9 +74,29 @@ def open_database(
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "temp_directory": "",
-            "memory_limit": f"{memory_bytes(memory)}B",
+            **limit,
         },
     )
+
+
+def working_database() -> duckdb.DuckDBPyConnection:
+    """Return a connection with temporary tables of its own, to one database a process."""
+    return _of_process(os.getpid()).cursor()
+
+
+@lru_cache(maxsize=1)
+def _of_process(_: int) -> duckdb.DuckDBPyConnection:
+    return new_database()
+
+
+def open_database(
+    tables: Mapping[str, pa.Table], *, memory: str = MEMORY
+) -> duckdb.DuckDBPyConnection:
+    """Open a database with `tables` and the package's queries as views, and lock it.
+
+    The parameters are those of :func:`new_database`, whose limits cannot be set otherwise any more.
+    """
+    connection = new_database(memory)
     for name, table in tables.items():
         connection.register(name, table)
     for name in query_names():

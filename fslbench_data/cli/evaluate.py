@@ -61,7 +61,7 @@ def evaluate(
     from fslbench_data.evaluation.loop import evaluate as run
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.compare import find_method
-    from fslbench_data.validation.validate import check_not_taken
+    from fslbench_data.validation.names import check_not_taken
 
     if path.suffix.lower() != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")

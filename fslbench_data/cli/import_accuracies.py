@@ -43,7 +43,7 @@ def import_accuracies(
     from fslbench_data.release.release import load_release
     from fslbench_data.submission.accuracies import read_accuracies
     from fslbench_data.submission.model import Submission
-    from fslbench_data.validation.validate import check_not_taken
+    from fslbench_data.validation.names import check_not_taken
 
     opened = load_release(release)
     if dataset is None:

@@ -25,8 +25,9 @@ from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.names import fits
 from fslbench_data.validation.runs import Group
-from fslbench_data.validation.validate import Validated, fits, validate
+from fslbench_data.validation.validate import Validated, validate
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from analysis_sql.intervals.moments import EXACT
 from benchmark_spec.errors import MissingTaskError, TooLargeError
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.grouping import Array, Rows
+from fslbench_data.validation.rows import Array, Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,22 +10,22 @@ from analysis_sql.class_aware.drift import misleading_capital, tolerable_capital
 from benchmark_spec.errors import DriftError
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.grouping import Rows
+from fslbench_data.validation.rows import Rows, Terms
 
 
-def check_stopping(submission: Submission, table: Rows, release: Release) -> None:
+def check_stopping(answers: Rows, terms: Terms) -> None:
     """Refuse rules to stop early that a submission declares on sets that do not allow them.
 
     Raises
     ------
     DriftError
     """
-    for key in table.keys if submission.bindings else ():
-        binding = submission.bindings.get(key.bound_by)
+    for key in answers.keys:
+        binding = answers.binding(key)
         if binding is not None and binding.stopping is not None:
-            check_may_stop(key.info, release, binding.stopping.level, f"{table.where} ({key})")
+            where = f"{answers.where} ({key})"
+            check_may_stop(key.info, terms.release, binding.stopping.level, where)
 
 
 def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str = "") -> None:

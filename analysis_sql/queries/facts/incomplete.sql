@@ -1,0 +1,27 @@
+-- Which group, the first, does not answer each of its tasks once?
+-- The different tasks of a group are counted as bits, 2048 in a piece.
+--
+-- reads   rows: group, task_id
+--         groups: group, expected
+--         group_facts: group, answers, last_task
+WITH sized AS (
+    SELECT "group", expected FROM group_facts JOIN groups USING ("group") WHERE answers = expected
+),
+pieces AS (
+    SELECT "group", bit_count(bitstring_agg(task_id & 2047, 0, 2047)) AS tasks
+    FROM rows
+    WHERE "group" IN (SELECT "group" FROM sized)
+    GROUP BY "group", task_id >> 11
+),
+different AS (
+    SELECT "group", sum(tasks) AS tasks FROM pieces GROUP BY "group"
+)
+SELECT "group"
+FROM group_facts
+JOIN groups USING ("group")
+LEFT JOIN different USING ("group")
+WHERE answers <> expected OR last_task >= expected OR tasks < expected
+ORDER BY
+    CASE WHEN answers <> expected THEN 0 WHEN last_task >= expected THEN 1 ELSE 2 END,
+    "group"
+LIMIT 1
