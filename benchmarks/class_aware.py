@@ -22,7 +22,8 @@ from scipy import optimize, stats
 
 import fslbench_data
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import method_halfwidths, pair_halfwidths
+from analysis_sql.class_aware.intervals import method_halfwidths
+from analysis_sql.class_aware.pairs import ForNewClasses
 from analysis_sql.intervals.counts import Counts
 
 METHODS, LEVEL, LIMIT = 12, 0.95, 10.0
@@ -85,7 +86,9 @@ def main() -> int:
         design_seconds += time.perf_counter() - start
         counts = Counts(x, np.full(METHODS, tasks), n_query)
         method_halfwidths(design, counts, LEVEL)
-        widths = pair_halfwidths(design, counts, first, second, LEVEL)
+        pairs = ForNewClasses(design, counts, LEVEL)
+        others = (np.arange(i + 1, METHODS) for i in range(METHODS - 1))
+        widths = np.concatenate([pairs.arrays(i, row)[0] for i, row in enumerate(others)])
         ours += time.perf_counter() - start
         sample = rng.choice(first.size, options.sample, replace=False)
         start = time.perf_counter()

@@ -14,18 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SpecError
 
 RESAMPLES = 2000
-_BLOCK = 100
+_RESAMPLES_AT_ONCE = 100
 """Resamples at once."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,8 @@ def rank_correlation(
 def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:
     """Correlations of resamples, in blocks."""
     stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
-    for start in range(0, resamples, _BLOCK):
-        number = min(_BLOCK, resamples - start)
+    for start in range(0, resamples, _RESAMPLES_AT_ONCE):
+        number = min(_RESAMPLES_AT_ONCE, resamples - start)
         one = _weights(stream, a.shape[1], number)
         other = one if same else _weights(stream, b.shape[1], number)
         found.append(_spearman(a @ one, b @ other))

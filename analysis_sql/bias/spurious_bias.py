@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.bias.worst_class import excess, expected_if_equal, expected_if_independent
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import (
     Interval,
     check_level,
@@ -29,9 +30,6 @@ from analysis_sql.intervals.intervals import (
 from analysis_sql.intervals.moments import Moments
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
-
-Counts = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class Contrast:
 
 
 def step_score(
-    class_correct: Counts, queries: int, kind: IntervalKind, level: float = 0.95
+    class_correct: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
 ) -> StepScore:
     """Score a method on one step.
 
@@ -123,7 +121,7 @@ def step_score(
 
 
 def gap(
-    before: Counts, after: Counts, queries: int, kind: IntervalKind, level: float = 0.95
+    before: AnyInts, after: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
 ) -> Gap:
     """What a method loses from one step to another.
 
@@ -146,7 +144,7 @@ def gap_of(found: Contrast) -> Gap:
 
 
 def contrast(
-    parts: Sequence[tuple[int, Counts]], queries: int, kind: IntervalKind, level: float = 0.95
+    parts: Sequence[tuple[int, AnyInts]], queries: int, kind: IntervalKind, level: float = 0.95
 ) -> Contrast:
     """A weighted sum of measures over the same tasks, such as one method minus another.
 
@@ -167,7 +165,7 @@ def contrast(
             expected="of the same tasks",
         )
 
-    def total(of: Callable[[Counts], NDArray[Any]]) -> NDArray[Any]:
+    def total(of: Callable[[AnyInts], NDArray[Any]]) -> NDArray[Any]:
         return np.asarray(sum(w * of(each) for w, each in zip(weights, counts, strict=True)))
 
     unit = counts[0].shape[1] * queries

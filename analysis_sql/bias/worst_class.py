@@ -29,22 +29,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import comb
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.errors import SpecError
-
-Counts = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
 
 MAX_QUERIES = 512
 """Queries of a task, K·Q, up to which the conditional expectation is computed."""
 
 
-def worst_class(class_correct: Counts, queries: int) -> Floats:
+def worst_class(class_correct: AnyInts, queries: int) -> Floats:
     """Lowest class accuracy of each task, float64 (T,), as shares.
 
     Parameters
@@ -80,7 +76,7 @@ def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
     return float((at_least**way).mean())
 
 
-def expected_if_equal(class_correct: Counts, queries: int) -> Floats:
+def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
     """Expected wAcc of each task given how many of its queries are right: float64 (T,).
 
     Parameters
@@ -111,7 +107,7 @@ def expected_if_equal(class_correct: Counts, queries: int) -> Floats:
     return np.asarray(expectations(way, queries)[found.sum(axis=1)])
 
 
-def excess(class_correct: Counts, queries: int) -> Floats:
+def excess(class_correct: AnyInts, queries: int) -> Floats:
     """How far wAcc lies below what equal difficulty explains, of each task: float64 (T,).
 
     Raises
@@ -142,7 +138,7 @@ def expectations(way: int, queries: int) -> Floats:
     return found
 
 
-def _checked(class_correct: Counts, queries: int) -> Counts:
+def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
     found = np.asarray(class_correct)
     counts = found.ndim == 2 and found.dtype.kind in "iu" and found.shape[1] >= 2
     if not counts or queries < 1 or (found.size and not 0 <= found.min() <= found.max() <= queries):

@@ -26,15 +26,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.saturation import disjoint_tasks
 from benchmark_spec.errors import SpecError
-
-Floats = NDArray[np.float64]
 
 _ZERO = 1e-9
 """Eigenvalues below this share of the largest are 0."""
 
-_BLOCK = 1 << 24
+_NUMBERS_AT_ONCE = 1 << 24
 """Numbers that are gathered at once."""
 
 
@@ -52,12 +51,12 @@ class ClassDesign:
         n, the number of tasks of each class.
     """
 
-    members: NDArray[np.int64]
-    uses: NDArray[np.int64]
+    members: Ints
+    uses: Ints
     _prefixes: dict[int, ClassDesign] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, class_ids: NDArray[np.integer[Any]]) -> ClassDesign:
+    def of(cls, class_ids: AnyInts) -> ClassDesign:
         """Design of a task set.
 
         Parameters
@@ -180,7 +179,7 @@ class ClassDesign:
         """Z'x (M, C): the sum of each method over the tasks of each class."""
         order = np.argsort(self.members.reshape(-1), kind="stable") // self.way
         starts = np.cumsum(self.uses) - self.uses
-        step = max(1, _BLOCK // order.size)
+        step = max(1, _NUMBERS_AT_ONCE // order.size)
         parts = [
             np.add.reduceat(x[at : at + step, order], starts, axis=1)
             for at in range(0, len(x), step)

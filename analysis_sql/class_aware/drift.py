@@ -27,16 +27,12 @@ and in up to 100 % on those that do (docs/statistics.md).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.stopping import BETS
-
-Floats = NDArray[np.float64]
 
 _SIZES = 2.0 ** -np.arange(4.0)
 """Of the differences: as large as can be, and its halves."""
@@ -53,7 +49,7 @@ def tolerable_capital(level: float) -> float:
     return _TOLERABLE * 2.0 / (1.0 - max(check_level(level), _LEAST_LEVEL))
 
 
-def misleading_capital(class_ids: NDArray[np.integer[Any]]) -> float:
+def misleading_capital(class_ids: AnyInts) -> float:
     """The most capital against methods that are equal over the set, 1 if none; see the module.
 
     Parameters

@@ -42,14 +42,13 @@ from scipy.special import gammaln, stdtr, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.moments import Moments
 
-Floats = NDArray[np.float64]
-
-_BLOCK = 1 << 20
+_NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once: rows times eigenvalues or grid points."""
 
 _NEGLIGIBLE = 1e-18
@@ -126,7 +125,7 @@ def relative_halfwidths(
     if design.obstacle is not None:
         return found
     usable = np.flatnonzero(norm2 > 0)
-    step = max(1, _BLOCK // max(design.rank, LOG_GRID.size))
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
     for start in range(0, usable.size, step):
         rows = usable[start : start + step]
         weights, errors = mixture(Shares.of(design, u[rows], norm2[rows]))
@@ -172,46 +171,10 @@ def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floa
     return found
 
 
-def pair_halfwidths(
-    design: ClassDesign,
-    counts: Counts,
-    methods: NDArray[np.integer[Any]],
-    versus: NDArray[np.integer[Any]],
-    level: float,
-) -> Floats:
-    """Half-widths (P,) of class-aware intervals of paired differences (estimand: new classes).
-
-    In percentage points, each over the tasks that both methods have answered; NaN where there is
-    no interval: no two tasks with different differences, or see :func:`halfwidths`.
-
-    Parameters
-    ----------
-    methods, versus : int (P,)
-        Positions of the two methods of each pair.
-    """
-    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
-    found = np.full(len(common), np.nan)
-    for tasks in np.unique(common[common > 0]).tolist():
-        here = design.prefix(tasks)
-        of_this = np.flatnonzero(common == tasks)
-        involved, at = np.unique([methods[of_this], versus[of_this]], return_inverse=True)
-        first, second = at.reshape(2, -1)
-        some = counts.some(involved)
-        u = here.coordinates(some.correct[:, :tasks])
-        step = max(1, _BLOCK // max(here.rank, tasks))
-        for start in range(0, of_this.size, step):
-            i, j = first[start : start + step], second[start : start + step]
-            apart = some.differences(i, j, tasks)
-            coordinates = pair_coordinates(here, apart, some.queries_per_task, u, i, j)
-            widths = halfwidths(here, coordinates, apart.moments(), level)
-            found[of_this[start : start + step]] = widths
-    return found
-
-
 def pair_coordinates(
     design: ClassDesign,
     apart: Counts,
-    units: NDArray[np.int64],
+    units: Ints,
     u: Floats,
     methods: NDArray[Any],
     versus: NDArray[Any],
@@ -237,9 +200,7 @@ def pair_coordinates(
     return found
 
 
-def class_aware_interval(
-    design: ClassDesign, counts: NDArray[np.integer[Any]], unit: int, level: float
-) -> Interval:
+def class_aware_interval(design: ClassDesign, counts: AnyInts, unit: int, level: float) -> Interval:
     """Class-aware interval (estimand: new classes) of one method or one paired difference.
 
     Parameters
@@ -263,7 +224,7 @@ def class_aware_interval(
     )
 
 
-def _select(moments: Moments, rows: NDArray[np.int64]) -> Moments:
+def _select(moments: Moments, rows: Ints) -> Moments:
     """Some of many methods' moments."""
     columns = (moments.tasks, moments.total, moments.squares, moments.queries_per_task)
     return Moments(*(np.asarray(column)[rows] for column in columns))

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign, product_by_row
-
-Floats = NDArray[np.float64]
+from analysis_sql.intervals.arrays import Floats
 
 LOG_GRID: Floats = np.arange(-16.0, 16.125, 0.25)
 """ln(λ̄g), (G,): from no class effect that anybody could see to nothing else."""
@@ -128,11 +127,6 @@ def variance_components(
         within[usable] = scale * norm2[usable] / (design.tasks - 1)
         between[usable] = g * within[usable]
     return VarianceComponents(between, within, ratio)
-
-
-def likelihood_ratio(design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]) -> Floats:
-    """Twice the gain in restricted log likelihood from class effects, (P,); NaN as there."""
-    return variance_components(design, u, norm2).likelihood_ratio
 
 
 def score_statistic(design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]) -> Floats:

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from analysis_sql.intervals.arrays import Bools
 from benchmark_spec.errors import SpecError
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

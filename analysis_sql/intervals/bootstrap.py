@@ -23,19 +23,18 @@ come from raw words (:mod:`analysis_sql.intervals.random_stream`): the same on e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.moments import Integers
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SpecError
 
 RESAMPLES = 9999
-_BLOCK = 1 << 22
+_DRAWS_AT_ONCE = 1 << 22
 """Task numbers that are drawn at once."""
 
 
@@ -64,20 +63,8 @@ class BootstrapInterval:
     constant: bool
 
 
-def bca_interval(
-    values: NDArray[np.integer[Any]],
-    unit: int,
-    level: float = 0.95,
-    *,
-    seed: int,
-    resamples: int = RESAMPLES,
-) -> BootstrapInterval:
-    """BCa interval of one mean over tasks; see :func:`bca_intervals`."""
-    return bca_intervals(np.asarray(values)[None], unit, level, seed=seed, resamples=resamples)[0]
-
-
 def bca_intervals(
-    values: NDArray[np.integer[Any]],
+    values: AnyInts,
     unit: Integers,
     level: float = 0.95,
     *,
@@ -104,15 +91,15 @@ def bca_intervals(
     SpecError
         If `values` are no such integers, or B is too small for a quantile.
     """
-    x = np.asarray(values)
+    counts = np.asarray(values)
     check_level(level)
-    if x.ndim != 2 or x.dtype.kind not in "iu" or not x.shape[1] or resamples < 100:
+    if counts.ndim != 2 or counts.dtype.kind not in "iu" or not counts.shape[1] or resamples < 100:
         raise SpecError(
-            f"{resamples} resamples of an array {x.shape} of {x.dtype}",
+            f"{resamples} resamples of an array {counts.shape} of {counts.dtype}",
             expected="integers, a row for each method and a column for each task (at least one), "
             "and at least 100 resamples",
         )
-    x = x.astype(np.int64)
+    x: Ints = counts.astype(np.int64)
     tasks = x.shape[1]
     varied = np.flatnonzero((x != x[:, :1]).any(axis=1))
     ends = np.repeat(x[:, :1] * 1.0, 2, axis=1)
@@ -140,12 +127,12 @@ def bca_intervals(
     return found
 
 
-def _resampled_sums(x: NDArray[np.int64], resamples: int, seed: int) -> NDArray[np.int64]:
+def _resampled_sums(x: Ints, resamples: int, seed: int) -> Ints:
     """Sums over B resamples of the tasks, int64 (M, B), from integers (M, T)."""
     tasks = x.shape[1]
     stream = Stream("bootstrap", seed, tasks)
     sums = np.empty((len(x), resamples), np.int64)
-    step = max(1, _BLOCK // tasks)
+    step = max(1, _DRAWS_AT_ONCE // tasks)
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         drawn = stream.integers(np.full((rows, tasks), tasks, np.int64))
@@ -156,7 +143,7 @@ def _resampled_sums(x: NDArray[np.int64], resamples: int, seed: int) -> NDArray[
     return sums
 
 
-def _bca_ends(x: NDArray[np.int64], totals: NDArray[np.int64], level: float) -> NDArray[np.float64]:
+def _bca_ends(x: Ints, totals: Ints, level: float) -> Floats:
     """Both ends, as sums over tasks, from values (T,) that vary and sorted resampled sums (B,)."""
     size, total = totals.size, int(x.sum())
     below, through = np.searchsorted(totals, [total, total + 1])
@@ -173,5 +160,5 @@ def _bca_ends(x: NDArray[np.int64], totals: NDArray[np.int64], level: float) -> 
     place = at * (size - 1)
     left = np.floor(place).astype(np.int64)
     right = np.minimum(left + 1, size - 1)
-    ends: NDArray[np.float64] = totals[left] + (place - left) * (totals[right] - totals[left])
+    ends: Floats = totals[left] + (place - left) * (totals[right] - totals[left])
     return ends

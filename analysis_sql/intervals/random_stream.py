@@ -19,8 +19,9 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Ints
+
 Words = NDArray[np.uint64]
-Integers = NDArray[np.int64]
 
 _MAX_WORD = np.uint64(2**64 - 1)
 _WORDS_PER_COUNTER = 4
@@ -55,7 +56,7 @@ class Stream:
         self.position += count
         return self._generator.random_raw(count)
 
-    def integers(self, bounds: Integers) -> Integers:
+    def integers(self, bounds: Ints) -> Ints:
         """One integer for each bound, uniform in 0..bound-1, without bias.
 
         Parameters
@@ -81,7 +82,7 @@ class Stream:
                 self.seek(start + take + 1)
         return result.reshape(bounds.shape)
 
-    def subsets(self, sizes: Integers, count: int) -> Integers:
+    def subsets(self, sizes: Ints, count: int) -> Ints:
         """For each size n, `count` distinct integers below n, in random order.
 
         Every ordered choice is equally likely.  The i-th integer is drawn below n - i and
@@ -101,7 +102,7 @@ class Stream:
                 chosen[:, i] += chosen[:, i] >= taken
         return chosen
 
-    def permutations(self, rows: int, length: int) -> Integers:
+    def permutations(self, rows: int, length: int) -> Ints:
         """`rows` independent uniform permutations of 0..length-1, int64 (rows, length)."""
         result = np.empty((rows, length), np.int64)
         done = 0
@@ -117,7 +118,7 @@ class Stream:
         return result
 
 
-def _ranked(words: Words) -> tuple[Integers, Integers]:
+def _ranked(words: Words) -> tuple[Ints, Ints]:
     """Order of the words of each row (rows, length), and the rows in which two words are equal.
 
     The position is packed into the lowest bits, since sorting is twice as fast as argsort; rows

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import expm1, log1p
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import AnyInts
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
@@ -99,9 +98,7 @@ class DisjointTasks:
         return len(self.task_ids)
 
 
-def disjoint_tasks(
-    class_ids: NDArray[np.integer[Any]], *, steps: int = SEARCH_STEPS
-) -> DisjointTasks:
+def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> DisjointTasks:
     """Choose many tasks no two of which share a class.
 
     The largest choice is a maximum set packing, which no known algorithm finds quickly in

@@ -29,8 +29,8 @@ from math import gcd
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from benchmark_spec.errors import SpecError
 
 _EXACT_BITS = 53
@@ -61,7 +61,7 @@ class SignFlip:
     error: float
 
 
-def sign_flip(differences: NDArray[np.integer[Any]]) -> SignFlip:
+def sign_flip(differences: AnyInts) -> SignFlip:
     """Test whether the mean of paired differences is 0; see the module's docstring.
 
     Parameters
@@ -105,14 +105,14 @@ def sign_flip(differences: NDArray[np.integer[Any]]) -> SignFlip:
     return SignFlip(int(d.size), unequal, min(1.0, 2.0 * tail), error)
 
 
-def _sums_up_to(steps: NDArray[np.int64], last: int) -> int:
+def _sums_up_to(steps: Ints, last: int) -> int:
     """How many of the 2^T sums of some of the steps are at most `last`."""
     some, others = (_sums(half) for half in (steps[::2], steps[1::2]))
     parts = np.split(some, range(_PLACES, some.size, _PLACES))
     return sum(int(np.searchsorted(others, last - part, side="right").sum()) for part in parts)
 
 
-def _sums(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sums(steps: Ints) -> Ints:
     """All 2^T sums of some of the steps, ascending."""
     found = np.zeros(1, np.int64)
     for step in steps.tolist():
@@ -136,7 +136,7 @@ def constant_p(tasks: Any) -> Any:
     return np.where(number < 2, np.nan, 2.0 ** (1.0 - number))
 
 
-def _half_chances(steps: NDArray[np.int64], last: int) -> NDArray[np.float64]:
+def _half_chances(steps: Ints, last: int) -> Floats:
     """P(W = w) for w = 0..`last`, W the sum of the steps that a fair coin takes.
 
     Parameters

@@ -9,7 +9,7 @@ It is made by betting (Waudby-Smith & Ramdas, J. R. Statist. Soc. B 2024).  Agai
 the mean difference is at most m, one starts with capital 1 and bets at every task, at odds that
 are fair or worse under the claim.  The chance that the capital ever reaches 2/(1 - level) is then
 at most (1 - level)/2 (Ville, 1939): when it does, m is rejected; the same from the other side.
-With y_t = d_t/unit, the difference of task t as a fraction, the capital after t tasks is
+With y_t = d_t/(K·Q), the difference of task t as a fraction, the capital after t tasks is
 
     bounded     Σ_j w_j Π_s [(1 - c_j) + c_j (1 + y_s)/(1 + m)],
                 c_j = 63/64 · 2^-j, w_j in proportion, j = 0..7
@@ -47,14 +47,12 @@ from math import log
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
 Assumption = Literal["bounded", "symmetric"]
-
-Floats = NDArray[np.float64]
 
 GRID = 1 << 16
 """Ends of intervals are multiples of 1/GRID of a task."""
@@ -101,17 +99,20 @@ class ConfidenceSequence:
 
     Parameters
     ----------
-    unit
-        Queries in a task, K·Q (times runs): differences are integers from -unit to unit.
+    queries_per_task
+        K·Q (times runs): differences are integers from minus to plus it.
     level
         Such as 0.95.
     assumption
         ``bounded`` or ``symmetric``; to be chosen before looking.
     """
 
-    def __init__(self, unit: int, level: float = 0.95, assumption: Assumption = "bounded") -> None:
-        self.unit, self.level, self.assumption = unit, check_level(level), assumption
-        _check(np.zeros(1, np.int64), unit, assumption)
+    def __init__(
+        self, queries_per_task: int, level: float = 0.95, assumption: Assumption = "bounded"
+    ) -> None:
+        self.queries_per_task, self.level = queries_per_task, check_level(level)
+        self.assumption = assumption
+        check_differences(np.zeros(1, np.int64), queries_per_task, assumption)
         self._threshold = log(2.0 / (1.0 - level))
         self._times: dict[int, int] = {}
         self._tasks = self._total = self._sign = 0
@@ -119,13 +120,14 @@ class ConfidenceSequence:
         self._rejected = [-GRID, -GRID]  # the largest m rejected, from below; -m, from above
 
     def update(self, difference: int) -> SequenceInterval:
-        """Take the next task's difference, in queries, and give the interval after it."""
-        difference = int(_check([difference], self.unit, self.assumption).item())
+        """Take the next task's difference, in queries, and return the interval after it."""
+        checked = check_differences([difference], self.queries_per_task, self.assumption)
+        difference = int(checked.item())
         self._times[difference] = self._times.get(difference, 0) + 1
         self._tasks += 1
         self._total += difference
         d = np.array(sorted(self._times), np.int64)
-        times = np.array([self._times[each] for each in d.tolist()], float)
+        times = np.array([self._times[value] for value in d.tolist()], float)
         self._raise(0, d, times)
         self._raise(1, -d, times)
         if self._conclusive_at is None and max(self._rejected) > 0:
@@ -136,18 +138,18 @@ class ConfidenceSequence:
             self.assumption,
             self.level,
             self._tasks,
-            100.0 * self._total / (self._tasks * self.unit),
+            100.0 * self._total / (self._tasks * self.queries_per_task),
             100.0 * low / GRID,
             100.0 * high / GRID,
             self._conclusive_at,
             self._sign,
         )
 
-    def _raise(self, side: int, d: NDArray[np.int64], times: Floats) -> None:
+    def _raise(self, side: int, d: Ints, times: Floats) -> None:
         """Reject as many more claims as the capital allows: gallop, then bisect."""
 
         def rejects(claim: int) -> bool:
-            factors = _log_factors(d / self.unit, claim / GRID, self.assumption)
+            factors = log_factors(d / self.queries_per_task, claim / GRID, self.assumption)
             return _mixed(times @ factors, self.assumption) >= self._threshold
 
         low = self._rejected[side]
@@ -162,53 +164,21 @@ class ConfidenceSequence:
 
 
 def confidence_sequence(
-    differences: NDArray[np.integer[Any]],
-    unit: int,
+    differences: AnyInts,
+    queries_per_task: int,
     level: float = 0.95,
     assumption: Assumption = "bounded",
 ) -> list[SequenceInterval]:
-    """The intervals after each of the tasks, from differences (T,) in task order."""
-    sequence = ConfidenceSequence(unit, level, assumption)
+    """Compute the intervals after each of the tasks, from differences (T,) in task order."""
+    sequence = ConfidenceSequence(queries_per_task, level, assumption)
     d = np.asarray(differences)
     if d.ndim != 1:
         raise SpecError(f"an array {d.shape} is no one sequence", expected="one of shape (T,)")
-    return [sequence.update(each) for each in d.tolist()]
+    return [sequence.update(value) for value in d.tolist()]
 
 
-def first_conclusive(
-    differences: NDArray[np.integer[Any]],
-    unit: int,
-    level: float = 0.95,
-    assumption: Assumption = "bounded",
-) -> NDArray[np.int64]:
-    """After how many tasks 0 is first outside, for many sequences at once; 0 if it never is.
-
-    The same as `conclusive_at` of :class:`ConfidenceSequence`, without the intervals.
-
-    Parameters
-    ----------
-    differences : int (..., T)
-
-    Returns
-    -------
-    int64 (...)
-    """
-    d = _check(differences, unit, assumption)
-    threshold = log(2.0 / (1.0 - check_level(level)))
-    values, which = np.unique(d, return_inverse=True)
-    which = which.reshape(d.shape)
-    outside = np.zeros(d.shape, bool)
-    for sign in (1, -1):
-        factors = _log_factors(sign * values / unit, 1 / GRID, assumption)
-        capital = np.full(d.shape, -np.inf)
-        for factor, weight in zip(factors.T, BETS[assumption][1], strict=True):
-            capital = np.logaddexp(capital, weight + np.cumsum(factor[which], axis=-1))
-        outside |= capital >= threshold
-    return np.where(outside.any(axis=-1), outside.argmax(axis=-1) + 1, 0)
-
-
-def _log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
-    """Logarithms of the factors by which differences y (D,) change the capitals; (D, bets)."""
+def log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
+    """Compute log factors (D, bets) by which differences y (D,) change the capitals."""
     bets = BETS[assumption][0]
     if assumption == "bounded":
         return np.log1p(bets * ((1.0 + y[:, None]) / (1.0 + m) - 1.0))
@@ -216,30 +186,24 @@ def _log_factors(y: Floats, m: float, assumption: Assumption) -> Floats:
 
 
 def _mixed(capitals: Floats, assumption: Assumption) -> float:
-    """Logarithm of the mixture of capitals, whose logarithms (bets,) are given."""
+    """Mix capitals, given and returned as logarithms (bets,)."""
     return float(np.logaddexp.reduce(capitals + BETS[assumption][1]))
 
 
-def _check(differences: Any, unit: int, assumption: Assumption) -> NDArray[np.int64]:
-    """Differences as int64, or an error."""
+def check_differences(differences: Any, queries: int, assumption: Assumption) -> Ints:
+    """Return differences as int64 if they are integers from minus to plus `queries`."""
     d = np.asarray(differences)
     if assumption not in BETS:
         raise SpecError(f"no assumption {assumption!r}", expected=f"one of {list(BETS)}")
     if (
-        unit < 1
+        queries < 1
         or not d.size
         or not d.ndim
         or d.dtype.kind not in "iu"
-        or (np.abs(d.astype(np.int64)) > unit).any()
+        or (np.abs(d.astype(np.int64)) > queries).any()
     ):
         raise SpecError(
             f"an array {d.shape} of {d.dtype} does not hold differences of counts",
-            expected=f"integers from {-unit} to {unit}, one for each task",
+            expected=f"integers from {-queries} to {queries}, one for each task",
         )
     return d.astype(np.int64)
-
-
-def last_interval(differences: NDArray[np.int64], unit: int, level: float) -> SequenceInterval:
-    """The sequence's interval after the differences (m,) of the tasks that both answered, m > 0."""
-    sequence = ConfidenceSequence(unit, level)
-    return [sequence.update(d) for d in differences.tolist()][-1]

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.random_stream import Stream
-
-Integers = NDArray[np.int64]
 
 PLANNED_SUITES = ("open", "balanced")
 
@@ -31,14 +30,12 @@ MAX_TASKS = 2000
 """Where Lafargue et al. stop."""
 
 
-def class_uses(class_sizes: Sequence[int] | NDArray[Any], per_class: int) -> Integers:
+def class_uses(class_sizes: Sequence[int] | NDArray[Any], per_class: int) -> Ints:
     """How many times each class can be used, (C,), where a task takes `per_class` images of it."""
     return np.asarray(np.asarray(class_sizes, np.int64) // per_class)
 
 
-def draw_classes(
-    suite: str, uses: Integers, way: int, stream: Stream, most: int = MAX_TASKS
-) -> Integers:
+def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
     """Classes of the tasks of one task set, int64 (T, K); T = 0 where fewer than K can be used.
 
     Parameters
@@ -59,7 +56,7 @@ def draw_classes(
     raise ValueError(f"no sequence of classes for {suite!r}")
 
 
-def most_tasks(uses: Integers, way: int) -> int:
+def most_tasks(uses: Ints, way: int) -> int:
     """The largest T with Σ_c min(u_c, T) >= K·T: more tasks can nobody draw.
 
     Found from above: T becomes floor(Σ_c min(u_c, T) / K) until that changes nothing.
@@ -70,7 +67,7 @@ def most_tasks(uses: Integers, way: int) -> int:
     return tasks
 
 
-def _open(uses: Integers, way: int, stream: Stream, most: int) -> Integers:
+def _open(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
     """Algorithm 2 on classes, task by task."""
     left: list[int] = uses.tolist()
     there = [c for c, n in enumerate(left) if n]
@@ -89,7 +86,7 @@ def _open(uses: Integers, way: int, stream: Stream, most: int) -> Integers:
     return np.array(tasks, np.int64).reshape(-1, way)
 
 
-def _balanced(uses: Integers, way: int, stream: Stream, most: int) -> Integers:
+def _balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
     """As many tasks as can be, each class in them as evenly as its size allows."""
     tasks = min(most, most_tasks(uses, way))
     if not tasks:
@@ -107,7 +104,7 @@ def _balanced(uses: Integers, way: int, stream: Stream, most: int) -> Integers:
     return found
 
 
-def _even(uses: Integers, places: int, tasks: int, stream: Stream) -> Integers:
+def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
     """Uses of each class (C,) that fill the places: at most `level`, or one more by lot."""
     filled = np.array([np.minimum(uses, level).sum() for level in range(tasks + 1)])
     level = int(filled.searchsorted(places, side="right")) - 1

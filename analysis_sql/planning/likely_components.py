@@ -14,20 +14,17 @@ each task tells of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import mixture, prior
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.planning.query_size import SetEstimate
 from analysis_sql.planning.variance_budget import between_classes, task_counts
-
-Floats = NDArray[np.float64]
 
 Range = tuple[float, float]
 
@@ -59,7 +56,7 @@ class LikelyComponents:
 
     @classmethod
     def of(
-        cls, design: ClassDesign, sums: NDArray[np.integer[Any]], estimate: SetEstimate
+        cls, design: ClassDesign, sums: AnyInts, estimate: SetEstimate
     ) -> LikelyComponents | None:
         """The law after one task set; None where all tasks have the same value.
 

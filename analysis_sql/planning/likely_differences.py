@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.power import detectable_difference_of
 from analysis_sql.planning.likely_components import LikelyComponents
 from analysis_sql.planning.simulated_sets import NODES, detectable_in_deviations
-
-Floats = NDArray[np.float64]
 
 
 def detectable_open(

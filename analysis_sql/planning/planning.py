@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from math import nan, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -50,8 +49,6 @@ from analysis_sql.planning.likely_differences import detectable_class_aware, det
 from analysis_sql.planning.simulated_sets import detectable, simulated_halfwidths
 from analysis_sql.planning.variance_budget import Components, Shares
 from benchmark_spec.errors import SpecError, UnknownNameError
-
-Floats = NDArray[np.float64]
 
 CLOSED_TASKS = 600
 """Tasks of the field's closed sets (Lafargue et al., TMLR 2024)."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.planning.query_size import MIN_TASKS, Estimate, SetEstimate, as_covariance
 from benchmark_spec.errors import SpecError
 
@@ -108,12 +108,12 @@ def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -
     return replace(whole, covariance=covariance, freedom=float(number - 1), parts=number)
 
 
-def _weighted(seed: Sequence[SetEstimate], shot: int) -> NDArray[np.float64]:
+def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
     """Weighted mean over sets of α, w, the three covariances and T-1."""
     weights = np.array([each.freedom / (1.0 + shot / each.query) ** 2 for each in seed])
     values = [
         (e.alpha, e.w, e.covariance[0][0], e.covariance[0][1], e.covariance[1][1], e.freedom)
         for e in seed
     ]
-    mean: NDArray[np.float64] = weights @ np.array(values) / weights.sum()
+    mean: Floats = weights @ np.array(values) / weights.sum()
     return mean

@@ -38,9 +38,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
@@ -80,14 +80,6 @@ class VarianceModel:
     def task_variance(self, query: float) -> float:
         """Variance of one task's accuracy with Q queries per class: α + w/Q."""
         return self.alpha + self.w / query
-
-    def mean_variance(self, query: float, images: float) -> float:
-        """Variance of the mean over all NC/(K(S+Q)) tasks of NC = `images` (equations 7, 10).
-
-        Tasks count as independent and T as a real number.
-        """
-        inside = self.alpha * query + self.beta / query + self.gamma
-        return self.way / images * inside
 
 
 @dataclass(frozen=True)
@@ -153,7 +145,7 @@ class SetEstimate(Estimate):
     variance: float
 
 
-def estimate_set(correct: NDArray[np.integer[Any]], query: int) -> SetEstimate:
+def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w from one task set, with their delete-one-task jackknife covariance.
 
     Sums are of integers, so that tasks that are all equal give variances of exactly 0.
@@ -174,9 +166,7 @@ def estimate_set(correct: NDArray[np.integer[Any]], query: int) -> SetEstimate:
     return _estimate(x, x, query)
 
 
-def estimate_difference(
-    sums: NDArray[np.integer[Any]], squares: NDArray[np.integer[Any]], query: int
-) -> SetEstimate:
+def estimate_difference(sums: AnyInts, squares: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w of the paired difference of two methods on one task set.
 
     Both must answer a query without looking at the others.  See the module's docstring; for the
@@ -203,7 +193,7 @@ def estimate_difference(
     return _estimate(d.astype(np.int64), e, query)
 
 
-def _estimate(d: NDArray[np.int64], e: NDArray[np.int64], query: int) -> SetEstimate:
+def _estimate(d: Ints, e: Ints, query: int) -> SetEstimate:
     """Estimates from Σd and Σd² of each class of each task (T, K)."""
     tasks, way = d.shape
     n_query, pairs = way * query, way * way * query * (query - 1)
@@ -237,13 +227,13 @@ def _variance(tasks: int, total: Any, squares: Any, unit: int) -> Any:
     return (tasks * squares - total * total) / (tasks * (tasks - 1) * unit**2)
 
 
-def as_covariance(matrix: NDArray[np.float64]) -> Covariance:
+def as_covariance(matrix: Floats) -> Covariance:
     """A 2 by 2 array as plain numbers."""
     (a, b), (c, d) = matrix.tolist()
     return (a, b), (c, d)
 
 
-def _counts(correct: NDArray[np.integer[Any]], query: int) -> NDArray[np.int64]:
+def _counts(correct: AnyInts, query: int) -> Ints:
     """Counts as int64 (T, K), or an error if nothing can be estimated from them."""
     x = np.asarray(correct)
     if query < 2:

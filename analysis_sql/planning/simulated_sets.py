@@ -19,15 +19,13 @@ from __future__ import annotations
 from math import nan, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.variance_budget import Components
-
-Floats = NDArray[np.float64]
 
 SETS = 200
 """Sets of results that are simulated on each sequence of classes."""

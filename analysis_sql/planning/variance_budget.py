@@ -27,13 +27,12 @@ so is the excess of w^/Q that makes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import variance_components
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.planning.query_size import SetEstimate
 from benchmark_spec.errors import SpecError
 
@@ -101,9 +100,7 @@ def between_classes(design: ClassDesign) -> float:
     return own / (design.tasks - 1)
 
 
-def components_of(
-    design: ClassDesign, sums: NDArray[np.integer[Any]], estimate: SetEstimate
-) -> Components:
+def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> Components:
     """Estimate all three from one task set; see the module's docstring.
 
     Parameters
@@ -137,9 +134,7 @@ def components_of(
     return Components(classes, max(within - queries / estimate.query, 0.0), queries)
 
 
-def task_counts(
-    design: ClassDesign, sums: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def task_counts(design: ClassDesign, sums: AnyInts) -> tuple[Ints, Floats]:
     """Counts of the tasks (1, T) and their squares about the mean (1,), exactly 0 if constant."""
     values = np.asarray(sums).sum(axis=1, dtype=np.int64)[None, :]
     scatter = design.tasks * int((values * values).sum()) - int(values.sum()) ** 2

@@ -32,9 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.random_stream import Stream
-
-Floats = NDArray[np.float64]
 
 BLOCK = 20
 """Consecutive tasks that are permuted among each other, at most."""

@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.recognition.permutation import (
     PERMUTATIONS,
     BlockOrders,
@@ -48,12 +49,10 @@ from analysis_sql.recognition.permutation import (
     together,
 )
 
-Floats = NDArray[np.float64]
-
 ALPHA = 0.001
 """Results whose p-value is at most this are recognised."""
 
-_AT_ONCE = 1 << 22
+_NUMBERS_AT_ONCE = 1 << 22
 """Numbers that are gathered at once."""
 
 
@@ -82,7 +81,7 @@ class Answered:
     method: str
     dataset: str
     task_set: str
-    class_ids: NDArray[np.integer[Any]]
+    class_ids: AnyInts
     values: NDArray[Any]
     reference: NDArray[Any] | None = None
 
@@ -219,7 +218,7 @@ class _ClassSums:
         members, values = self._members(answer), _standard(answer.values)
         others = 2.0 * (self._all - self._observed[id(answer)])
         found = np.empty(len(order))
-        step = max(1, _AT_ONCE // max(members.shape))
+        step = max(1, _NUMBERS_AT_ONCE // max(members.shape))
         for start in range(0, len(order), step):
             rows = slice(start, start + step)
             sums = values[order[rows]] @ members
@@ -244,7 +243,7 @@ def _correlations(answer: Answered, order: NDArray[np.int32]) -> list[Floats]:
     if answer.reference is None:
         return []
     reference = _standard(answer.reference)
-    step = max(1, _AT_ONCE // len(reference))
+    step = max(1, _NUMBERS_AT_ONCE // len(reference))
     values = _standard(answer.values)
     parts = [values[order[at : at + step]] @ reference for at in range(0, len(order), step)]
     return [np.concatenate(parts) / len(reference)]

@@ -11,7 +11,6 @@ import numpy as np
 from analysis_sql.bias.rank_correlation import RankCorrelation, rank_correlation
 from analysis_sql.bias.spurious_bias import (
     Contrast,
-    Counts,
     Gap,
     StepScore,
     contrast,
@@ -19,7 +18,8 @@ from analysis_sql.bias.spurious_bias import (
     gap_of,
     step_score,
 )
-from analysis_sql.bias.worst_class import Floats, worst_class
+from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
@@ -139,7 +139,7 @@ def ladder_report(
     kind, queries = infos[0].name.interval, infos[0].protocol.query
     left_out: list[str] = []
     methods = []
-    all_counts: dict[str, dict[str, Counts]] = {}
+    all_counts: dict[str, dict[str, AnyInts]] = {}
     for part in parts:
         for method in part.methods:
             answered = [info for info in infos if _answered(part, method, info)]
@@ -214,7 +214,7 @@ def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking
 def _pair(
     method: str,
     versus: str,
-    counts: dict[str, dict[str, Counts]],
+    counts: dict[str, dict[str, AnyInts]],
     queries: int,
     kind: IntervalKind,
     level: float,
@@ -235,7 +235,7 @@ def _pair(
 
 
 def _rankings(
-    counts: dict[str, dict[str, Counts]], infos: list[TaskSetInfo], level: float
+    counts: dict[str, dict[str, AnyInts]], infos: list[TaskSetInfo], level: float
 ) -> Iterator[Ranking]:
     first, last = (suite_of(info.name.suite).step for info in (infos[0], infos[-1]))
     whole = [
@@ -261,7 +261,7 @@ def _answered(part: Validated, method: str, info: TaskSetInfo) -> bool:
     return any(group.method == method for group in part.on(info.dataset, str(info.name)))
 
 
-def _counts(part: Validated, method: str, info: TaskSetInfo, release: Release) -> Counts | None:
+def _counts(part: Validated, method: str, info: TaskSetInfo, release: Release) -> AnyInts | None:
     """Correct queries of each class (T, K); None where they are not said, or not of one run."""
     groups = part.on(info.dataset, str(info.name))
     (group,) = (group for group in groups if group.method == method)
@@ -273,7 +273,7 @@ def _counts(part: Validated, method: str, info: TaskSetInfo, release: Release) -
 
 
 def _gaps(
-    known: dict[str, Counts], queries: int, kind: IntervalKind, level: float
+    known: dict[str, AnyInts], queries: int, kind: IntervalKind, level: float
 ) -> Iterator[tuple[str, str, Gap]]:
     steps = list(known)
     pairs = list(pairwise(steps))

@@ -13,7 +13,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
 from analysis_sql.intervals.near_perfect import near_perfect
-from analysis_sql.intervals.stopping import last_interval
+from analysis_sql.intervals.stopping import confidence_sequence
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import IntervalKind, TaskSetName
@@ -237,7 +237,8 @@ def _stopped(
     own, rival = (position[name] for name in (method, rule.versus))
     common = int(min(counts.tasks[[own, rival]]))
     apart = counts.differences([own], [rival], common)
-    sequence = last_interval(apart.correct[0], int(apart.queries_per_task[0]), level)
+    queries = int(apart.queries_per_task[0])
+    sequence = confidence_sequence(apart.correct[0], queries, level)[-1]
     return Stopped(rule.versus, about, level, sequence)
 
 

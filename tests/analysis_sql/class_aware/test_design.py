@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pair_halfwidths import pair_halfwidths
 from scipy import integrate, optimize, stats
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -14,7 +15,6 @@ from analysis_sql.class_aware.intervals import (
     class_aware_interval,
     halfwidths,
     method_halfwidths,
-    pair_halfwidths,
     relative_halfwidths,
 )
 from analysis_sql.class_aware.likelihood import variance_components
@@ -301,8 +301,8 @@ def test_blocks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = np.triu_indices(9, 1)
     whole = pair_halfwidths(design, counts, first, second, 0.95)
     own = method_halfwidths(design, counts, 0.95)
-    monkeypatch.setattr(class_aware, "_BLOCK", 300)
-    monkeypatch.setattr(class_effects, "_BLOCK", 300)
+    monkeypatch.setattr(class_aware, "_NUMBERS_AT_ONCE", 300)
+    monkeypatch.setattr(class_effects, "_NUMBERS_AT_ONCE", 300)
     np.testing.assert_allclose(
         pair_halfwidths(design, counts, first, second, 0.95), whole, rtol=1e-12
     )

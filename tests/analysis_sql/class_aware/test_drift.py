@@ -5,12 +5,12 @@ from math import prod
 
 import numpy as np
 import pytest
+from first_conclusive import first_conclusive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.drift import misleading_capital, tolerable_capital
-from analysis_sql.intervals.stopping import first_conclusive
 from fslbench_data.release.release import Release
 
 Ids = NDArray[np.int64]

@@ -2,9 +2,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.intervals.bootstrap import bca_interval, bca_intervals
+from analysis_sql.intervals.bootstrap import BootstrapInterval, bca_intervals
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SpecError
+
+
+def bca_interval(
+    values: np.ndarray, queries: int, *rest: float, **options: int
+) -> BootstrapInterval:
+    """The interval of one mean."""
+    return bca_intervals(np.asarray(values)[None], queries, *rest, **options)[0]
 
 
 def _plain(
@@ -66,7 +73,7 @@ def test_rows_are_resampled_alike_and_one_by_one(monkeypatch: pytest.MonkeyPatch
     x[2] = 7
     together = bca_intervals(x, 25, seed=5, resamples=500)
     assert together == [bca_interval(row, 25, seed=5, resamples=500) for row in x]
-    monkeypatch.setattr(bootstrap, "_BLOCK", 333)
+    monkeypatch.setattr(bootstrap, "_DRAWS_AT_ONCE", 333)
     assert together == bca_intervals(x, 25, seed=5, resamples=500)
     # another seed is another interval, of about the same ends
     other = bca_intervals(x, 25, seed=6, resamples=500)

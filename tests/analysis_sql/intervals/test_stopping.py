@@ -4,6 +4,7 @@ from math import log
 
 import numpy as np
 import pytest
+from first_conclusive import first_conclusive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ from analysis_sql.intervals.stopping import (
     Assumption,
     ConfidenceSequence,
     confidence_sequence,
-    first_conclusive,
 )
 from benchmark_spec.errors import SpecError
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from first_conclusive import first_conclusive
 
-from analysis_sql.intervals.stopping import first_conclusive
 from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, score
 from fslbench_data.cli import main

@@ -1,0 +1,41 @@
+"""When many confidence sequences are first conclusive, all at once: for simulations."""
+
+from math import log
+
+import numpy as np
+
+from analysis_sql.intervals.arrays import AnyInts, Ints
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.stopping import BETS, GRID, Assumption, check_differences, log_factors
+
+
+def first_conclusive(
+    differences: AnyInts,
+    queries_per_task: int,
+    level: float = 0.95,
+    assumption: Assumption = "bounded",
+) -> Ints:
+    """After how many tasks 0 is first outside, for many sequences at once; 0 if it never is.
+
+    The same as `conclusive_at` of :class:`ConfidenceSequence`, without the intervals.
+
+    Parameters
+    ----------
+    differences : int (..., T)
+
+    Returns
+    -------
+    int64 (...)
+    """
+    d = check_differences(differences, queries_per_task, assumption)
+    threshold = log(2.0 / (1.0 - check_level(level)))
+    values, which = np.unique(d, return_inverse=True)
+    which = which.reshape(d.shape)
+    outside = np.zeros(d.shape, bool)
+    for sign in (1, -1):
+        factors = log_factors(sign * values / queries_per_task, 1 / GRID, assumption)
+        capital = np.full(d.shape, -np.inf)
+        for factor, weight in zip(factors.T, BETS[assumption][1], strict=True):
+            capital = np.logaddexp(capital, weight + np.cumsum(factor[which], axis=-1))
+        outside |= capital >= threshold
+    return np.where(outside.any(axis=-1), outside.argmax(axis=-1) + 1, 0)

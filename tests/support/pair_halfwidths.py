@@ -1,0 +1,44 @@
+"""Half-widths of class-aware intervals of any pairs, a block of pairs at a time."""
+
+from typing import Any
+
+import numpy as np
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.intervals import halfwidths, pair_coordinates
+from analysis_sql.intervals.arrays import Floats
+from analysis_sql.intervals.counts import Counts
+
+_BLOCK = 1 << 20
+
+
+def pair_halfwidths(
+    design: ClassDesign, counts: Counts, methods: Any, versus: Any, level: float
+) -> Floats:
+    """Half-widths (P,) of class-aware intervals of paired differences (estimand: new classes).
+
+    In percentage points, each over the tasks that both methods have answered; NaN where there is
+    no interval: no two tasks with different differences, or see :func:`halfwidths`.
+
+    Parameters
+    ----------
+    methods, versus : int (P,)
+        Positions of the two methods of each pair.
+    """
+    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+    widths_of_pairs = np.full(len(common), np.nan)
+    for tasks in np.unique(common[common > 0]).tolist():
+        here = design.prefix(tasks)
+        of_this = np.flatnonzero(common == tasks)
+        involved, at = np.unique([methods[of_this], versus[of_this]], return_inverse=True)
+        first, second = at.reshape(2, -1)
+        some = counts.some(involved)
+        u = here.coordinates(some.correct[:, :tasks])
+        step = max(1, _BLOCK // max(here.rank, tasks))
+        for start in range(0, of_this.size, step):
+            i, j = first[start : start + step], second[start : start + step]
+            apart = some.differences(i, j, tasks)
+            coordinates = pair_coordinates(here, apart, some.queries_per_task, u, i, j)
+            widths = halfwidths(here, coordinates, apart.moments(), level)
+            widths_of_pairs[of_this[start : start + step]] = widths
+    return widths_of_pairs
