@@ -34,8 +34,9 @@ from sklearn.datasets import load_sample_images
 from builders.features import forward
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import load_backbone
+from builders.features.block_job import Survey
 from builders.features.extraction import Settings
-from builders.features.forward import Extraction, Network, Survey
+from builders.features.forward import Extraction, Network
 from builders.features.processor import default_threads, facts, reproducible
 from builders.features.timm_models import preprocessing_of
 from builders.sources.image_set import About, ImageSet, images_table

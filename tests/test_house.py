@@ -35,7 +35,6 @@ LONG: set[str] = {
     "analysis_sql.planning.planning",
     "analysis_sql.planning.query_size",
     "analysis_sql.recognition.recognition",
-    "builders.features.forward",
     "builders.sampling.attribute_biased",
     "fslbench_data.render.figures.charts",
     "fslbench_data.render.figures.rows",
@@ -48,10 +47,7 @@ LONG: set[str] = {
     "fslbench_data.submission.reading",
     "fslbench_data.validation.validate",
 }
-IN_CIRCLES: set[str] = {
-    "builders.execution.engine",
-    "builders.execution.ray_engine",
-}
+IN_CIRCLES: set[str] = set()
 
 
 @pytest.fixture(scope="module")

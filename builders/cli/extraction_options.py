@@ -74,12 +74,15 @@ def extraction_options(command: F) -> F:
 
 def engine_from(name: str, address: str | None) -> Engine:
     """The engine that the options ask for."""
-    from builders.execution.engine import EngineName, engine_of
+    from builders.execution.engine import LocalEngine
 
     if address is not None and name != "ray":
         raise click.UsageError("--address goes with --engine ray")
-    known: EngineName = "ray" if name == "ray" else "local"
-    return engine_of(known, address)
+    if name != "ray":
+        return LocalEngine()
+    from builders.execution.ray_engine import RayEngine
+
+    return RayEngine(address)
 
 
 def settings_from(

@@ -8,10 +8,8 @@ that every engine gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from uuid import uuid4
-
-EngineName = Literal["local", "ray"]
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -54,7 +52,7 @@ class Engine(Protocol):
     """What runs a job."""
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Every block with its result, in the order of `blocks`.
+        """Give every block with its result, in the order of `blocks`.
 
         Raises
         ------
@@ -69,26 +67,11 @@ class LocalEngine:
     """Only this process; the job itself may have others at work for it."""
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Every block with its result, in order."""
+        """Give every block with its result, in order."""
         if blocks:
             yield from zip(blocks, job.start()(blocks), strict=True)
 
 
 def job_name() -> str:
-    """A name that no other job has."""
+    """Make a name that no other job has."""
     return uuid4().hex
-
-
-def engine_of(name: EngineName, address: str | None = None) -> Engine:
-    """The engine of that name; `address` is that of a running Ray cluster.
-
-    Raises
-    ------
-    MissingPackageError
-        If Ray is asked for and not installed.
-    """
-    if name == "local":
-        return LocalEngine()
-    from builders.execution.ray_engine import RayEngine
-
-    return RayEngine(address)

@@ -1,4 +1,4 @@
-"""Locks on folders in which only one process may work."""
+"""Folders in which only one process may work at a time."""
 
 from __future__ import annotations
 
@@ -8,21 +8,49 @@ from pathlib import Path
 from typing import IO
 from weakref import WeakSet
 
+from benchmark_spec.errors import OutputError
+
 _held: WeakSet[IO[bytes]] = WeakSet()
 
 
-def locked(path: Path) -> IO[bytes] | None:
-    """A lock on a file, until what is returned is closed; None where another process holds it.
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, if they are not there.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+
+
+def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
+    """Lock a folder by a file in it, until what is returned is closed.
+
+    Parameters
+    ----------
+    work
+        What locks it, such as ``build``, for the message.
 
     The system takes it back when this process ends, however it ends: processes that are forked
     from it do not keep it.
+
+    Raises
+    ------
+    OutputError
+        If another process holds the lock.
     """
-    lock = path.open("ab")  # which changes nothing, whatever file this is
+    lock = (folder / file).open("ab")  # which changes nothing, whatever file this is
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
-        return None
+        raise OutputError(
+            f"another {work} is running in {folder}", fix="wait until it has ended"
+        ) from None
     _held.add(lock)
     return lock
 

@@ -19,18 +19,10 @@ from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
-from benchmark_spec.naming import slug
 from builders.execution.engine import Engine, LocalEngine
 from builders.features.backbone import DType
-from builders.features.forward import (
-    BLOCK,
-    BlockFeatures,
-    DeviceMemoryError,
-    Extraction,
-    Network,
-    Survey,
-    forget_network,
-)
+from builders.features.block_job import DeviceMemoryError, Survey, work_folder
+from builders.features.forward import BLOCK, Extraction, Network, forget_network
 from builders.features.processor import Device, default_threads
 from builders.features.work_folder import WorkFolder
 from builders.sources.image_set import ImageSet
@@ -154,15 +146,11 @@ def extracted(
         If there is no such device, it has not the memory for one picture, or machines differ.
     """
     settings = settings or Settings()
-    work = WorkFolder(folder / slug(backbone)[-80:] / images.name)
-    try:
-        yield _run(images, backbone, work, settings, progress)
-    except BaseException:
-        work.close()
-        raise
-    finally:
-        forget_network()
-    work.remove()
+    with work_folder(folder, backbone, images) as work:
+        try:
+            yield _run(images, backbone, work, settings, progress)
+        finally:
+            forget_network()
 
 
 def _run(
@@ -176,11 +164,10 @@ def _run(
         done = work.begin(provenance, anew=anew)
         if not settings.skip_corrupt:
             done -= set(work.problems())
-        job = Extraction(
-            network, images, found, settings.workers_for(found["threads"]), settings.skip_corrupt
-        )
+        workers = settings.workers_for(found["threads"])
+        job = Extraction(network, images, found, workers, skip_corrupt=settings.skip_corrupt)
         try:
-            _compute(job, done, work, settings.engine, progress)
+            job.compute(done, work, settings.engine, progress)
             break
         except DeviceMemoryError:
             if found["batch"] == 1:
@@ -219,17 +206,3 @@ def _surveyed(
     survey = Survey(network, threads, settings.batch or batch, settings.block)
     ((_, found),) = settings.engine.run(survey, [0])
     return network, found
-
-
-def _compute(
-    job: Extraction, done: set[int], work: WorkFolder, engine: Engine, progress: Progress
-) -> None:
-    """Compute the blocks that are not done."""
-    total, size = len(job.images.images), int(job.survey["block"])
-    blocks = range(-(-total // size))
-    sizes = {block: min(size, total - block * size) for block in blocks}
-    progress(sum(sizes[block] for block in done), resumed=True)
-    result: BlockFeatures
-    for block, result in engine.run(job, [block for block in blocks if block not in done]):
-        work.add(block, result.features, result.problems)
-        progress(sizes[block])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,29 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import EngineError, SourceError
+from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
-from builders.execution.engine import Work, job_name
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
-from builders.features.decoding import Batch, Batches, Gives, Reader, problem_of
+from builders.features.block_job import BlockJob, BlockResult
+from builders.features.decoding import Batch, Batches, Gives, problem_of
 from builders.features.doctor import AGREEMENT
-from builders.features.processor import (
-    Device,
-    check_facts,
-    default_batch,
-    facts,
-    reproducible,
-)
-from builders.sources.image_set import ImageSet
+from builders.features.processor import Device, default_batch, facts, reproducible
 
 NVJPEG = "nvJPEG"
 BLOCK = 1024
 """Images of a block; block b is the ids from 1024·b."""
-
-
-class DeviceMemoryError(EngineError):
-    """A batch that does not fit the GPU's memory."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +34,34 @@ class Network:
     device: Device = "cpu"
     dtype: DType = "float32"
 
+    @property
+    def family(self) -> str:
+        """Its name."""
+        return self.name
+
     def load(self) -> Backbone:
-        """The backbone; a process keeps the last one."""
+        """Load the backbone; a process keeps the last one."""
         return _loaded(self.name, self.weights, self.device, self.dtype)
+
+    def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
+        """Find out what features depend on here, with a batch for this device if none is given."""
+        machine = facts(self.device, self.name)
+        with reproducible(threads):
+            backbone = self.load()
+            batch = batch or default_batch(backbone)
+        on_gpu = self.device == "cuda"
+        jpeg_on_gpu = on_gpu and hasattr(require("torchvision.io"), "decode_jpeg")
+        return {
+            **backbone.describe(),
+            **machine,
+            "threads": threads,
+            "batch": batch,
+            "block": block,
+            "decoder": f"{NVJPEG}, else Pillow" if jpeg_on_gpu else "Pillow",
+            "resized_by": "torch" if on_gpu else "Pillow, the reference",
+            "stored": "float16",
+            "agreement": AGREEMENT[self.dtype],
+        }
 
 
 _loaded = lru_cache(maxsize=1)(
@@ -58,144 +72,45 @@ forget_network = _loaded.cache_clear
 
 
 @dataclass(frozen=True)
-class BlockFeatures:
-    """Features of a block, float16 (n, D), and what was wrong with images that are zeros."""
-
-    features: NDArray[np.float16]
-    problems: dict[int, str]
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The job that finds out, where the work will be done, what the features will depend on.
-
-    Its one result is the provenance as far as it is the same for all images.
-    """
-
-    network: Network
-    threads: int
-    batch: int | None
-    block: int = BLOCK
-
-    @property
-    def name(self) -> str:
-        """Tells it from every other job."""
-        return f"survey of {self!r}"
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of a process."""
-        return int(self.network.device == "cuda")
-
-    def start(self) -> Work[int, dict[str, Any]]:
-        """Load the backbone."""
-
-        def work(blocks: Iterable[int]) -> Iterator[dict[str, Any]]:
-            for _ in blocks:
-                machine = facts(self.network.device, self.network.name)
-                with reproducible(self.threads):
-                    backbone = self.network.load()
-                    batch = self.batch or default_batch(backbone)
-                on_gpu = self.gpus > 0
-                jpeg_on_gpu = on_gpu and hasattr(require("torchvision.io"), "decode_jpeg")
-                yield {
-                    **backbone.describe(),
-                    **machine,
-                    "threads": self.threads,
-                    "batch": batch,
-                    "block": self.block,
-                    "decoder": f"{NVJPEG}, else Pillow" if jpeg_on_gpu else "Pillow",
-                    "resized_by": "torch" if on_gpu else "Pillow, the reference",
-                    "stored": "float16",
-                    "agreement": AGREEMENT[self.network.dtype],
-                }
-
-        return work
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """The job that extracts blocks of features.
+class Extraction(BlockJob):
+    """The job that extracts blocks of features, float16 (n, D).
 
     Attributes
     ----------
-    survey
-        What :class:`Survey` has found; a machine that differs from it is refused.
-    workers
-        Processes that decode, beside each that computes.
     skip_corrupt
         Give an image that cannot be shown zeros as its features, rather than an error.
     """
 
-    network: Network
-    images: ImageSet = field(repr=False)
-    survey: dict[str, Any]
-    workers: int
     skip_corrupt: bool = False
-    name: str = field(default_factory=job_name)
+
+    too_large = "a batch of {} pictures does not fit"
+    mend = (
+        "get the file again; or, for a feature set that is in no release, leave its "
+        "features zero with --skip-corrupt, which records it"
+    )
 
     @property
-    def threads(self) -> int:
-        """Threads of a process."""
-        return int(self.survey["threads"])
+    def gives(self) -> Gives:
+        """Inputs of a network on the CPU; what a GPU makes them of."""
+        if not self.gpus:
+            return "inputs"
+        return "files" if self.surveyed["decoder"].startswith(NVJPEG) else "pixels"
 
-    @property
-    def gpus(self) -> int:
-        """GPUs of a process."""
-        return int(self.network.device == "cuda")
-
-    def start(self) -> Work[int, BlockFeatures]:
-        """Load the backbone, and start the processes that decode.
-
-        Raises
-        ------
-        EngineError
-            If this machine is of another kind than the one that was surveyed.
-        BackboneError, SourceError
-            If the backbone cannot be loaded.
-        """
-        check_facts(self.survey, self.network.name)
-        backbone = self.network.load()
-        on_gpu: Gives = "files" if self.survey["decoder"].startswith(NVJPEG) else "pixels"
-        gives = on_gpu if self.gpus else "inputs"
-        reader = Reader.of(self.images, backbone.preprocessing, gives)
-        batches = Batches(reader, self.workers, pinned=self.gpus > 0)
-
-        def work(blocks: Iterable[int]) -> Iterator[BlockFeatures]:
-            with reproducible(self.threads):
-                try:
-                    yield from self._blocks(list(blocks), backbone, batches)
-                except require("torch").OutOfMemoryError:
-                    raise DeviceMemoryError(
-                        f"a batch of {self.survey['batch']} pictures does not fit the memory of "
-                        "the GPU",
-                        fix="give a smaller --batch, or end what else uses the GPU",
-                    ) from None
-
-        return work
-
-    def _blocks(
-        self, blocks: list[int], backbone: Backbone, batches: Batches
-    ) -> Iterator[BlockFeatures]:
-        """Features of blocks; the pictures of the next are on their way meanwhile."""
-        size, block, total = self.survey["batch"], self.survey["block"], len(self.images.images)
-        ranges = {b: range(b * block, min((b + 1) * block, total)) for b in blocks}
-        wanted = (
-            list(of_block[first : first + size])
-            for of_block in ranges.values()
-            for first in range(0, len(of_block), size)
-        )
+    def results(self, blocks: list[int], network: Any, batches: Batches) -> Iterator[BlockResult]:
+        """Compute the features of blocks, the last one while its successor is under way."""
+        backbone: Backbone = network
         parts: list[Any] = []
         problems: dict[int, str] = {}
-        last: Callable[[], BlockFeatures] | None = None
-        for batch, pixels in self._inputs(batches(wanted), backbone):
-            self._look_at(batch.problems)
+        last: Callable[[], BlockResult] | None = None
+        for batch, pixels in self._inputs(batches(self.batches_of(blocks)), backbone):
+            if not self.skip_corrupt:
+                self.refuse(batch.problems)
             problems |= batch.problems
             parts.append(backbone.features(pixels))
             if last is not None:
                 yield last()
                 last = None
-            ids = ranges[batch.ids[0] // block]
+            ids = self.ids_of(batch.ids[0] // self.surveyed["block"])
             if batch.ids[-1] == ids[-1]:
                 last = partial(self._finished, ids, _on_host(parts), problems)
                 parts, problems = [], {}
@@ -212,32 +127,21 @@ class Extraction:
             return on_gpu.inputs(batches, backbone.preprocessing)
         return ((batch, batch.data) for batch in batches)
 
-    def _look_at(self, problems: dict[int, str]) -> None:
-        """Refuse images that cannot be shown, unless they are to be skipped."""
-        if problems and not self.skip_corrupt:
-            image_id, problem = next(iter(problems.items()))
-            raise SourceError(
-                problem_of(self.images, image_id, problem),
-                expected="a whole image",
-                fix="get the file again; or, for a feature set that is in no release, leave its "
-                "features zero with --skip-corrupt, which records it",
-            )
-
     def _finished(
         self, ids: range, on_host: Callable[[], NDArray[np.float16]], problems: dict[int, str]
-    ) -> BlockFeatures:
+    ) -> BlockResult:
         features = on_host()
         infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
         if infinite.size:
             raise SourceError(
-                f"{self.network.name} gives values that are not finite in float16 for "
+                f"{self.network.family} gives values that are not finite in float16 for "
                 f"{infinite.size} images of {self.images.name}",
                 where=problem_of(self.images, ids[int(infinite[0])], "its features overflow"),
                 fix="the backbone may not be made for this type of numbers: try --dtype fp32",
             )
         for image_id in problems:
             features[image_id - ids[0]] = 0
-        return BlockFeatures(features, problems)
+        return BlockResult(features, problems)
 
 
 def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
@@ -253,7 +157,7 @@ def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
 
     def wait() -> NDArray[np.float16]:
         arrived.synchronize()
-        found: NDArray[np.float16] = host.numpy()
-        return found
+        features: NDArray[np.float16] = host.numpy()
+        return features
 
     return wait

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError
+from builders.features.shards import feature_table
 from builders.sources.image_set import ImageSet
 
 NAME = "pixels"
@@ -21,17 +21,8 @@ def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str
     Grey levels over a power of two are exact in float16.
     """
     values = (pixels.astype(np.float64) / white).astype(np.float16)
-    schema = schemas.features(values.shape[1])
-    table = pa.Table.from_arrays(
-        [
-            pa.array(np.arange(len(values), dtype=np.int32)),
-            pa.FixedSizeListArray.from_arrays(
-                pa.array(values.reshape(-1)), type=schema.field("feature").type
-            ),
-        ],
-        schema=schema,
-    )
-    return table, {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}
+    provenance = {"backbone": NAME, "preprocessing": f"grey level / {white}", "dtype": "float16"}
+    return feature_table(values), provenance
 
 
 def extract(images: ImageSet) -> tuple[pa.Table, dict[str, Any]]:

@@ -27,6 +27,7 @@ from benchmark_spec.feature_sets import check_shards, number_of_shards
 from benchmark_spec.manifest import entry_of
 from benchmark_spec.tables import Table, shard_of, table_path
 from benchmark_spec.version import __version__
+from builders.execution.folder_lock import make_folder
 from builders.execution.parquet import LARGE_FEATURES, write_features, write_table
 from builders.features import WORK, Settings, features_of, is_network
 from builders.features.extraction import described, nobody
@@ -233,10 +234,7 @@ def _finished(
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that is neither new, empty nor left by an unfinished run."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+    make_folder(folder)
     if any(folder.iterdir()) and not (folder / WORK).is_dir():
         raise OutputError(
             f"{folder} is not an empty folder",

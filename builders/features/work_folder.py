@@ -15,14 +15,14 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError, SourceError
-from builders.execution.folder_lock import locked
+from builders.execution.folder_lock import lock_folder, make_folder
 from builders.sources.image_set import ImageSet
 from fslbench_data.files import whole_file, write_whole
 
@@ -54,11 +54,8 @@ class WorkFolder:
     def __init__(self, folder: Path) -> None:
         self.folder, self._journal = folder, folder / JOURNAL_FILE
         self._blocks: dict[int, Path] = {}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
-        self._lock = self._locked()
+        make_folder(folder)
+        self._lock = lock_folder(folder, LOCK_FILE, "extraction")
         self.recorded = self._read()
 
     def begin(self, of: Mapping[str, Any], *, anew: bool = False) -> set[int]:
@@ -166,14 +163,6 @@ class WorkFolder:
     def _files(self) -> list[Path]:
         """Files of blocks, and what a killed run has left half-written."""
         return sorted(path for path in self.folder.iterdir() if _OURS.match(path.name))
-
-    def _locked(self) -> IO[bytes]:
-        lock = locked(self.folder / LOCK_FILE)
-        if lock is None:
-            raise OutputError(
-                f"another extraction is running in {self.folder}", fix="wait until it has ended"
-            )
-        return lock
 
     def _read(self) -> dict[str, Any] | None:
         if not self._journal.exists():

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import FSLBenchError, OutputError
 from benchmark_spec.manifest import entry_of
 from benchmark_spec.tables import Dataset, Table
-from builders.execution.folder_lock import locked
+from builders.execution.folder_lock import lock_folder, make_folder
 from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
 
 JOURNAL_FILE = ".building.json"
@@ -57,10 +57,7 @@ class BuildJournal:
         self.datasets: dict[str, Dataset] = {}
         self.tables: dict[str, Table] = {}
         self.raw: dict[str, str] = {}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+        make_folder(folder)
         if not self._path.exists() and any(
             path.name != LOCK_FILE and temporary_of(path.name) is None for path in folder.iterdir()
         ):
@@ -70,7 +67,7 @@ class BuildJournal:
                 "a release is never edited in place",
                 fix="name another folder, or remove this one yourself",
             )
-        self._lock = self._locked()
+        self._lock = lock_folder(folder, LOCK_FILE, "build")
         if self._path.exists():
             self._continue()
         clear_temporary(folder, deep=True)
@@ -109,14 +106,6 @@ class BuildJournal:
         self._path.unlink(missing_ok=True)
         (self._folder / LOCK_FILE).unlink(missing_ok=True)
         self._lock.close()
-
-    def _locked(self) -> IO[bytes]:
-        lock = locked(self._folder / LOCK_FILE)
-        if lock is None:
-            raise OutputError(
-                f"another build is running in {self._folder}", fix="wait until it has ended"
-            )
-        return lock
 
     def _continue(self) -> None:
         try:

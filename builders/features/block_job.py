@@ -1,0 +1,209 @@
+"""Jobs on a data set's images by a network, in blocks of ids: what features and captions share.
+
+What the results depend on is surveyed first, where the work will be done, and then holds for every
+block, whoever computes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import EngineError, SourceError
+from benchmark_spec.extras import require
+from benchmark_spec.naming import slug
+from builders.execution.engine import Engine, Work, job_name
+from builders.features.decoding import Batches, Gives, Reader, problem_of
+from builders.features.processor import Device, check_facts, reproducible
+from builders.features.work_folder import WorkFolder
+from builders.sources.image_set import ImageSet
+from fslbench_data.evaluation.progress import Progress
+
+
+class DeviceMemoryError(EngineError):
+    """A batch that does not fit the GPU's memory."""
+
+
+class Loader(Protocol):
+    """What loads a network, in whichever process."""
+
+    @property
+    def device(self) -> Device:
+        """Where the network computes."""
+
+    @property
+    def family(self) -> str:
+        """The name that says whose code it is."""
+
+    def load(self) -> Any:
+        """Load the network; a process keeps the last one."""
+
+    def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
+        """Find out what the results will depend on, on this machine."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The job that finds out, where the work will be done, what the results will depend on.
+
+    Its one result is the provenance as far as it is the same for all images.
+    """
+
+    network: Loader
+    threads: int
+    batch: int | None
+    block: int
+
+    @property
+    def name(self) -> str:
+        """Tells it from every other job."""
+        return f"survey of {self!r}"
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of a process."""
+        return int(self.network.device == "cuda")
+
+    def start(self) -> Work[int, dict[str, Any]]:
+        """Load the network."""
+        return lambda blocks: (
+            self.network.survey(self.threads, self.batch, self.block) for _ in blocks
+        )
+
+
+@dataclass(frozen=True)
+class BlockResult:
+    """The values of a block's images, and what was wrong with images that are zeros."""
+
+    values: NDArray[Any]
+    problems: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BlockJob(ABC):
+    """A job whose block b is the ids from ``block``·b on.
+
+    Attributes
+    ----------
+    surveyed
+        What :class:`Survey` has found; a machine that differs from it is refused.
+    workers
+        Processes that decode, beside each that computes.
+    """
+
+    network: Loader
+    images: ImageSet = field(repr=False)
+    surveyed: dict[str, Any]
+    workers: int
+    name: str = field(default_factory=job_name)
+
+    too_large: ClassVar[str]
+    """Says that so many pictures at a time (``{}``) do not fit."""
+    mend: ClassVar[str] = "get the file again"
+    """What to do about an image that cannot be shown."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a process."""
+        return int(self.surveyed["threads"])
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of a process."""
+        return int(self.network.device == "cuda")
+
+    @property
+    def gives(self) -> Gives:
+        """What the processes that decode hand over."""
+        return "inputs"
+
+    def start(self) -> Work[int, BlockResult]:
+        """Load the network, and start the processes that decode.
+
+        Raises
+        ------
+        EngineError
+            If this machine is of another kind than the one that was surveyed.
+        BackboneError, SourceError
+            If the network cannot be loaded.
+        """
+        check_facts(self.surveyed, self.network.family)
+        network = self.network.load()
+        reader = Reader.of(self.images, network.preprocessing, self.gives)
+        batches = Batches(reader, self.workers, pinned=self.gpus > 0)
+
+        def work(blocks: Iterable[int]) -> Iterator[BlockResult]:
+            with reproducible(self.threads):
+                try:
+                    yield from self.results(list(blocks), network, batches)
+                except require("torch").OutOfMemoryError:
+                    raise DeviceMemoryError(
+                        f"{self.too_large.format(self.surveyed['batch'])} the memory of the GPU",
+                        fix="give a smaller --batch, or end what else uses the GPU",
+                    ) from None
+
+        return work
+
+    @abstractmethod
+    def results(self, blocks: list[int], network: Any, batches: Batches) -> Iterator[BlockResult]:
+        """Compute blocks; the pictures of the next are on their way meanwhile."""
+
+    def ids_of(self, block: int) -> range:
+        """The ids of a block's images."""
+        size = int(self.surveyed["block"])
+        return range(block * size, min((block + 1) * size, len(self.images.images)))
+
+    def batches_of(self, blocks: Sequence[int]) -> Iterator[list[int]]:
+        """Cut the ids of blocks into batches of one size, from the first id of each block on."""
+        size = int(self.surveyed["batch"])
+        for ids in map(self.ids_of, blocks):
+            for first in range(0, len(ids), size):
+                yield list(ids[first : first + size])
+
+    def refuse(self, problems: Mapping[int, str]) -> None:
+        """Refuse images that cannot be shown.
+
+        Raises
+        ------
+        SourceError
+            Naming the first.
+        """
+        for image_id, problem in problems.items():
+            raise SourceError(
+                problem_of(self.images, image_id, problem),
+                expected="a whole image",
+                fix=self.mend,
+            )
+
+    def compute(
+        self, done: set[int], work: WorkFolder, engine: Engine, progress: Progress
+    ) -> range:
+        """Compute the blocks that are not done into a folder; gives the numbers of all."""
+        blocks = range(-(-len(self.images.images) // int(self.surveyed["block"])))
+        progress(sum(len(self.ids_of(block)) for block in done), resumed=True)
+        result: BlockResult
+        for block, result in engine.run(self, [block for block in blocks if block not in done]):
+            work.add(block, result.values, result.problems)
+            progress(len(self.ids_of(block)))
+        return blocks
+
+
+@contextmanager
+def work_folder(folder: Path, network: str, images: ImageSet) -> Iterator[WorkFolder]:
+    """Open the folder of unfinished work by a network on a data set, which lies in `folder`.
+
+    It is removed at the end, unless the context is left by an exception.
+    """
+    work = WorkFolder(folder / slug(network)[-80:] / images.name)
+    try:
+        yield work
+    except BaseException:
+        work.close()
+        raise
+    work.remove()
