@@ -12,6 +12,7 @@ from rich.text import Text
 
 from analysis_sql.planning.query_choice import CRITERION, Cost, QueryChoice
 from benchmark_spec.errors import listing
+from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.query_size.sweep import USUAL, QuerySweep, SweepRow
 from fslbench_data.render.console import print_grid
 from fslbench_data.render.grid import Grid
@@ -85,6 +86,7 @@ def json_text(found: QuerySweep) -> str:
     """Everything; None is undetermined."""
     model = {"beta": found.model.beta, "gamma": found.model.gamma}
     content = {
+        "schema": OUTPUT_SCHEMA,
         **asdict(found),
         "model": {**asdict(found.model), **model},
         "alpha_interval": found.estimate.alpha_interval(found.level),

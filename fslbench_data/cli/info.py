@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from benchmark_spec.version import OUTPUT_SCHEMA
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -48,7 +50,9 @@ def info(release: str | None, form: str) -> None:
 def _content(release: Release) -> dict[str, object]:
     manifest, held = release.manifest, _held(release)
     return {
+        "schema": OUTPUT_SCHEMA,
         "where": release.files.where,
+        "folder": None if release.hub else release.files.where,
         "hub": release.hub,
         "name": manifest.name,
         "version": manifest.version,

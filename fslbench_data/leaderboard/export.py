@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis_sql.intervals.intervals import ESTIMANDS, Interval
 from analysis_sql.ranking.best import claim
+from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
 from fslbench_data.leaderboard.standing import Row, Standing
 from fslbench_data.scoring.scores import PREFIX
@@ -62,6 +63,7 @@ def leaderboard_json(found: Leaderboard) -> str:
         kinds.add("class-aware")
     claims = any(kind != "closed" for kind in kinds)
     content = {
+        "schema": OUTPUT_SCHEMA,
         "signature": {
             "text": found.signature,
             "boards": [

@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis_sql.bias.spurious_bias import Contrast, Gap, StepScore
 from analysis_sql.intervals.intervals import Interval
+from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.bias_report import MethodBias, PairBias
 from fslbench_data.scoring.scores import PREFIX
@@ -57,6 +58,7 @@ def bias_json(report: BiasReport) -> str:
         for each in report.agreement
     ]
     content = {
+        "schema": OUTPUT_SCHEMA,
         "signature": str(report.signature),
         "rows": list(_rows(report)),
         "rankings": rankings,

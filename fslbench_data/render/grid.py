@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmark_spec.version import OUTPUT_SCHEMA
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -95,7 +97,8 @@ def json_text(grid: Grid, signature: str) -> str:
         }
         for row in grid.rows
     ]
-    content = {"signature": signature, "title": grid.title, "rows": rows, "notes": grid.notes}
+    content: dict[str, object] = {"schema": OUTPUT_SCHEMA, "signature": signature}
+    content |= {"title": grid.title, "rows": rows, "notes": grid.notes}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 

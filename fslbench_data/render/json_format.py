@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS
 from analysis_sql.intervals.saturation import unseen_bound
+from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.render.sentences import sentence, unseen_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.task_set_report import SetReport
@@ -33,6 +34,7 @@ def render_json(report: Report) -> str:
         }
     )
     content = {
+        "schema": OUTPUT_SCHEMA,
         "signature": signature,
         "estimands": {
             **{str(kind): ESTIMANDS[kind] for kind in kinds},

@@ -17,6 +17,7 @@ from analysis_sql.planning.class_sequences import MAX_TASKS
 from analysis_sql.planning.planning import CLOSED_TASKS, Planned
 from analysis_sql.planning.query_choice import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
+from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.render.console import print_grid
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.report_grids import UNBOUND_NOTE
@@ -168,6 +169,7 @@ def csv_text(found: Plan) -> str:
 def json_text(found: Plan) -> str:
     """Everything; null is undetermined, or not estimable."""
     content = {
+        "schema": OUTPUT_SCHEMA,
         "signature": str(found.signature),
         "suite": found.suite,
         "way": found.way,

@@ -1,0 +1,133 @@
+"""The keys and columns that docs/schemas.md lists are those that commands print."""
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from golden_inputs import INPUTS
+
+from benchmark_spec.version import OUTPUT_SCHEMA
+from builders.cli import main as build_main
+from fslbench_data.cli import main
+
+COMMANDS = {
+    "score": [
+        "fslbench score three.parquet --task-set open-5w5s5q --task-set closed-5w5s5q",
+        "fslbench score stopped.parquet",
+        "fslbench score unbound.csv --unbound",
+        "fslbench score perfect.parquet",
+        "fslbench score runs.parquet",
+        "fslbench compare prefix.parquet::part prefix.parquet::whole",
+    ],
+    "score --summary": ["fslbench score three.parquet --summary"],
+    "score --bias": [
+        "fslbench score biased_answers.parquet --release biased --bias",
+        "fslbench score attributed.parquet --bias",
+    ],
+    "info": ["fslbench info", "fslbench info biased"],
+    "plan": [
+        "fslbench plan --dataset digits --queries 1,5",
+        "fslbench plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 1",
+    ],
+    "leaderboard": ["fslbench leaderboard --results results"],
+    "query-size": [
+        "fslbench-build query-size --dataset digits --features pixels --shot 1 --queries 1,2 "
+        "--seeds 2"
+    ],
+}
+TYPES = {bool: "boolean", int: "integer", float: "number", str: "text", type(None): "null"}
+
+
+def _sections(root: Path) -> dict[str, dict[str, set[str]]]:
+    """Types by key or column and section; ``### CSV`` below ``## score`` is ``score CSV``."""
+    sections: dict[str, dict[str, set[str]]] = {}
+    for line in (root / "docs/schemas.md").read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch("## (.*)", line):
+            name = above = match[1].replace("`", "")
+        elif match := re.fullmatch("### (.*)", line):
+            name = f"{above} {match[1]}"
+        elif match := re.match(r"\| `([^`]+)` \| ([^|]+) \|", line):
+            assert match[1] not in sections.setdefault(name, {}), match[1]
+            sections[name][match[1]] = set(match[2].strip().split(", "))
+    return sections
+
+
+def _keys(sections: dict[str, dict[str, set[str]]], name: str) -> dict[str, set[str]]:
+    """The keys of a section, with those of the shapes that it names."""
+    keys: dict[str, set[str]] = {}
+    for key, types in sections[name].items():
+        for kind in types:
+            if f"Shapes {kind}" in sections:
+                inner = _keys(sections, f"Shapes {kind}")
+                keys |= {f"{key}.{name}": of for name, of in inner.items()}
+            else:
+                keys.setdefault(key, set()).add(kind)
+    return keys
+
+
+def _output(command: str, folder: Path, form: str) -> str:
+    program, *arguments = shlex.split(command)
+    for word in arguments:
+        name = re.split("[:/]", word)[0]
+        if name in INPUTS and not (folder / name).exists():
+            INPUTS[name](folder / name)
+    group = {"fslbench": main, "fslbench-build": build_main}[program]
+    result = CliRunner().invoke(group, [*arguments, "--format", form])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield every value's path and type; ``*`` stands for any name."""
+    if isinstance(value, dict):
+        free = f"{path}.*" if any(key.startswith(f"{path}.*") for key in keys) else ""
+        for name, part in value.items():
+            yield from _leaves(part, free or (f"{path}.{name}" if path else name), keys)
+    elif isinstance(value, list):
+        if not value or not isinstance(value[0], dict):
+            yield path, "list"
+        for part in value:
+            if isinstance(part, dict):
+                yield from _leaves(part, f"{path}[]", keys)
+    else:
+        yield path, TYPES[type(value)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_keys_and_columns_are_documented(
+    name: str, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sections = _sections(root)
+    keys = _keys(sections, name)
+    types: dict[str, set[str]] = {}
+    for command in COMMANDS[name]:
+        content = json.loads(_output(command, tmp_path, "json"))
+        assert next(iter(content.items())) == ("schema", OUTPUT_SCHEMA)
+        for path, kind in _leaves(content, "", keys):
+            types.setdefault(path, set()).add(kind)
+    unprinted = {key for key in keys.keys() - types.keys() if not _may_be_missing(key, types)}
+    assert (types.keys() - keys.keys(), unprinted) == (set(), set())
+    for path, kinds in types.items():
+        allowed = keys[path] | ({"integer"} if "number" in keys[path] else set())
+        assert kinds <= allowed, (path, kinds)
+    if columns := sections.get(f"{name} CSV"):
+        text = _output(COMMANDS[name][0], tmp_path, "csv")
+        assert next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text)))) == list(columns)
+
+
+def _may_be_missing(key: str, types: dict[str, set[str]]) -> bool:
+    """Whether a key's own keys are printed, or it stands in a list that is empty everywhere."""
+
+    def filled(path: str) -> bool:
+        return any(other.startswith((f"{path}.", f"{path}[].")) for other in types)
+
+    lists = [path for path, kinds in types.items() if kinds == {"list"}]
+    return filled(key) or any(key.startswith(f"{path}[].") and not filled(path) for path in lists)
