@@ -61,7 +61,7 @@ def rank_correlation(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> RankCorrelation:
-    """Spearman's correlation of the methods' means under two metrics.
+    """Compute Spearman's correlation of the methods' means under two metrics.
 
     Parameters
     ----------
@@ -86,29 +86,30 @@ def rank_correlation(
     value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
     low = high = None
     if min(a.shape[1], b.shape[1]) > 1:
-        found = np.concatenate(_resampled(a, b, same_tasks, resamples, seed))
-        found = found[~np.isnan(found)]
-        if found.size:
+        correlations = np.concatenate(_resampled(a, b, same_tasks, resamples, seed))
+        correlations = correlations[~np.isnan(correlations)]
+        if correlations.size:
             tail = (1 - level) / 2
-            low, high = (float(q) for q in np.quantile(found, [tail, 1 - tail]))
-    known = None if np.isnan(value) else value
+            low, high = (float(q) for q in np.quantile(correlations, [tail, 1 - tail]))
+    correlation = None if np.isnan(value) else value
     methods, tasks, other = len(a), a.shape[1], b.shape[1]
-    return RankCorrelation(methods, tasks, other, level, resamples, seed, known, low, high)
+    return RankCorrelation(methods, tasks, other, level, resamples, seed, correlation, low, high)
 
 
 def _resampled(a: Floats, b: Floats, same: bool, resamples: int, seed: int) -> list[Floats]:
-    """Correlations of resamples, in blocks."""
-    stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
+    """Correlate resamples of the tasks, a block of them at a time."""
+    stream = Stream("rank-correlation", a.shape[1], b.shape[1], seed)
+    correlations = []
     for start in range(0, resamples, _RESAMPLES_AT_ONCE):
         number = min(_RESAMPLES_AT_ONCE, resamples - start)
         one = _weights(stream, a.shape[1], number)
         other = one if same else _weights(stream, b.shape[1], number)
-        found.append(_spearman(a @ one, b @ other))
-    return found
+        correlations.append(_spearman(a @ one, b @ other))
+    return correlations
 
 
 def _weights(stream: Stream, tasks: int, number: int) -> Floats:
-    """How much each task counts in each resample, float64 (T, B)."""
+    """Draw how much each task counts in each resample, float64 (T, B)."""
     which = stream.integers(np.full((number, tasks), tasks))
     weights = np.zeros((tasks, number))
     np.add.at(weights, (which.reshape(-1), np.repeat(np.arange(number), tasks)), 1.0 / tasks)
@@ -116,12 +117,12 @@ def _weights(stream: Stream, tasks: int, number: int) -> Floats:
 
 
 def _spearman(a: Floats, b: Floats) -> Floats:
-    """Of each column of means (M, B): float64 (B,), NaN where all means are equal.
+    """Of means column of means (M, B): float64 (B,), NaN where all means are equal.
 
     Means that differ by rounding alone are ties.
     """
-    ranks = [rankdata(np.round(each, 9), axis=0) for each in (a, b)]
-    x, y = (each - each.mean(axis=0) for each in ranks)
+    ranks = [rankdata(np.round(means, 9), axis=0) for means in (a, b)]
+    x, y = (means - means.mean(axis=0) for means in ranks)
     scale = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(scale > 0, (x * y).sum(axis=0) / scale, np.nan))

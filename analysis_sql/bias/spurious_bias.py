@@ -107,51 +107,40 @@ def step_score(
     SpecError
         If the counts, the kind or the level are none.
     """
-    found = np.asarray(class_correct)
-    way = found.shape[1]
-    share = float(found.mean() / queries)
+    counts = np.asarray(class_correct)
+    way = counts.shape[1]
+    share = float(counts.mean() / queries)
     several = queries > 1
     return StepScore(
-        accuracy=interval(Moments.of(found.sum(axis=1), way * queries), kind, level),
-        worst=interval(Moments.of(found.min(axis=1), queries), kind, level),
+        accuracy=interval(Moments.of(counts.sum(axis=1), way * queries), kind, level),
+        worst=interval(Moments.of(counts.min(axis=1), queries), kind, level),
         independent=100 * expected_if_independent(share, way, queries),
-        equal=100 * float(expected_if_equal(found, queries).mean()) if several else None,
-        excess=interval_of(100 * excess(found, queries), kind, level) if several else None,
+        equal=100 * float(expected_if_equal(counts, queries).mean()) if several else None,
+        excess=interval_of(100 * excess(counts, queries), kind, level) if several else None,
     )
 
 
 def gap(
     before: AnyInts, after: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
 ) -> Gap:
-    """What a method loses from one step to another.
-
-    Parameters
-    ----------
-    before, after : int (T, K)
-        Correct queries of each class, of the same tasks in the same order.
-
-    Raises
-    ------
-    SpecError
-        If they are not of as many tasks and classes; or as :func:`step_score`.
-    """
+    """Compute what a method loses from one step to another; arguments as :func:`contrast`."""
     return gap_of(contrast([(1, before), (-1, after)], queries, kind, level))
 
 
-def gap_of(found: Contrast) -> Gap:
-    """What a contrast of earlier steps minus later ones says is lost, and gained in excess."""
-    return Gap(found.accuracy, found.worst, _turned(found.excess))
+def gap_of(measures: Contrast) -> Gap:
+    """Turn a contrast of earlier steps minus later ones into what is lost, and gained in excess."""
+    return Gap(measures.accuracy, measures.worst, _turned(measures.excess))
 
 
 def contrast(
     parts: Sequence[tuple[int, AnyInts]], queries: int, kind: IntervalKind, level: float = 0.95
 ) -> Contrast:
-    """A weighted sum of measures over the same tasks, such as one method minus another.
+    """Compute a weighted sum of measures over the same tasks, such as one method minus another.
 
     Parameters
     ----------
     parts
-        Weights, and correct queries of each class int (T, K) of the same tasks in the same order.
+        Weights, and correct queries of part class int (T, K) of the same tasks in the same order.
 
     Raises
     ------
@@ -159,31 +148,31 @@ def contrast(
         If they are not of as many tasks and classes; or as :func:`step_score`.
     """
     weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
-    if len({each.shape for each in counts}) > 1:
+    if len({part.shape for part in counts}) > 1:
         raise SpecError(
-            f"counts of shapes {', '.join(str(each.shape) for each in counts)}",
+            f"counts of shapes {', '.join(str(part.shape) for part in counts)}",
             expected="of the same tasks",
         )
 
     def total(of: Callable[[AnyInts], NDArray[Any]]) -> NDArray[Any]:
-        return np.asarray(sum(w * of(each) for w, each in zip(weights, counts, strict=True)))
+        return np.asarray(sum(w * of(part) for w, part in zip(weights, counts, strict=True)))
 
-    unit = counts[0].shape[1] * queries
-    over = total(lambda each: 100 * excess(each, queries)) if queries > 1 else None
+    n_query = counts[0].shape[1] * queries
+    over = total(lambda part: 100 * excess(part, queries)) if queries > 1 else None
     return Contrast(
-        accuracy=interval(Moments.of(total(lambda each: each.sum(axis=1)), unit), kind, level),
-        worst=interval(Moments.of(total(lambda each: each.min(axis=1)), queries), kind, level),
+        accuracy=interval(Moments.of(total(lambda part: part.sum(axis=1)), n_query), kind, level),
+        worst=interval(Moments.of(total(lambda part: part.min(axis=1)), queries), kind, level),
         excess=None if over is None else interval_of(over, kind, level),
     )
 
 
-def _turned(found: Interval | None) -> Interval | None:
-    """The interval of the opposite."""
-    return None if found is None else replace(found, mean=-found.mean)
+def _turned(excess: Interval | None) -> Interval | None:
+    """Return the interval of the opposite."""
+    return None if excess is None else replace(excess, mean=-excess.mean)
 
 
 def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:
-    """Interval of the mean of any values (T,), as :func:`intervals.interval` gives it."""
+    """Compute the interval of a mean of any values (T,), as :func:`interval` does of counts."""
     check_level(level)
     tasks, mean = values.size, float(values.mean())
     halfwidth = None

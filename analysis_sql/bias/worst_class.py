@@ -41,7 +41,7 @@ MAX_QUERIES = 512
 
 
 def worst_class(class_correct: AnyInts, queries: int) -> Floats:
-    """Lowest class accuracy of each task, float64 (T,), as shares.
+    """Return the lowest class accuracy of each task, float64 (T,), as shares.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def worst_class(class_correct: AnyInts, queries: int) -> Floats:
     SpecError
         If they are not counts from 0 to Q of at least two classes.
     """
-    found = _checked(class_correct, queries)
-    return np.asarray(found.min(axis=1) / queries)
+    counts = _checked(class_correct, queries)
+    return np.asarray(counts.min(axis=1) / queries)
 
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
@@ -77,14 +77,9 @@ def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
 
 
 def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
-    """Expected wAcc of each task given how many of its queries are right: float64 (T,).
+    """Compute the expected wAcc of each task given how many of its queries are right: float64 (T,).
 
-    Parameters
-    ----------
-    class_correct : int (T, K)
-        Correct queries of each class; only the sum over classes matters.
-    queries
-        Q, of each class.
+    Arguments as :func:`worst_class`; only the sum over classes matters.
 
     Raises
     ------
@@ -92,8 +87,8 @@ def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
         If Q is 1, where expectation and wAcc are the same whatever the classes; if a task has more
         than :data:`MAX_QUERIES` queries; or as :func:`worst_class` does.
     """
-    found = _checked(class_correct, queries)
-    way = found.shape[1]
+    counts = _checked(class_correct, queries)
+    way = counts.shape[1]
     if queries == 1:
         raise SpecError(
             "with one query a class, the worst class is right only if all are: there is nothing "
@@ -104,17 +99,11 @@ def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
         raise SpecError(
             f"tasks of {way * queries} queries", expected=f"at most {MAX_QUERIES} for this"
         )
-    return np.asarray(expectations(way, queries)[found.sum(axis=1)])
+    return np.asarray(expectations(way, queries)[counts.sum(axis=1)])
 
 
 def excess(class_correct: AnyInts, queries: int) -> Floats:
-    """How far wAcc lies below what equal difficulty explains, of each task: float64 (T,).
-
-    Raises
-    ------
-    SpecError
-        As :func:`expected_if_equal`.
-    """
+    """Compute how far wAcc lies below :func:`expected_if_equal`, of each task: float64 (T,)."""
     return expected_if_equal(class_correct, queries) - worst_class(class_correct, queries)
 
 
@@ -133,17 +122,21 @@ def expectations(way: int, queries: int) -> Floats:
         digits = (one**way).to_bytes(size * (total + 1), "little")
         for n in range(least * way, total + 1):
             expected[n] += int.from_bytes(digits[size * n : size * (n + 1)], "little")
-    found: Floats = np.array([e / (queries * comb(total, n)) for n, e in enumerate(expected)])
-    found.flags.writeable = False
-    return found
+    means: Floats = np.array([e / (queries * comb(total, n)) for n, e in enumerate(expected)])
+    means.flags.writeable = False
+    return means
 
 
 def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
-    found = np.asarray(class_correct)
-    counts = found.ndim == 2 and found.dtype.kind in "iu" and found.shape[1] >= 2
-    if not counts or queries < 1 or (found.size and not 0 <= found.min() <= found.max() <= queries):
+    counts = np.asarray(class_correct)
+    fits = counts.ndim == 2 and counts.dtype.kind in "iu" and counts.shape[1] >= 2
+    if (
+        not fits
+        or queries < 1
+        or (counts.size and not 0 <= counts.min() <= counts.max() <= queries)
+    ):
         raise SpecError(
             "these are not the correct queries of each class of each task",
             expected=f"whole numbers (T, K) from 0 to {queries}, of two classes or more",
         )
-    return found
+    return counts

@@ -38,10 +38,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, stdtr, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
+from analysis_sql.class_aware.mixture_quantiles import mixture_quantiles
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
@@ -51,10 +51,6 @@ from analysis_sql.intervals.moments import Moments
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once: rows times eigenvalues or grid points."""
 
-_NEGLIGIBLE = 1e-18
-_STEPS = 200
-_ENOUGH = 1e-12
-
 REACH = 4.0
 """The median of sqrt(λ̄g) under the prior where k = T-1: classes move a typical coordinate four
 times as much as tasks do.  Centred at 1, intervals of 95 % cover 90 to 92 % where classes are all
@@ -62,7 +58,7 @@ that tasks differ by; see docs/coverage.md, which has the price too."""
 
 
 def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
-    """Half-widths of class-aware intervals (estimand: new classes), in percentage points.
+    """Compute half-widths of class-aware intervals (estimand: new classes), in percentage points.
 
     Parameters
     ----------
@@ -96,19 +92,19 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
 
 
 def settled(values: Floats) -> Floats:
-    """Values to ten significant digits.
+    """Round values to ten significant digits.
 
     The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
     """
-    known = np.where((values > 0) & np.isfinite(values), values, 1.0)
-    scale = 10.0 ** (9.0 - np.floor(np.log10(known)))
-    return np.where(known == values, np.round(values * scale) / scale, values)
+    scaled = np.where((values > 0) & np.isfinite(values), values, 1.0)
+    scale = 10.0 ** (9.0 - np.floor(np.log10(scaled)))
+    return np.where(scaled == values, np.round(values * scale) / scale, values)
 
 
 def relative_halfwidths(
     design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any], level: float
 ) -> Floats:
-    """Half-widths of class-aware intervals (estimand: new classes), as shares of |y - ȳ|.
+    """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :func:`halfwidths`.
 
     Parameters
     ----------
@@ -116,28 +112,21 @@ def relative_halfwidths(
         Coordinates of y, in any units.
     norm2 : float (P,)
         |y - ȳ|², in the square of these.
-
-    Returns
-    -------
-    float64 (P,); NaN as :func:`halfwidths`.
     """
-    found = np.full(len(norm2), np.nan)
+    widths = np.full(len(norm2), np.nan)
     if design.obstacle is not None:
-        return found
+        return widths
     usable = np.flatnonzero(norm2 > 0)
     step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
     for start in range(0, usable.size, step):
         rows = usable[start : start + step]
         weights, errors = mixture(Shares.of(design, u[rows], norm2[rows]))
-        found[rows] = _solve(weights, errors, design.tasks - 1, 1.0 - level)
-    return found
+        widths[rows] = mixture_quantiles(weights, errors, design.tasks - 1, 1.0 - level)
+    return widths
 
 
 def mixture(shares: Shares) -> tuple[Floats, Floats]:
-    """Weight of each ratio g of the grid, and se_g as a share of |y - ȳ|: both (P, G).
-
-    Weights of a row sum to 1.
-    """
+    """Weigh each ratio g of the grid, rows of sum 1, and give se_g by |y - ȳ|: both (P, G)."""
     design = shares.design
     scales = shares.scales()
     log_weights = shares.log_likelihoods(scales) + np.log(prior(design))
@@ -148,7 +137,7 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
 
 
 def prior(design: ClassDesign) -> Floats:
-    """Prior weight of each ratio of the grid (G,), up to a factor."""
+    """Return the prior weight of each ratio of the grid (G,), up to a factor."""
     x = np.exp(LOG_GRID)
     if design.rank == design.tasks - 1:
         return np.asarray(np.sqrt(x) / (1.0 + x / REACH**2))
@@ -156,68 +145,66 @@ def prior(design: ClassDesign) -> Floats:
 
 
 def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floats:
-    """Half-widths (M,) of the methods' own class-aware intervals (estimand: new classes).
-
-    In percentage points, each over the tasks that the method has answered; NaN where there is
-    no interval.
-    """
+    """Compute the methods' own :func:`halfwidths` (M,), each over the tasks that it answered."""
     moments = counts.moments()
-    found = np.full(len(counts), np.nan)
+    widths = np.full(len(counts), np.nan)
     for tasks in np.unique(counts.tasks[counts.tasks > 0]).tolist():
         rows = np.flatnonzero(counts.tasks == tasks)
-        here = design.prefix(tasks)
-        u = here.coordinates(counts.correct[rows, :tasks])
-        found[rows] = halfwidths(here, u, _select(moments, rows), level)
-    return found
+        prefix = design.prefix(tasks)
+        u = prefix.coordinates(counts.correct[rows, :tasks])
+        widths[rows] = halfwidths(prefix, u, _select(moments, rows), level)
+    return widths
 
 
 def pair_coordinates(
     design: ClassDesign,
     apart: Counts,
-    units: Ints,
+    queries: Ints,
     u: Floats,
     methods: NDArray[Any],
     versus: NDArray[Any],
 ) -> Floats:
-    """Coordinates (P, k) of the differences of two methods each, in the units of these.
+    """Compute coordinates (P, k) of the differences of two methods each, in the units of these.
 
-    Those of the methods less each other; where their units differ, of the exact differences, since
-    most of two large numbers may cancel there.
+    Those of the methods less each other; where their queries per task differ, of the exact
+    differences, since most of two large numbers may cancel there.
 
     Parameters
     ----------
     apart
         The differences, over all tasks of the design.
-    units, u : int64 (M,), float (M, k)
-        Units and coordinates of the methods.
+    queries, u : int64 (M,), float (M, k)
+        Queries per task and coordinates of the methods.
     methods, versus : int (P,)
         Positions of the two methods of each pair; the first may be one for all.
     """
-    found: Floats = u[methods] - u[versus]
-    differ = np.flatnonzero(units[methods] != units[versus])
+    coordinates: Floats = u[methods] - u[versus]
+    differ = np.flatnonzero(queries[methods] != queries[versus])
     if differ.size:
-        found[differ] = design.coordinates(apart.correct[differ])
-    return found
+        coordinates[differ] = design.coordinates(apart.correct[differ])
+    return coordinates
 
 
-def class_aware_interval(design: ClassDesign, counts: AnyInts, unit: int, level: float) -> Interval:
-    """Class-aware interval (estimand: new classes) of one method or one paired difference.
+def class_aware_interval(
+    design: ClassDesign, counts: AnyInts, queries_per_task: int, level: float
+) -> Interval:
+    """Compute the class-aware interval (estimand: new classes) of one method or paired difference.
 
     Parameters
     ----------
     counts : int (T,)
         Correct queries of each task, or differences of two methods'.
-    unit
+    queries_per_task
         Queries in a task.
     """
     x = np.asarray(counts)[None, :]
-    moments = Counts(x, np.array([x.shape[1]]), unit).moments()
-    here = design.prefix(x.shape[1])
-    width = float(halfwidths(here, here.coordinates(x), moments, level)[0])
+    moments = Counts(x, np.array([x.shape[1]]), queries_per_task).moments()
+    prefix = design.prefix(x.shape[1])
+    width = float(halfwidths(prefix, prefix.coordinates(x), moments, level)[0])
     return Interval(
         "class-aware",
         level,
-        here.tasks,
+        prefix.tasks,
         float(moments.mean[0]),
         None if isnan(width) else width,
         bool(moments.constant[0]),
@@ -225,43 +212,6 @@ def class_aware_interval(design: ClassDesign, counts: AnyInts, unit: int, level:
 
 
 def _select(moments: Moments, rows: Ints) -> Moments:
-    """Some of many methods' moments."""
+    """Return the moments of some methods."""
     columns = (moments.tasks, moments.total, moments.squares, moments.queries_per_task)
     return Moments(*(np.asarray(column)[rows] for column in columns))
-
-
-def _solve(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
-    """The h (P,) at which a mixture of Student's laws, scaled by `errors`, leaves `alpha` outside.
-
-    Newton's method on the logarithms of h and of what lies outside, kept between bounds: the
-    quantile lies between those of the narrowest and the widest law.  It halves the bounds
-    instead wherever a step leaves them or brings too little.
-    """
-    weights = np.where(weights > _NEGLIGIBLE, weights, 0.0)
-    row, column = np.nonzero(weights)
-    w, se = weights[row, column], errors[row, column]
-    starts = np.searchsorted(row, np.arange(len(weights)))
-    unit = np.log(-stdtrit(freedom, alpha / 2.0))
-    low = unit + np.log(np.minimum.reduceat(se, starts))
-    high = unit + np.log(np.maximum.reduceat(se, starts))
-    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - 0.5 * np.log(freedom * np.pi)
-    at = unit + 0.5 * np.log(np.add.reduceat(w * se * se, starts))
-    at = np.clip(at, low, high)
-    before = np.full(at.shape, np.inf)
-    for _ in range(_STEPS):
-        x = np.exp(at)[row] / se
-        outside = np.add.reduceat(2.0 * w * stdtr(freedom, -x), starts)
-        density = np.exp(constant - (freedom + 1) / 2 * np.log1p(x * x / freedom))
-        slope = -np.add.reduceat(2.0 * w * density * x, starts) / outside
-        excess = np.log(outside / alpha)
-        low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
-        step = at - excess / slope
-        good = (step >= low) & (step <= high) & (np.abs(excess) <= before / 2)
-        before = np.abs(excess)
-        following = np.where(good, step, (low + high) / 2)
-        following = np.where(np.abs(step - at) < _ENOUGH, at, following)
-        moved = np.abs(following - at).max(initial=0.0)
-        at = following
-        if moved < _ENOUGH:
-            break
-    return np.asarray(np.exp(at))

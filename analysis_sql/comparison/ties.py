@@ -139,17 +139,17 @@ def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, Verdic
         By kind, positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, -1 where nothing
         was asked.
     """
-    found = {}
+    counts = {}
     for kind, codes in verdicts.items():
         of = {v: int((np.asarray(codes) == code).sum()) for code, v in enumerate(VERDICTS)}
-        found[kind] = VerdictCounts(
+        counts[kind] = VerdictCounts(
             of[Verdict.BETTER],
             of[Verdict.WORSE],
             of[Verdict.INCONCLUSIVE],
             of[Verdict.IDENTICAL],
             of[Verdict.NOT_ESTIMABLE],
         )
-    return found
+    return counts
 
 
 def _checked(apart: Bools, methods: int) -> Bools:

@@ -49,7 +49,7 @@ class NearPerfect:
 
 
 def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
-    """Bounds of an open interval's mean; None unless it is above :data:`ABOVE` and below 100 %.
+    """Bound an open interval's mean; None unless it is above :data:`ABOVE` and below 100 %.
 
     None as well where all tasks are equal, or there is no interval.
 
@@ -64,8 +64,8 @@ def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
     tail = (1.0 - interval.level) / 2.0
     errors, queries = 1.0 - interval.mean / 100.0, interval.tasks * n_query
     se = half / 100.0 / -float(stdtrit(interval.tasks - 1, tail))
-    known = float(stdtrit(queries - 1, tail) / stdtrit(interval.tasks - 1, tail))
-    worth = min(errors * (1.0 - errors) / se**2 * known**2, float(queries))
+    certainty = float(stdtrit(queries - 1, tail) / stdtrit(interval.tasks - 1, tail))
+    worth = min(errors * (1.0 - errors) / se**2 * certainty**2, float(queries))
     wrong = errors * worth
     least = float(betaincinv(wrong, worth - wrong + 1.0, tail))
     most = float(betaincinv(wrong + 1.0, worth - wrong, 1.0 - tail))

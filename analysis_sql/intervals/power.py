@@ -68,10 +68,10 @@ def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> fl
 
 
 def detectable_difference(moments: Moments, level: float = 0.95, power: float = 0.8) -> Any:
-    """The smallest true difference that these tasks would show, in percentage points.
+    """Compute the smallest true difference that these tasks would show, in percentage points.
 
     `detectable_factor` times sd/sqrt(T), with the standard deviation that these tasks have (as if
-    it were known).  It says what a comparison could have found, whatever it did find.
+    it were known).  It says what a comparison could have differences, whatever it did find.
 
     Parameters
     ----------
@@ -85,14 +85,16 @@ def detectable_difference(moments: Moments, level: float = 0.95, power: float = 
     float64 of the moments' shape; NaN where T < 2, or where all differences are equal, as no
     standard deviation can then be told.
     """
-    found = detectable_difference_of(moments.tasks, np.square(moments.deviation), level, power)
-    return np.where(moments.constant, nan, found)[()]
+    differences = detectable_difference_of(
+        moments.tasks, np.square(moments.deviation), level, power
+    )
+    return np.where(moments.constant, nan, differences)[()]
 
 
 def detectable_difference_of(
     tasks: Any, variance: Any, level: float = 0.95, power: float = 0.8
 ) -> Any:
-    """The smallest detectable difference of T tasks with a variance between them, elementwise.
+    """Compute the smallest detectable difference of T tasks with this variance, elementwise.
 
     `detectable_factor` times sqrt(variance/T), in the square root of the variance's units; what a
     report says of results (:func:`detectable_difference`) and a plan of results to come.

@@ -149,7 +149,7 @@ def _packing(
         left, taken = stack.pop()
         if len(taken) > len(best):
             best = taken
-        used = [tasks for each in members if (tasks := each & left)]
+        used = [tasks for bits in members if (tasks := bits & left)]
         if len(taken) + len(used) // way <= len(best):
             continue
         if steps <= 0 and best:
@@ -163,10 +163,10 @@ def _packing(
 
 
 def _bits(number: int) -> list[int]:
-    """Positions of the ones of an integer, ascending."""
-    found = []
+    """Return the positions of the ones of an integer, ascending."""
+    positions = []
     while number:
         low = number & -number
-        found.append(low.bit_length() - 1)
+        positions.append(low.bit_length() - 1)
         number ^= low
-    return found
+    return positions

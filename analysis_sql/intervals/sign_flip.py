@@ -106,18 +106,18 @@ def sign_flip(differences: AnyInts) -> SignFlip:
 
 
 def _sums_up_to(steps: Ints, last: int) -> int:
-    """How many of the 2^T sums of some of the steps are at most `last`."""
+    """Count which of the 2^T sums of some of the steps are at most `last`."""
     some, others = (_sums(half) for half in (steps[::2], steps[1::2]))
     parts = np.split(some, range(_PLACES, some.size, _PLACES))
     return sum(int(np.searchsorted(others, last - part, side="right").sum()) for part in parts)
 
 
 def _sums(steps: Ints) -> Ints:
-    """All 2^T sums of some of the steps, ascending."""
-    found = np.zeros(1, np.int64)
+    """List all 2^T sums of some of the steps, ascending."""
+    sums = np.zeros(1, np.int64)
     for step in steps.tolist():
-        found = np.sort(np.concatenate([found, found + step]), kind="stable")  # merges two runs
-    return found
+        sums = np.sort(np.concatenate([sums, sums + step]), kind="stable")  # merges two runs
+    return sums
 
 
 def constant_p(tasks: Any) -> Any:

@@ -21,18 +21,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.random_stream import Stream
+from benchmark_spec.errors import UnknownNameError
 
 PLANNED_SUITES = ("open", "balanced")
 
 MAX_TASKS = 2000
 """Where Lafargue et al. stop."""
 
+SEEDS = 3
+"""Sequences of classes that are simulated for each Q."""
+
 
 def class_uses(class_sizes: Sequence[int] | NDArray[Any], per_class: int) -> Ints:
     """How many times each class can be used, (C,), where a task takes `per_class` images of it."""
     return np.asarray(np.asarray(class_sizes, np.int64) // per_class)
+
+
+def designs(
+    class_sizes: Sequence[int],
+    *,
+    way: int,
+    shot: int,
+    query: int,
+    suite: str = "open",
+    seeds: int = SEEDS,
+    most: int = MAX_TASKS,
+) -> list[ClassDesign]:
+    """Simulate the classes of sets' tasks, one design a seed; none where there is no task."""
+    if suite not in PLANNED_SUITES:
+        raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
+    uses = class_uses(class_sizes, shot + query)
+    if np.count_nonzero(uses) < way:
+        return []
+    streams = (Stream("plan", suite, way, shot, query, seed) for seed in range(seeds))
+    return [ClassDesign.of(draw_classes(suite, uses, way, stream, most)) for stream in streams]
 
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
@@ -92,24 +117,24 @@ def _balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
     if not tasks:
         return np.zeros((0, way), np.int64)
     left = _even(uses, way * tasks, tasks, stream)
-    found = np.empty((tasks, way), np.int64)
+    classes = np.empty((tasks, way), np.int64)
     orders = stream.permutations(tasks, uses.size)
     offsets = stream.words(tasks).tolist()
     for at, order in enumerate(orders):
         to_go = tasks - at
         # no class has more uses left: marks this far apart fall on different ones
         marks = offsets[at] % to_go + to_go * np.arange(way)
-        found[at] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
-        left[found[at]] -= 1
-    return found
+        classes[at] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
+        left[classes[at]] -= 1
+    return classes
 
 
 def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
-    """Uses of each class (C,) that fill the places: at most `level`, or one more by lot."""
+    """Share the places out: uses of each class (C,), at most `level`, or one more by lot."""
     filled = np.array([np.minimum(uses, level).sum() for level in range(tasks + 1)])
     level = int(filled.searchsorted(places, side="right")) - 1
-    given = np.minimum(uses, level)
+    shares = np.minimum(uses, level)
     more = np.flatnonzero(uses > level)
     lot = stream.permutations(1, more.size)[0] if more.size else more
-    given[more[lot[: places - int(given.sum())]]] += 1
-    return given
+    shares[more[lot[: places - int(shares.sum())]]] += 1
+    return shares

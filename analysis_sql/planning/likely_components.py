@@ -68,13 +68,13 @@ class LikelyComponents:
         scatter = Shares.of(design, design.coordinates(values), norm2)
         weights = _with_none(mixture(scatter)[0][0], prior(design))
         kept = np.flatnonzero(weights > _NEGLIGIBLE)
-        unit = design.way * estimate.query
-        q = scatter.scales()[0][kept] * norm2[0] / unit**2
+        n_query = design.way * estimate.query
+        q = scatter.scales()[0][kept] * norm2[0] / n_query**2
         middles = (np.arange(_POINTS) + 0.5) / _POINTS
         within = q[:, None] / chdtri(design.tasks - 1, middles)
         classes = ratios(design)[kept, None] * within
-        each = np.repeat(weights[kept] / weights[kept].sum() / _POINTS, _POINTS)
-        return cls(each, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
+        weight = np.repeat(weights[kept] / weights[kept].sum() / _POINTS, _POINTS)
+        return cls(weight, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
 
     def within_at(self, query: int) -> Floats:
         """σ_e² (N,) with Q queries per class."""
@@ -102,6 +102,6 @@ class LikelyComponents:
 
 def _with_none(weights: Floats, before: Floats) -> Floats:
     """Weights of the grid (G,) whose first point, practically no effect, stands for none at all."""
-    found = weights.copy()
-    found[0] *= before[LOG_GRID < 0].sum() / before[0]
-    return np.asarray(found / found.sum())
+    shifted = weights.copy()
+    shifted[0] *= before[LOG_GRID < 0].sum() / before[0]
+    return np.asarray(shifted / shifted.sum())

@@ -25,13 +25,13 @@ def detectable_open(
     level: float,
     power: float,
 ) -> Floats:
-    """The differences (N,), for new images, as fractions; the mean over some designs."""
+    """Compute the differences (N,), for new images, as fractions; the mean over some designs."""
     variances = [likely.between_tasks(design, query) for design in designs]
-    found = [
+    differences = [
         detectable_difference_of(design.tasks, variance, level, power)
         for design, variance in zip(designs, variances, strict=True)
     ]
-    return np.asarray(np.mean(found, axis=0))
+    return np.asarray(np.mean(differences, axis=0))
 
 
 def detectable_class_aware(
@@ -41,7 +41,7 @@ def detectable_class_aware(
     level: float,
     power: float,
 ) -> Floats:
-    """The differences (N,), for new classes, as fractions; the mean over some designs.
+    """Compute the differences (N,), for new classes, as fractions; the mean over some designs.
 
     The factor is that of the first design.
     """

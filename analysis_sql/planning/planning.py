@@ -37,24 +37,20 @@ from scipy.special import ndtri, stdtrit
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power, detectable_difference_of
-from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.class_sequences import (
     MAX_TASKS,
-    PLANNED_SUITES,
+    SEEDS,
     class_uses,
-    draw_classes,
+    designs,
 )
 from analysis_sql.planning.likely_components import LikelyComponents, Range
 from analysis_sql.planning.likely_differences import detectable_class_aware, detectable_open
 from analysis_sql.planning.simulated_sets import detectable, simulated_halfwidths
 from analysis_sql.planning.variance_budget import Components, Shares
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError
 
 CLOSED_TASKS = 600
 """Tasks of the field's closed sets (Lafargue et al., TMLR 2024)."""
-
-SEEDS = 3
-"""Sequences of classes that are simulated for each Q."""
 
 
 @dataclass(frozen=True)
@@ -107,29 +103,6 @@ class Planned:
         return sum(self.tasks) / len(self.tasks)
 
 
-def designs(
-    class_sizes: Sequence[int],
-    *,
-    way: int,
-    shot: int,
-    query: int,
-    suite: str = "open",
-    seeds: int = SEEDS,
-    most: int = MAX_TASKS,
-) -> list[ClassDesign]:
-    """Classes of the tasks of simulated sets, one a seed; none where there is no task."""
-    if suite not in PLANNED_SUITES:
-        raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
-    uses = class_uses(class_sizes, shot + query)
-    if np.count_nonzero(uses) < way:
-        return []
-    found = []
-    for seed in range(seeds):
-        stream = Stream("plan", suite, way, shot, query, seed)
-        found.append(ClassDesign.of(draw_classes(suite, uses, way, stream, most)))
-    return found
-
-
 def plan(
     components: Components,
     class_sizes: Sequence[int],
@@ -144,7 +117,7 @@ def plan(
     seeds: int = SEEDS,
     most: int = MAX_TASKS,
 ) -> list[Planned]:
-    """What each number of queries promises; those that no task can be drawn with are left out.
+    """Compute what each number of queries promises, but those that leave no task.
 
     Parameters
     ----------
@@ -165,7 +138,7 @@ def plan(
         If no Q is left, or a setting is none.
     """
     check_power(power, check_level(level))
-    found = []
+    rows = []
     for query in sorted(set(queries)):
         drawn = designs(
             class_sizes, way=way, shot=shot, query=query, suite=suite, seeds=seeds, most=most
@@ -173,15 +146,15 @@ def plan(
         if drawn:
             classes = int(np.count_nonzero(class_uses(class_sizes, shot + query)))
             row = _planned(components, drawn, classes, query, level, power)
-            found.append(row if likely is None else _ranged(row, likely, drawn, level, power))
-    if not found:
+            rows.append(row if likely is None else _ranged(row, likely, drawn, level, power))
+    if not rows:
         raise SpecError(
             f"no {way}-way {shot}-shot task can be drawn from {len(class_sizes)} classes of "
             f"{min(class_sizes, default=0)} to {max(class_sizes, default=0)} images",
             expected=f"{way} classes with at least {shot} + Q images",
             fix="plan fewer ways, shots or queries",
         )
-    return found
+    return rows
 
 
 def _planned(
@@ -195,11 +168,11 @@ def _planned(
     way = drawn[0].way
     closed = components.classes * way * (1.0 - way / classes) + components.within(query)
     z = float(-ndtri((1.0 - level) / 2.0))
-    each = [
+    values = [
         _of_design(components, design, query, level, power, seed)
         for seed, design in enumerate(drawn)
     ]
-    means = [_points(value) for value in np.array(each).mean(axis=0).tolist()]  # NaN where one is
+    means = [_points(mean) for mean in np.array(values).mean(axis=0).tolist()]  # NaN where one is
     return Planned(
         query=query,
         tasks=tuple(design.tasks for design in drawn),
@@ -265,6 +238,6 @@ def _points(fraction: float) -> float | None:
     return 100.0 * fraction if fraction > 0 else None
 
 
-def _mean_shares(each: list[Shares]) -> Shares:
-    values = np.array([(s.classes, s.images, s.queries) for s in each]).mean(axis=0)
+def _mean_shares(shares: list[Shares]) -> Shares:
+    values = np.array([(s.classes, s.images, s.queries) for s in shares]).mean(axis=0)
     return Shares(*values.tolist())

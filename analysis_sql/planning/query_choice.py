@@ -185,7 +185,6 @@ def choose(
     """
     factors = width_factors(tasks, level)
     ratio = ratio_interval(estimate, level)
-    known = ratio.low is not None
     best, low, high = (
         None if rho is None else best_query(rho, factors)
         for rho in (ratio.value, ratio.low, ratio.high)
@@ -195,8 +194,8 @@ def choose(
     value = {} if ratio.value is None else _costs(ratio.value, factors)
     costs = []
     for query in factors:
-        at_ends = [each[query] for each in by_end]
-        inside = known and (low or 0) <= query and (high is None or query <= high)
+        at_ends = [costs_at_end[query] for costs_at_end in by_end]
+        inside = ratio.low is not None and (low or 0) <= query and (high is None or query <= high)
         smallest = 0.0 if inside else min(at_ends, default=None)
         costs.append(Cost(query, value.get(query), smallest, max(at_ends, default=None)))
     root = Range(*(None if r is None else sqrt(shot * r) for r in _ends(ratio)))

@@ -59,13 +59,13 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
     SpecError
         If a seed has no set, or the sets are of different numbers of classes.
     """
-    sets = [each for seed in seeds for each in seed]
+    sets = [estimate for seed in seeds for estimate in seed]
     if not sets or not all(seeds):
         raise SpecError(
             "no variance can be estimated",
             expected=f"for every seed a task set with at least 2 queries and {MIN_TASKS} tasks",
         )
-    if len({each.way for each in sets}) > 1:
+    if len({estimate.way for estimate in sets}) > 1:
         raise SpecError("the task sets have different numbers of classes")
     means = np.array([_weighted(seed, shot) for seed in seeds])  # alpha, w, V, V, V, T-1
     alpha, w, *moments, freedom = means.mean(axis=0).tolist()
@@ -102,15 +102,15 @@ def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -
     number = len(without)
     if number < 3:
         raise SpecError(f"{number} parts of the images are too few", expected="at least 3")
-    values = np.array([(each.alpha, each.w) for each in without]).T
-    each = values - values.mean(axis=1, keepdims=True)
-    covariance = as_covariance((number - 1) / number * each @ each.T)
+    values = np.array([(part.alpha, part.w) for part in without]).T
+    deviations = values - values.mean(axis=1, keepdims=True)
+    covariance = as_covariance((number - 1) / number * deviations @ deviations.T)
     return replace(whole, covariance=covariance, freedom=float(number - 1), parts=number)
 
 
 def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
     """Weighted mean over sets of α, w, the three covariances and T-1."""
-    weights = np.array([each.freedom / (1.0 + shot / each.query) ** 2 for each in seed])
+    weights = np.array([e.freedom / (1.0 + shot / e.query) ** 2 for e in seed])
     values = [
         (e.alpha, e.w, e.covariance[0][0], e.covariance[0][1], e.covariance[1][1], e.freedom)
         for e in seed

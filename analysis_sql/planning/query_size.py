@@ -177,11 +177,6 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int) -> SetEstim
     sums, squares : int (T, K)
         Of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first
         method is right, -1 if only the second is, and 0 otherwise.
-
-    Raises
-    ------
-    SpecError
-        As :func:`estimate_set`.
     """
     d, e = np.asarray(sums), _counts(squares, query)
     fits = d.shape == e.shape and d.dtype.kind in "iu"
@@ -206,13 +201,14 @@ def _estimate(d: Ints, e: Ints, query: int) -> SetEstimate:
     variances = _variance(left, total.sum() - total, (total * total).sum() - total * total, n_query)
     ws = (unequal.sum() - unequal) / (left * pairs)
     alphas = variances - ws / query
-    each = np.stack([alphas, ws]) - np.stack([alphas, ws]).mean(axis=1, keepdims=True)
+    left_out = np.stack([alphas, ws])
+    deviations = left_out - left_out.mean(axis=1, keepdims=True)
     m1 = float(e.sum() / (tasks * n_query))
     return SetEstimate(
         way=way,
         alpha=float(variance - w / query),
         w=w,
-        covariance=as_covariance(left / tasks * each @ each.T),
+        covariance=as_covariance(left / tasks * deviations @ deviations.T),
         freedom=float(left),
         query=query,
         tasks=tasks,
@@ -222,9 +218,9 @@ def _estimate(d: Ints, e: Ints, query: int) -> SetEstimate:
     )
 
 
-def _variance(tasks: int, total: Any, squares: Any, unit: int) -> Any:
-    """Sample variance of x / unit from T, Σx and Σx², elementwise."""
-    return (tasks * squares - total * total) / (tasks * (tasks - 1) * unit**2)
+def _variance(tasks: int, total: Any, squares: Any, n_query: int) -> Any:
+    """Sample variance of x / n_query from T, Σx and Σx², elementwise."""
+    return (tasks * squares - total * total) / (tasks * (tasks - 1) * n_query**2)
 
 
 def as_covariance(matrix: Floats) -> Covariance:

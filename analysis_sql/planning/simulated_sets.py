@@ -48,10 +48,7 @@ def simulated_halfwidths(
     sets: int = SETS,
     seed: int,
 ) -> Floats:
-    """Class-aware half-widths (sets,) of simulated results, as fractions.
-
-    NaN where nothing varies.
-    """
+    """Simulate class-aware half-widths (sets,), as fractions; NaN where nothing varies."""
     within = components.within(query)
     stream = Stream("plan", "results", seed)
     rank, rest = design.rank, design.tasks - 1 - design.rank
@@ -92,14 +89,14 @@ def detectable(widths: Floats, sd: float, power: float) -> float:
 def detectable_in_deviations(
     design: ClassDesign, level: float, power: float, *, seed: int = 0
 ) -> Floats:
-    """The smallest detectable difference over sqrt(Var(mean)), at each of the :data:`NODES`.
+    """Compute the smallest detectable difference over sqrt(Var(mean)), at the :data:`NODES`.
 
     It depends on g alone, not on σ_e².
     """
-    found = []
+    differences = []
     for ratio in np.exp(np.array(NODES)) / design.typical:
         parts = Components(float(ratio), 1.0, 0.0)
         widths = simulated_halfwidths(parts, design, 1, level, sets=_FEWER, seed=seed)
         sd = sqrt(parts.variance_of_mean(design, 1))
-        found.append(detectable(widths, sd, power) / sd)
-    return np.array(found)
+        differences.append(detectable(widths, sd, power) / sd)
+    return np.array(differences)

@@ -124,10 +124,10 @@ def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> 
             expected="tasks of different classes",
         )
     values, norm2 = task_counts(design, sums)
-    found = variance_components(design, design.coordinates(values), norm2)
-    unit = design.way * estimate.query
+    estimates = variance_components(design, design.coordinates(values), norm2)
+    n_query = design.way * estimate.query
     times = between_classes(design)
-    classes = float(found.between[0]) / unit**2 if norm2[0] else 0.0
+    classes = float(estimates.between[0]) / n_query**2 if norm2[0] else 0.0
     classes = min(classes, estimate.variance / times)
     within = max(estimate.variance - classes * times, 0.0)
     queries = min(estimate.w, within * estimate.query)

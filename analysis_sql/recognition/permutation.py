@@ -55,12 +55,12 @@ _CONSTANT = 1e-10
 
 def blocks(tasks: int) -> list[slice]:
     """The blocks of a set of T tasks: consecutive, each task in one."""
-    found, start = [], 0
+    slices, start = [], 0
     while start < tasks:
         size = min(BLOCK, max(2, (tasks - start) // _SHARE))
-        found.append(slice(start, min(start + size, tasks)))
+        slices.append(slice(start, min(start + size, tasks)))
         start += size
-    return found
+    return slices
 
 
 class BlockOrders:
@@ -118,7 +118,7 @@ def standardised(statistic: Floats) -> Floats:
 
 def together(statistics: Sequence[Floats]) -> Floats:
     """The sum of standardised statistics, each (B + 1,) on common permutations."""
-    return np.asarray(np.sum([standardised(each) for each in statistics], axis=0))
+    return np.asarray(np.sum([standardised(statistic) for statistic in statistics], axis=0))
 
 
 def tails(statistic: Floats) -> Floats:
@@ -141,13 +141,13 @@ def either(statistics: Sequence[Floats]) -> Floats:
     Its own p-value allows for the number of them and for their dependence (Tippett's combination
     on permutations; Westfall and Young, "Resampling-Based Multiple Testing", 1993).
     """
-    return np.asarray(-np.min([tails(each) for each in statistics], axis=0))
+    return np.asarray(-np.min([tails(statistic) for statistic in statistics], axis=0))
 
 
 def log_orders(values: NDArray[Any]) -> float:
     """Ln of the number of different sequences that permutation within blocks makes of (T,)."""
-    found = 0.0
+    total = 0.0
     for block in blocks(len(values)):
         _, repeats = np.unique(values[block], return_counts=True)
-        found += float(gammaln(repeats.sum() + 1.0) - gammaln(repeats + 1.0).sum())
-    return found
+        total += float(gammaln(repeats.sum() + 1.0) - gammaln(repeats + 1.0).sum())
+    return total

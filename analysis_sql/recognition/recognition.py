@@ -33,12 +33,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import log
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from analysis_sql.intervals.arrays import AnyInts, Floats
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.recognition.permutation import (
     PERMUTATIONS,
     BlockOrders,
@@ -48,12 +46,10 @@ from analysis_sql.recognition.permutation import (
     p_value,
     together,
 )
+from analysis_sql.recognition.statistics import Answered, ClassSums, correlations
 
 ALPHA = 0.001
 """Results whose p-value is at most this are recognised."""
-
-_NUMBERS_AT_ONCE = 1 << 22
-"""Numbers that are gathered at once."""
 
 
 class Finding(Enum):
@@ -62,28 +58,6 @@ class Finding(Enum):
     RECOGNISED = "recognised"
     CANNOT_TELL = "cannot tell"
     NOT_TESTABLE = "not testable"
-
-
-@dataclass(frozen=True, eq=False)
-class Answered:
-    """One method's results on a task set, and what is known of its tasks.
-
-    Attributes
-    ----------
-    class_ids : int (T, K)
-        Classes of each task, numbered alike in all task sets of the data set, from 0.
-    values : int or float (T,)
-        Correct queries of each task, or accuracies.
-    reference : float (T,), optional
-        Mean accuracy of the reference methods on each task.
-    """
-
-    method: str
-    dataset: str
-    task_set: str
-    class_ids: AnyInts
-    values: NDArray[Any]
-    reference: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -136,13 +110,13 @@ class _Statistics:
     @classmethod
     def of(cls, classes: Iterable[Floats], references: Iterable[Floats]) -> _Statistics:
         return cls(
-            [each for each in classes if not is_constant(each)],
-            [each for each in references if not is_constant(each)],
+            [values for values in classes if not is_constant(values)],
+            [values for values in references if not is_constant(values)],
         )
 
     def recognition(self, reason: str) -> Recognition:
         """The conclusion, or `reason` if there is nothing to test."""
-        parts = [together(found) for found in (self.classes, self.references) if found]
+        parts = [together(group) for group in (self.classes, self.references) if group]
         if reason or not parts:
             return Recognition(Finding.NOT_TESTABLE, None, None, None, reason)
         p = p_value(either(parts) if len(parts) > 1 else parts[0])
@@ -177,18 +151,18 @@ def recognise(
     """
     orders = BlockOrders(seed=seed, count=permutations)
     families: dict[tuple[str, str], list[int]] = {}
-    for index, answer in sorted(enumerate(answers), key=lambda each: each[1].dataset):
+    for index, answer in sorted(enumerate(answers), key=lambda pair: pair[1].dataset):
         families.setdefault((answer.dataset, answer.method), []).append(index)
     own: dict[int, _Statistics] = {}
     whole = []
     for members in families.values():
         family = [answers[index] for index in members]
-        sums = _ClassSums(family, permutations)
+        sums = ClassSums(family, permutations)
         for index, answer in zip(members, family, strict=True):
             progress(f"{answer.method} on {answer.dataset}/{answer.task_set}")
             order = orders.of(len(answer.values))
             classes = sums.score(answer, order)
-            own[index] = _Statistics.of([classes], _correlations(answer, order))
+            own[index] = _Statistics.of([classes], correlations(answer, order))
         whole.append(sums.joint)
     each = [own[at].recognition(_obstacle(answer, own[at])) for at, answer in enumerate(answers)]
     sets: dict[tuple[str, str], _Statistics] = {}
@@ -196,75 +170,22 @@ def recognise(
         on_set = sets.setdefault((answer.dataset, answer.task_set), _Statistics([], []))
         on_set.classes.extend(own[index].classes)
         on_set.references.extend(own[index].references)
-    references = [found for one in own.values() for found in one.references]
+    references = [values for one in own.values() for values in one.references]
     return Recognitions(
         tuple(each),
-        {name: found.recognition("") for name, found in sets.items()},
+        {name: on_set.recognition("") for name, on_set in sets.items()},
         _Statistics.of(whole, references).recognition(""),
     )
 
 
-class _ClassSums:
-    """Sums over the tasks of each class, of one method's results on task sets of a data set."""
-
-    def __init__(self, family: Sequence[Answered], permutations: int) -> None:
-        self._n_classes = 1 + max(int(answer.class_ids.max()) for answer in family)
-        self._observed = {id(a): _standard(a.values) @ self._members(a) for a in family}
-        self._all = sum(self._observed.values(), np.zeros(self._n_classes))
-        self._permuted = np.zeros((permutations + 1, self._n_classes))
-
-    def score(self, answer: Answered, order: NDArray[np.int32]) -> Floats:
-        """|Z'y + a|² - |a|² (B + 1,), permuting the values of this task set only."""
-        members, values = self._members(answer), _standard(answer.values)
-        others = 2.0 * (self._all - self._observed[id(answer)])
-        found = np.empty(len(order))
-        step = max(1, _NUMBERS_AT_ONCE // max(members.shape))
-        for start in range(0, len(order), step):
-            rows = slice(start, start + step)
-            sums = values[order[rows]] @ members
-            found[rows] = np.einsum("bc,bc->b", sums, sums + others)
-            self._permuted[rows] += sums
-        return found
-
-    @property
-    def joint(self) -> Floats:
-        """|Σ Z_s'y_s|² (B + 1,), permuting all task sets' values at once."""
-        return np.asarray(np.einsum("bc,bc->b", self._permuted, self._permuted))
-
-    def _members(self, answer: Answered) -> Floats:
-        """Z (T, C), less its column means."""
-        members = np.zeros((len(answer.class_ids), self._n_classes))
-        members[np.arange(len(members))[:, None], answer.class_ids] = 1.0
-        return np.asarray(members - members.mean(axis=0))
-
-
-def _correlations(answer: Answered, order: NDArray[np.int32]) -> list[Floats]:
-    """Correlations with the references (B + 1,), if there are any."""
-    if answer.reference is None:
-        return []
-    reference = _standard(answer.reference)
-    step = max(1, _NUMBERS_AT_ONCE // len(reference))
-    values = _standard(answer.values)
-    parts = [values[order[at : at + step]] @ reference for at in range(0, len(order), step)]
-    return [np.concatenate(parts) / len(reference)]
-
-
-def _standard(values: NDArray[Any]) -> Floats:
-    """Values (T,) less their mean, in standard deviations; 0 if they are all equal."""
-    centred = np.asarray(values, np.float64) - np.mean(values)
-    if (np.asarray(values) == values[0]).all():
-        return np.zeros(len(centred))
-    return np.asarray(centred / centred.std())
-
-
-def _obstacle(answer: Answered, found: _Statistics) -> str:
+def _obstacle(answer: Answered, statistics: _Statistics) -> str:
     """Why results are not testable, or nothing."""
     if (answer.values == answer.values[0]).all():
         return "the same accuracy on every task"
     possible = log_orders(answer.values)
     if possible < log(1.0 / ALPHA):
         return f"only {round(np.exp(possible))} orders of the accuracies differ"
-    if found.classes or found.references:
+    if statistics.classes or statistics.references:
         return ""
     ids = np.sort(answer.class_ids, axis=1)
     if (ids == ids[0]).all():

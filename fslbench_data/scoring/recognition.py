@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.recognition.permutation import log_orders
-from analysis_sql.recognition.recognition import ALPHA, Answered, Recognitions, recognise
+from analysis_sql.recognition.recognition import ALPHA, Recognitions, recognise
+from analysis_sql.recognition.statistics import Answered
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.validation.runs import Group

@@ -10,13 +10,8 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import score_statistic
 from analysis_sql.recognition.permutation import BlockOrders, blocks
-from analysis_sql.recognition.recognition import (
-    Answered,
-    Finding,
-    Recognition,
-    _ClassSums,
-    recognise,
-)
+from analysis_sql.recognition.recognition import Finding, Recognition, recognise
+from analysis_sql.recognition.statistics import Answered, ClassSums
 
 SIZES = [250, 180, 120, 120, 90, 90, 70, 60, 60, 50, 50, 45, 45, 40, 40, 40]
 """Images of classes that run out one after another, as vgg_flower's do."""
@@ -47,7 +42,7 @@ def test_alone_it_is_the_score_of_the_class_variance() -> None:
     values = values[: len(ids)]
     order = BlockOrders(seed=1, count=20).of(len(ids))
     answer = Answered("mine", "cats", "open", ids, values)
-    found = _ClassSums([answer], 20).score(answer, order)
+    found = ClassSums([answer], 20).score(answer, order)
     design, permuted = ClassDesign.of(ids), values[order]
     norm2 = ((permuted - values.mean()) ** 2).sum(axis=1)
     score = score_statistic(design, design.coordinates(permuted), norm2)
@@ -58,7 +53,7 @@ def test_beside_another_task_set_by_hand() -> None:
     # y = (1, -1) and (-1, 1) once standardised; sums by class a, b: with Z centred
     first = Answered("mine", "cats", "one", np.array([[0], [1]]), np.array([5, 3]))
     second = Answered("mine", "cats", "two", np.array([[0], [1]]), np.array([1, 2]))
-    sums = _ClassSums([first, second], 1)
+    sums = ClassSums([first, second], 1)
     order = np.array([[0, 1], [1, 0]], np.int32)
     # Z'y = (1, -1), a = (-1, 1): |Z'y|² + 2 a·Z'y = 2 - 4, and 2 + 4 the other way round
     assert sums.score(first, order).tolist() == [-2.0, 6.0]
@@ -73,7 +68,7 @@ def test_p_values_are_those_of_all_orders() -> None:
     parts = [list(permutations(range(block.start, block.stop))) for block in blocks(8)]
     order = np.array([sum(each, ()) for each in product(*parts)], np.int32)
     answer = Answered("mine", "cats", "open", ids, values)
-    score = _ClassSums([answer], len(order) - 1).score(answer, order)
+    score = ClassSums([answer], len(order) - 1).score(answer, order)
     correlation = values[order] @ (reference - reference.mean())
     # too few orders for a verdict of its own
     found = recognise([Answered("mine", "cats", "open", ids, values, reference)], seed=0).task_sets[

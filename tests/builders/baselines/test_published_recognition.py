@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis_sql.recognition.recognition import Answered, Finding, Recognition, recognise
+from analysis_sql.recognition.recognition import Finding, Recognition, recognise
+from analysis_sql.recognition.statistics import Answered
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines.published_results import import_published
 from builders.sampling import draw_task_set
