@@ -35,7 +35,6 @@ LONG: set[str] = {
     "analysis_sql.planning.planning",
     "analysis_sql.planning.query_size",
     "analysis_sql.recognition.recognition",
-    "builders.sampling.attribute_biased",
     "fslbench_data.render.figures.charts",
     "fslbench_data.render.figures.rows",
     "fslbench_data.render.page.content",

@@ -29,22 +29,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import LADDER, Protocol
+from benchmark_spec.protocol import Protocol
+from builders.sampling.free_images import STEPS, FreeClass, Pools, scores
 from builders.sampling.image_attributes import Bools, ClassAttributes, ImageAttributes
-from builders.sampling.tasks import DrawnTasks, check_number
+from builders.sampling.tasks import DrawnTasks, Positions, check_number
 
-STEPS = tuple(LADDER)
 ATTEMPTS = 1000
 """Draws in a row that give no task, after which there is none."""
-
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,36 +111,6 @@ _FEW_SUPPORT = "too few images have the attribute and none of the others"
 _FEW_QUERIES = "too few images lack the attribute"
 
 
-@dataclass(eq=False)
-class _Class:
-    """A class and its images that are still free, on each step (5, n).
-
-    `choices` are the attributes that it can have in a task.
-    """
-
-    of: ClassAttributes
-    free: Bools
-    choices: Positions = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def update(self, protocol: Protocol) -> None:
-        """Find the choices."""
-        for_support, for_queries = self.free[1:].all(axis=0), self.free[2:]
-        have = self.of.has[:, for_support].sum(axis=1)
-        lack = np.array([(~self.of.has[:, free]).sum(axis=1) for free in for_queries]).min(axis=0)
-        enough = (self.free.sum(axis=1) >= protocol.per_class).all()
-        fits = (have >= protocol.shot) & (lack >= protocol.query) & self.of.spurious
-        self.choices = np.flatnonzero(fits & enough)
-
-
-@dataclass(frozen=True, eq=False)
-class _Pools:
-    """Images of a class that a task can draw from: for support, and for queries by step."""
-
-    support: Positions
-    query: dict[str, Positions]
-    inter_class: bool
-
-
 @dataclass(frozen=True, eq=False)
 class _Task:
     """A drawn task: positions (K, S) and (K, Q) on each step."""
@@ -161,16 +128,12 @@ class _Drawing:
     ) -> None:
         self.protocol, self._reuse = protocol, reuse
         self._stream = {part: Stream(*key, part) for part in ("tasks", *STEPS)}
-        self.classes = [
-            _Class(of, np.ones((len(STEPS), len(of)), bool)) for of in attributes.classes
-        ]
-        for each in self.classes:
-            each.update(protocol)
+        self.classes = [FreeClass.whole(of, protocol) for of in attributes.classes]
         self.eligible = self._with_choices()
         self.drawn: list[_Task] = []
 
     def _with_choices(self) -> Positions:
-        return np.flatnonzero([each.choices.size > 0 for each in self.classes])
+        return np.flatnonzero([of_class.choices.size > 0 for of_class in self.classes])
 
     def attempt(self) -> str | None:
         """Draw a task; gives why there is none."""
@@ -179,39 +142,32 @@ class _Drawing:
             return _FEW_CLASSES
         chosen = self.eligible[stream.subsets(np.array([self.eligible.size]), way)[0]]
         choices = [self.classes[c].choices for c in chosen]
-        which = stream.integers(np.array([each.size for each in choices]))
-        attributes = np.array([each[i] for each, i in zip(choices, which, strict=True)])
+        which = stream.integers(np.array([of_class.size for of_class in choices]))
+        attributes = np.array([of_class[i] for of_class, i in zip(choices, which, strict=True)])
         if len(set(attributes.tolist())) < way:
             return _SAME
-        pools = [self._pools(i, chosen, attributes) for i in range(way)]
-        if min(each.support.size for each in pools) < self.protocol.shot:
+        shot, query = self.protocol.shot, self.protocol.query
+        pools = [
+            self.classes[c].pools(attributes[i], np.delete(attributes, i), query)
+            for i, c in enumerate(chosen)
+        ]
+        if min(pool.support.size for pool in pools) < shot:
             return _FEW_SUPPORT
-        if min(found.size for each in pools for found in each.query.values()) < self.protocol.query:
+        if min(images.size for pool in pools for images in pool.query.values()) < query:
             return _FEW_QUERIES
         self.drawn.append(self._task(chosen, attributes, pools))
         if not self._reuse:
             self._use(self.drawn[-1])
         return None
 
-    def _pools(self, i: int, chosen: Positions, attributes: Positions) -> _Pools:
-        """Those of the i-th of the chosen classes."""
-        of, free = self.classes[chosen[i]].of, self.classes[chosen[i]].free
-        has, others = of.has[attributes[i]], of.has[np.delete(attributes, i)].any(axis=0)
-        lack = {step: ~has & free[STEPS.index(step)] for step in ("intra", "inter", "biased")}
-        narrow = {step: lack[step] & others for step in ("inter", "biased")}
-        inter = all(which.sum() >= self.protocol.query for which in narrow.values())
-        found = lack | narrow if inter else lack
-        query = {step: np.flatnonzero(which) for step, which in found.items()}
-        return _Pools(np.flatnonzero(has & ~others & free[1:].all(axis=0)), query, inter)
-
-    def _task(self, chosen: Positions, attributes: Positions, pools: list[_Pools]) -> _Task:
+    def _task(self, chosen: Positions, attributes: Positions, pools: list[Pools]) -> _Task:
         shot, query = self.protocol.shot, self.protocol.query
         free = [self.classes[c].free for c in chosen]
-        support = self._pick("tasks", [each.support for each in pools], shot)
-        both = self._pick("random", [np.flatnonzero(each[0]) for each in free], shot + query)
+        support = self._pick("tasks", [pool.support for pool in pools], shot)
+        both = self._pick("random", [np.flatnonzero(steps[0]) for steps in free], shot + query)
         rest = []
-        for each, taken in zip(free, support, strict=True):
-            left = each[1].copy()
+        for steps, taken in zip(free, support, strict=True):
+            left = steps[1].copy()
             left[taken] = False
             rest.append(np.flatnonzero(left))
         queries = {
@@ -220,13 +176,13 @@ class _Drawing:
             **{s: self._pick(s, [p.query[s] for p in pools], query) for s in ("intra", "inter")},
             "biased": np.array(
                 [
-                    self._lowest(self.classes[c].of, each.query["biased"], attributes)
-                    for c, each in zip(chosen, pools, strict=True)
+                    self._lowest(self.classes[c].of, pool.query["biased"], attributes)
+                    for c, pool in zip(chosen, pools, strict=True)
                 ]
             ),
         }
         supports = dict.fromkeys(STEPS, support) | {"random": both[:, :shot]}
-        inter = [each.inter_class for each in pools]
+        inter = [pool.inter_class for pool in pools]
         return _Task(chosen, attributes, supports, queries, inter)
 
     def _lowest(self, of: ClassAttributes, pool: Positions, attributes: Positions) -> Positions:
@@ -262,19 +218,6 @@ class _Drawing:
         }
         attributes = np.array([task.attributes for task in self.drawn], np.int64)
         return Ladder(steps, attributes, np.array([task.inter_class for task in self.drawn]))
-
-
-def scores(of: ClassAttributes, candidates: Positions, chosen: Positions) -> Positions:
-    """Score of each candidate (n,): how usual its attributes are among the candidates.
-
-    The paper's score times n, so that it is a whole number and equal scores are equal.
-    """
-    counting = of.counting
-    among = np.zeros(len(of), counting.dtype)
-    among[candidates] = 1
-    usual = among @ counting
-    usual[np.isin(of.present, chosen)] = 0
-    return np.asarray((counting @ usual)[candidates], np.int64)
 
 
 def _refusal(drawing: _Drawing, failed: Counter[str], dataset: str, label: str) -> SamplingError:

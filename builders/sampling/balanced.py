@@ -31,7 +31,7 @@ from benchmark_spec.protocol import Protocol
 from builders.sampling.tasks import DrawnTasks, checked_sizes
 from builders.sampling.uniform import deal
 
-_BLOCK_WORDS = 1 << 22
+_WORDS_AT_ONCE = 1 << 22
 
 
 def draw_balanced(
@@ -89,13 +89,13 @@ def fair_uses(
             low = middle
         else:
             high = middle - 1
-    given = np.minimum(uses, low)
+    even = np.minimum(uses, low)
     once_more = np.flatnonzero(uses > low)
-    left = places - int(given.sum())
+    left = places - int(even.sum())
     if left:
         drawn = remainder.subsets(np.array([once_more.size]), left)[0]
-        given[once_more[drawn]] += 1
-    return given
+        even[once_more[drawn]] += 1
+    return even
 
 
 def _class_sequence(
@@ -107,11 +107,11 @@ def _class_sequence(
     starts = offsets.integers(np.arange(tasks, 0, -1))
     class_ids = np.empty((tasks, way), np.int64)
     slot = np.arange(way)
-    block = max(1, _BLOCK_WORDS // uses.size)
-    for first in range(0, tasks, block):
+    tasks_at_once = max(1, _WORDS_AT_ONCE // uses.size)
+    for first in range(0, tasks, tasks_at_once):
         # the classes of a task stand in a row, each as long as the uses it has left; since none
         # is longer than the tasks to go, marks at that distance fall on K different ones
-        rows = orders.permutations(min(block, tasks - first), uses.size)
+        rows = orders.permutations(min(tasks_at_once, tasks - first), uses.size)
         for task, order in enumerate(rows, first):
             ends = np.add.accumulate(left[order])
             marks = starts[task] + (tasks - task) * slot

@@ -23,17 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from builders.sampling.tasks import DrawnTasks, Groups, check_number
+from builders.sampling.tasks import DrawnTasks, Groups, Positions, check_number
 
 STEPS = tuple(COUNTERFACTUAL)
-
-Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +61,18 @@ def versions(
         If the images have not one attribute each, of two values or more in all.
     """
     lists = table.column("attributes").to_pylist()
-    if any(len(each) != 1 for each in lists):
-        number = next(i for i, each in enumerate(lists) if len(each) != 1)
+    number = next((i for i, attributes in enumerate(lists) if len(attributes) != 1), None)
+    if number is not None:
         raise SamplingError(
             f"image {number} has {len(lists[number])} attributes",
             where=dataset,
             expected="one value of the attribute for each image",
         )
-    values = tuple(sorted({each[0] for each in lists}))
+    values = tuple(sorted({attributes[0] for attributes in lists}))
     if len(values) < 2:
         raise SamplingError(f"all images have the same value: {values}", where=dataset)
     texts = table.column("text").to_pylist()
-    found: list[dict[int, Positions]] = []
+    by_class: list[dict[int, Positions]] = []
     first = 0
     for size in class_sizes:
         images = range(first, first + size)
@@ -90,9 +87,9 @@ def versions(
                 by_group[group if group >= 0 else -1 - members[0]].append(
                     [i - first for i in members]
                 )
-        found.append({group: np.array(each) for group, each in sorted(by_group.items())})
+        by_class.append({group: np.array(same) for group, same in sorted(by_group.items())})
         first += size
-    return Versions(values, tuple(found))
+    return Versions(values, tuple(by_class))
 
 
 def draw_counterfactual(
@@ -127,7 +124,7 @@ def draw_counterfactual(
     drawn: list[_Task] = []
     failed = 0
     while tasks is None or len(drawn) < tasks:
-        eligible = np.array([c for c, each in enumerate(left) if len(each) >= protocol.per_class])
+        eligible = np.array([c for c, free in enumerate(left) if len(free) >= protocol.per_class])
         if eligible.size < way or failed >= ATTEMPTS:
             break
         classes = eligible[stream["tasks"].subsets(np.array([eligible.size]), way)[0]]
@@ -136,7 +133,7 @@ def draw_counterfactual(
         images = [
             _pick(objects.groups[c], left[c], protocol, taken, stream["tasks"]) for c in classes
         ]
-        failed = failed + 1 if any(each is None for each in images) else 0
+        failed = failed + 1 if any(of_class is None for of_class in images) else 0
         if failed:  # a group of several of these classes
             continue
         every = np.array(images)  # (K, S+Q, V)
@@ -150,7 +147,7 @@ def draw_counterfactual(
         of_support = _version(support, np.broadcast_to(value[:, None], support.shape[:2]))
         drawn.append(_Task(classes, value, of_support, by_step))
         if not reuse:
-            left = [[group for group in each if group not in taken] for each in left]
+            left = [[group for group in free if group not in taken] for free in left]
     if not drawn or (reuse and len(drawn) < (tasks or 0)):
         raise SamplingError(
             f"{len(drawn)} {protocol} tasks could be drawn: {eligible.size} of {len(left)} classes "
@@ -189,7 +186,7 @@ def _pick(
     taken: set[int],
     stream: Stream,
 ) -> Positions | None:
-    """An object of each of S+Q groups that are not taken: (S+Q, V); they then are."""
+    """Pick an object of each of S+Q groups that are not taken: (S+Q, V); they then are."""
     free = [group for group in left if group not in taken]
     if len(free) < protocol.per_class:
         return None
@@ -200,12 +197,12 @@ def _pick(
 
 
 def _version(objects: Positions, value: Positions) -> Positions:
-    """The images (K, n) of objects (K, n, V) with some values (K, n)."""
+    """Take the images (K, n) of objects (K, n, V) with some values (K, n)."""
     return np.take_along_axis(objects, value[..., None], axis=2)[..., 0]
 
 
 def _others(value: Positions, query: int, stream: Stream) -> Positions:
-    """For each query (K, Q) a value that another class's support has and its own has not."""
+    """Draw for each query (K, Q) a value that another class's support has and its own has not."""
     choices = [np.unique(value[value != own]) for own in value]
-    which = stream.integers(np.repeat([[each.size] for each in choices], query, axis=1))
-    return np.array([each[i] for each, i in zip(choices, which, strict=True)])
+    which = stream.integers(np.repeat([[values.size] for values in choices], query, axis=1))
+    return np.array([values[i] for values, i in zip(choices, which, strict=True)])

@@ -17,6 +17,9 @@ from benchmark_spec.protocol import Protocol
 
 Ids = NDArray[np.int32]
 
+Positions = NDArray[np.int64]
+"""Of classes in a data set, or of images in a class."""
+
 Groups = NDArray[np.int64]
 """Group of each image (N,), by image id; -1 for an image that stands for itself."""
 
@@ -43,7 +46,7 @@ class DrawnTasks:
 
 
 def split_support(protocol: Protocol, class_ids: NDArray[Any], images: NDArray[Any]) -> DrawnTasks:
-    """Tasks of which the first S of the S+Q `images` (T, K, S+Q) drawn of a class are support."""
+    """Make tasks: of the S+Q `images` drawn of a class (T, K, S+Q), the first S are support."""
     drawn = images.astype(np.int32)
     return DrawnTasks(
         protocol,
@@ -56,10 +59,11 @@ def split_support(protocol: Protocol, class_ids: NDArray[Any], images: NDArray[A
 def checked_sizes(
     class_sizes: Sequence[int], protocol: Protocol, dataset: str
 ) -> NDArray[np.int64]:
-    """Class sizes as an int64 array (C,), or an error if they hold no task of `protocol`."""
-    given = np.asarray(class_sizes)
-    fits = given.ndim == 1 and given.dtype.kind in "iu" and ((given >= 0) & (given < 2**31)).all()
-    sizes = given.astype(np.int64) if fits else np.zeros(0, np.int64)
+    """Check that class sizes hold a task of `protocol`; gives them as an int64 array (C,)."""
+    counts = np.asarray(class_sizes)
+    whole = counts.ndim == 1 and counts.dtype.kind in "iu"
+    fits = whole and ((counts >= 0) & (counts < 2**31)).all()
+    sizes = counts.astype(np.int64) if fits else np.zeros(0, np.int64)
     if not fits or sizes.sum() >= 2**31:
         raise SamplingError(
             "class sizes are not one non-negative integer a class, below 2^31 in all",
@@ -90,13 +94,13 @@ def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
 
 
 def first_image_ids(class_sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Id of the first image of each class, int64 (C,): ids count up in class order."""
+    """Compute the id of the first image of each class, int64 (C,): ids count up in class order."""
     sizes = np.asarray(class_sizes, dtype=np.int64)
     return np.cumsum(sizes) - sizes
 
 
 def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa.Table:
-    """The table of a task set: image ids, and the queries in their frozen shuffled order.
+    """Make the table of a task set: image ids, and the queries in their frozen shuffled order.
 
     A uniformly random arrangement of the K·Q labels is drawn for every task; the queries of a
     class stand in the order in which they were drawn.  Since that order is itself random,
@@ -127,5 +131,5 @@ def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa
 
 
 def groups_of(images: pa.Table) -> Groups:
-    """Groups of an images table (:data:`benchmark_spec.schemas.IMAGES`)."""
+    """Take the groups of an images table (:data:`benchmark_spec.schemas.IMAGES`)."""
     return images.column("group").cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]

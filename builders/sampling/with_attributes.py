@@ -53,17 +53,17 @@ def draw_with_attributes(
     """
     suite = suite_of(name.suite)
     reuse = suite.interval == "closed"
-    given: dict[str, Any] = {"dataset": dataset, "label": suite.attributes, "seed": seed}
-    given |= {"tasks": tasks, "reuse": reuse}
+    how: dict[str, Any] = {"dataset": dataset, "label": suite.attributes, "seed": seed}
+    how |= {"tasks": tasks, "reuse": reuse}
     table_of = _Attributes(content_digest(attributes), attributes)
     if suite.step in LADDER:
-        ladder, names = _ladder(table_of, tuple(class_sizes), name.protocol, **given)
+        ladder, names = _ladder(table_of, tuple(class_sizes), name.protocol, **how)
         drawn, inter_class = ladder.steps[suite.step], ladder.inter_class
         values = np.array(names, object)[ladder.attributes]
     else:
         alone = np.full(sum(class_sizes), -1) if groups is None else groups
         objects = versions(attributes, class_sizes, alone, dataset)
-        steps, which = draw_counterfactual(objects, name.protocol, **given)
+        steps, which = draw_counterfactual(objects, name.protocol, **how)
         drawn, values = steps[suite.step], np.array(objects.values, object)[which]
         inter_class = np.full(which.shape, suite.step == "other")
     queries = Stream(name.suite, dataset, str(name.protocol), seed, "queries")
@@ -82,11 +82,11 @@ class _Attributes:
 
 @lru_cache(maxsize=1)
 def _ladder(
-    attributes: _Attributes, class_sizes: tuple[int, ...], protocol: Protocol, **given: Any
+    attributes: _Attributes, class_sizes: tuple[int, ...], protocol: Protocol, **how: Any
 ) -> tuple[Ladder, tuple[str, ...]]:
     """All steps of a ladder, which are asked for one after the other; and names of attributes."""
-    known = image_attributes(attributes.table, class_sizes, given["dataset"])
-    return draw_ladder(known, protocol, **given), tuple(known.names)
+    of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
+    return draw_ladder(of_images, protocol, **how), of_images.names
 
 
 def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:

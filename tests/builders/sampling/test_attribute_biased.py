@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.attribute_biased import STEPS, Ladder, draw_ladder, scores
+from builders.sampling.attribute_biased import Ladder, draw_ladder
+from builders.sampling.free_images import STEPS, scores
 from builders.sampling.image_attributes import ImageAttributes, image_attributes
 
 
@@ -130,7 +131,7 @@ import sys
 sys.path[:0] = [{tests!r}]
 import hashlib
 from test_attribute_biased import drawn, made
-from builders.sampling.attribute_biased import STEPS
+from builders.sampling.free_images import STEPS
 from benchmark_spec.protocol import Protocol
 for reuse in (True, False):
     ladder = drawn(made(3, 6, 40, 12, 0.3)[0], Protocol(3, 2, 3), tasks=9, reuse=reuse)
