@@ -66,12 +66,12 @@ def doctor(
 
 def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str, Any]], str]:
     """The user's features of the canaries, what is recorded of them, and whose they are."""
-    from builders.features.precomputed import read_loose
+    from builders.features.precomputed import read_precomputed
     from builders.sources.packaged.canaries import NAME
 
     if path.is_dir():
-        loose = read_loose(path)
-        return loose.features(NAME), [loose.provenance(NAME)], backbone or loose.backbone
+        own = read_precomputed(path)
+        return own.features(NAME), [own.provenance(NAME)], backbone or own.backbone
     from benchmark_spec.errors import ReleaseError
     from fslbench_data.files import load_numbers
 
@@ -89,15 +89,15 @@ def _expected(
 ) -> tuple[NDArray[Any], dict[str, Any], str]:
     """The features to compare with, what is recorded of them, and where they are from."""
     from benchmark_spec.errors import ReleaseError
-    from builders.features.precomputed import read_loose
+    from builders.features.precomputed import read_precomputed
     from builders.sources.packaged.canaries import NAME
     from fslbench_data.release.release import load_release
 
     if against is not None:
         if release is not None:
             raise click.UsageError("give --release or --against, not both")
-        loose = read_loose(against)
-        return loose.features(NAME), loose.provenance(NAME), str(against)
+        own = read_precomputed(against)
+        return own.features(NAME), own.provenance(NAME), str(against)
     opened = load_release(release)
     if NAME not in opened.datasets:
         raise ReleaseError(

@@ -53,7 +53,7 @@ def features(
     was, and gives the same features; finished ones are left as they are.
     """
     from builders.features import check_backbone, is_network
-    from builders.features.precomputed import FILE, write_loose
+    from builders.features.precomputed import FILE, write_precomputed
     from builders.sources.checking import keeping_damaged
     from builders.sources.read import read_source
     from fslbench_data.evaluation.progress import progress_bar
@@ -74,7 +74,7 @@ def features(
         images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **given)
     before = (folder / FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
-        found = write_loose(images, backbone, folder, settings, advance)
+        found = write_precomputed(images, backbone, folder, settings, advance)
     _say(found.provenance(images.name))
     for table in found.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")

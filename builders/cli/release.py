@@ -66,7 +66,7 @@ def release(
     release; a finished one is left as it is.  The last options say how features of networks are
     extracted, where SPEC.toml asks for any.
     """
-    from builders.features.precomputed import read_loose
+    from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
     from builders.release.features import uses_networks
     from builders.release.folder import is_finished
@@ -87,7 +87,7 @@ def release(
             raw=raw.resolve() if raw else None,
             allow_missing=allow_missing,
             settings=settings,
-            features=[read_loose(path) for path in given],
+            features=[read_precomputed(path) for path in given],
             earlier=load_release(earlier) if earlier is not None else None,
             progress=progress,
         )

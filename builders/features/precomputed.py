@@ -42,7 +42,7 @@ FILE = "features.json"
 
 
 @dataclass(frozen=True)
-class LooseFeatures:
+class PrecomputedFeatures:
     """A folder of features of one backbone: of a data set, and of the canaries."""
 
     folder: Path
@@ -93,13 +93,13 @@ class LooseFeatures:
         return [table for table in self.tables if table.dataset == dataset]
 
 
-def write_loose(
+def write_precomputed(
     images: ImageSet,
     backbone: str,
     folder: Path,
     settings: Settings | None = None,
     progress: Progress = nobody,
-) -> LooseFeatures:
+) -> PrecomputedFeatures:
     """Extract the features of a data set, and of the canaries, into a folder.
 
     Parameters
@@ -140,10 +140,10 @@ def write_loose(
         }
         write_whole(folder / FILE, json.dumps(content, indent=1) + "\n")
     shutil.rmtree(folder / WORK, ignore_errors=True)
-    return LooseFeatures(folder, tuple(tables))
+    return PrecomputedFeatures(folder, tuple(tables))
 
 
-def read_loose(folder: Path) -> LooseFeatures:
+def read_precomputed(folder: Path) -> PrecomputedFeatures:
     """Open a folder of features.
 
     Raises
@@ -162,7 +162,7 @@ def read_loose(folder: Path) -> LooseFeatures:
             where=str(path),
             expected="what `fslbench-build features` has written",
         ) from None
-    return LooseFeatures(folder, tables)
+    return PrecomputedFeatures(folder, tables)
 
 
 def _check_tables(tables: tuple[Table, ...]) -> None:
@@ -201,7 +201,7 @@ def _write(
 
 def _finished(
     folder: Path, images: ImageSet, backbone: str, settings: Settings
-) -> LooseFeatures | None:
+) -> PrecomputedFeatures | None:
     """What a run of the same images, backbone and settings has finished there, if any.
 
     Raises
@@ -211,7 +211,7 @@ def _finished(
     """
     if not (folder / FILE).is_file():
         return None
-    found = read_loose(folder)
+    found = read_precomputed(folder)
     if found.datasets[0] != images.name:
         return None
     provenance, tables = found.provenance(images.name), found.of(images.name)

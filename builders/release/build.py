@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmark_spec.manifest import Manifest
 from builders.features import Settings
-from builders.features.precomputed import LooseFeatures
+from builders.features.precomputed import PrecomputedFeatures
 from builders.release.dataset_build import DatasetBuild
 from builders.release.features import FeatureBuild, uses_captioners, uses_networks, with_canaries
 from builders.release.folder import finished_release
@@ -26,7 +26,7 @@ def build_release(
     raw: Path | None = None,
     allow_missing: bool = False,
     settings: Settings | None = None,
-    features: Sequence[LooseFeatures] = (),
+    features: Sequence[PrecomputedFeatures] = (),
     earlier: Release | None = None,
     progress: Progress = silent,
 ) -> Manifest:
@@ -68,7 +68,7 @@ def build_release(
     check_spec(spec, settings)
     recipe = spec.digest + (" allow_missing" if allow_missing else "")
     if uses_networks(spec) or uses_captioners(spec):
-        digests = (table.digest for loose in features for table in loose.tables)
+        digests = (table.digest for precomputed in features for table in precomputed.tables)
         recipe += " ".join(["", settings.device, settings.dtype, *sorted(digests)])
     finished = finished_release(folder, spec.name, spec.version, recipe)
     if finished is not None:

@@ -15,7 +15,12 @@ from benchmark_spec.naming import slug
 from builders.attributes import Recipe
 from builders.features import Settings, features_of, is_network
 from builders.features.compress import base_of, pca_int8
-from builders.features.precomputed import FILE, LooseFeatures, read_loose, write_loose
+from builders.features.precomputed import (
+    FILE,
+    PrecomputedFeatures,
+    read_precomputed,
+    write_precomputed,
+)
 from builders.features.shards import Pieces
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter
@@ -99,11 +104,13 @@ class FeatureBuild:
         writer: ReleaseWriter,
         settings: Settings,
         progress: Progress,
-        extracted: Sequence[LooseFeatures] = (),
+        extracted: Sequence[PrecomputedFeatures] = (),
     ) -> None:
         self.writer, self.settings, self.progress = writer, settings, progress
         self._extracted = {
-            (dataset, loose.backbone): loose for loose in extracted for dataset in loose.datasets
+            (dataset, earlier.backbone): earlier
+            for earlier in extracted
+            for dataset in earlier.datasets
         }
 
     def add(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> None:
@@ -129,8 +136,8 @@ class FeatureBuild:
         for table in release.manifest.tables:
             if (table.kind, table.dataset, table.name) == ("features", dataset, name):
                 return MadeFeatures(release.features(dataset, name), dict(table.provenance))
-        loose = self._before(dataset, name) or self._kept(dataset, name, images)
-        return MadeFeatures(loose.features(dataset), _named(name, loose.provenance(dataset)))
+        earlier = self._before(dataset, name) or self._kept(dataset, name, images)
+        return MadeFeatures(earlier.features(dataset), _named(name, earlier.provenance(dataset)))
 
     def forget(self) -> None:
         """Remove what was kept."""
@@ -154,12 +161,12 @@ class FeatureBuild:
         with features_of(name, images(), folder, self.settings, counter) as (pieces, provenance):
             yield pieces, _named(name, provenance)
 
-    def _before(self, dataset: str, backbone: str) -> LooseFeatures | None:
+    def _before(self, dataset: str, backbone: str) -> PrecomputedFeatures | None:
         """Return those that were extracted before, if they are of these images."""
-        loose = self._extracted.get((dataset, backbone))
-        if loose is None or not is_network(backbone):
+        earlier = self._extracted.get((dataset, backbone))
+        if earlier is None or not is_network(backbone):
             return None
-        provenance, where = loose.provenance(dataset), str(loose.folder)
+        provenance, where = earlier.provenance(dataset), str(earlier.folder)
         if provenance.get("images") != content_digest(self.writer.so_far().images(dataset)):
             raise SourceError(
                 f"the features of {backbone} that were given are of other images than {dataset}",
@@ -172,17 +179,17 @@ class FeatureBuild:
                 f"and {len(provenance['left_out'])} were left out",
                 where=where,
             )
-        return loose
+        return earlier
 
-    def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> LooseFeatures:
+    def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> PrecomputedFeatures:
         """Extract features that the release will not hold, unless a stopped run has."""
         folder = self.writer.folder / KEPT / dataset / slug(backbone)[-80:]
         if (folder / FILE).exists():
-            return read_loose(folder)
+            return read_precomputed(folder)
         what = f"{dataset}: features of {backbone}"
         self.progress(what)
         counter = self._counter(what, len(images().images))
-        return write_loose(images(), backbone, folder, self.settings, counter)
+        return write_precomputed(images(), backbone, folder, self.settings, counter)
 
     def _counter(self, what: str, total: int) -> Counter:
         """Tell how far it is, how fast, and how long it will take."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
-from builders.sources import bursts
+from builders.sources.group_list import group_of, linked
 from builders.sources.image_set import sha256_of_bytes
 from builders.sources.packages import Package, unpacked
 
@@ -130,7 +130,7 @@ def groups_of(listed: Sequence[Emoji], folder: Path) -> dict[str, str]:
             if (folder / path).is_file():
                 digest = sha256_of_bytes((folder / path).read_bytes())
                 links.append((first.setdefault(digest, shared), shared))
-    together = bursts.group_of(bursts.linked(links))
+    together = group_of(linked(links))
     codes = {emoji.code: without_gender(emoji.code) for emoji in listed}
     return {code: together.get(shared, shared) for code, shared in codes.items()}
 

@@ -1,10 +1,10 @@
-"""Which images of a folder belong together: a CSV file with the columns path and group."""
+"""Which images belong together: by a CSV file with the columns path and group, or by pairs."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError, listing
@@ -81,3 +81,19 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     for fields in reader:
         if fields:
             yield reader.line_num, fields
+
+
+def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Collect the groups of what pairs link, directly or through others; both levels sorted."""
+    group: dict[str, list[str]] = {}
+    for one, other in pairs:
+        a, b = group.setdefault(one, [one]), group.setdefault(other, [other])
+        if a is not b:
+            a += b
+            group.update(dict.fromkeys(b, a))
+    return sorted({id(members): sorted(members) for members in group.values()}.values())
+
+
+def group_of(groups: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Name the group of each of its members, after the first."""
+    return {name: members[0] for members in groups for name in members}

@@ -10,9 +10,9 @@ and part.  One of each is kept.  No photo has two classes.
 
 Groups: many photos show one scene, a box or a shelf seen from here and there; their numbers are
 shuffled and say nothing of it.  Photos of the same class and part (the parts were taken in other
-shops or on other days) whose similarity (:mod:`builders.sources.bursts`) is over 0.40 are linked,
-and what is linked is one group.  Of pairs from different parts, 0.06 % are over 0.40, so that
-about 19 of the 1,223 links are chance; two photos from very different distances may be missed.
+shops or on other days) whose fine structure correlates over 0.40 (tests/support/scenes.py) are
+linked, and what is linked is one group.  Of pairs from different parts, 0.06 % are over 0.40, so
+that about 19 of the 1,223 links are chance; two photos from very different distances may be missed.
 The groups of two and more photos are frozen in `groceries_groups.json`; every other photo is a
 group of its own.
 """
@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
-from builders.sources import bursts
 from builders.sources.checking import check_and_number
 from builders.sources.counts import expected_counts
+from builders.sources.group_list import group_of
 from builders.sources.image_set import (
     About,
     ImageSet,
@@ -85,7 +85,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     data = unpacked(PACKAGES[0], folder, NAME) / DATA
     progress(f"{NAME}: images2.parquet")
     photos, doubles = read_photos(data)
-    scene = bursts.group_of(frozen_groups())
+    scene = group_of(frozen_groups())
     classes: dict[str, list[Item]] = {}
     for name in sorted(photos, key=lambda name: (fine_class(name), name)):
         item = Item(
@@ -164,23 +164,3 @@ def frozen_groups() -> Sequence[Sequence[str]]:
     text = Path(__file__).with_name("groceries_groups.json").read_text(encoding="utf-8")
     groups: Sequence[Sequence[str]] = json.loads(text)
     return groups
-
-
-def scene_similarities(
-    photos: dict[str, bytes], progress: Progress = silent
-) -> dict[tuple[str, str], float]:
-    """Similarity of all pairs of photos of the same class and part (about a minute)."""
-    together: dict[tuple[str, str], list[str]] = {}
-    for name in photos:
-        together.setdefault((fine_class(name), name.split("/")[0]), []).append(name)
-    found: dict[tuple[str, str], float] = {}
-    for names in together.values():
-        known = {name: bursts.spectra(decode(photos[name])) for name in names}
-        found |= bursts.similarities(known, progress)
-    return found
-
-
-def find_groups(photos: dict[str, bytes], progress: Progress = silent) -> list[list[str]]:
-    """What `groceries_groups.json` was made with."""
-    scores = scene_similarities(photos, progress)
-    return bursts.linked(pair for pair, score in scores.items() if score > SAME_SCENE)

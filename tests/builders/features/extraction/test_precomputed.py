@@ -19,7 +19,7 @@ from benchmark_spec.errors import CorruptReleaseError, OutputError, ReleaseError
 from benchmark_spec.schemas import check_features
 from builders.cli import main
 from builders.features import Settings
-from builders.features.precomputed import FILE, read_loose, write_loose
+from builders.features.precomputed import FILE, read_precomputed, write_precomputed
 from fslbench_data.files import temporary_of
 
 
@@ -31,7 +31,7 @@ def settings(weights: Path) -> Settings:
 @pytest.fixture(scope="module")
 def written(tiny: Any, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("loose") / "features"
-    write_loose(tiny, TINY, folder, settings)
+    write_precomputed(tiny, TINY, folder, settings)
     return folder
 
 
@@ -43,7 +43,7 @@ def test_it_holds_shards_and_says_what_they_are(written: Path, plain: np.ndarray
         f"{of}/canaries-00000-of-00001.parquet",
         f"{of}/tiny-00000-of-00001.parquet",
     ]
-    found = read_loose(written)
+    found = read_precomputed(written)
     assert (found.backbone, found.datasets) == (TINY, ("tiny", "canaries"))
     np.testing.assert_array_equal(found.features("tiny"), plain)
     assert found.features("canaries").shape == (32, 64)
@@ -58,12 +58,12 @@ def test_it_is_never_edited_in_place(
 ) -> None:
     for other in (replace(tiny, name="other"), replace(tiny, images=tiny.images.slice(0, 75))):
         with pytest.raises(OutputError, match="is not an empty folder"):
-            write_loose(other, TINY, written, settings)
+            write_precomputed(other, TINY, written, settings)
     with pytest.raises(OutputError, match="is not an empty folder"):
-        write_loose(tiny, TINY, written, replace(settings, dtype="bfloat16"))
+        write_precomputed(tiny, TINY, written, replace(settings, dtype="bfloat16"))
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(OutputError, match="is not an empty folder"):
-        write_loose(tiny, TINY, tmp_path, settings)
+        write_precomputed(tiny, TINY, tmp_path, settings)
 
 
 def test_interrupted_while_shards_are_written_it_goes_on(
@@ -73,10 +73,10 @@ def test_interrupted_while_shards_are_written_it_goes_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from builders.features import precomputed as loose
+    from builders.features import precomputed
 
     calls: list[str] = []
-    real = loose.write_table
+    real = precomputed.write_table
 
     def killed(table: Any, path: Path) -> None:
         calls.append(path.name)
@@ -84,11 +84,11 @@ def test_interrupted_while_shards_are_written_it_goes_on(
             raise KeyboardInterrupt
         real(table, path)
 
-    monkeypatch.setattr(loose, "write_table", killed)
+    monkeypatch.setattr(precomputed, "write_table", killed)
     with pytest.raises(KeyboardInterrupt):
-        write_loose(tiny, TINY, tmp_path / "x", settings)
+        write_precomputed(tiny, TINY, tmp_path / "x", settings)
     told: list[tuple[int, bool]] = []
-    write_loose(
+    write_precomputed(
         tiny, TINY, tmp_path / "x", settings, lambda n, /, resumed=False: told.append((n, resumed))
     )
     assert told == [(76, True)]
@@ -102,12 +102,12 @@ def test_what_is_finished_stays_as_it_is(
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     (folder / ".extracting/half/removed").mkdir(parents=True)
     (folder / "features/.tiny.parquet.abcd1234.writing").write_bytes(b"half")
-    assert write_loose(tiny, TINY, folder, settings) == read_loose(folder)
+    assert write_precomputed(tiny, TINY, folder, settings) == read_precomputed(folder)
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
     assert not (folder / ".extracting").exists()
     next(folder.rglob("*.parquet")).write_bytes(b"PAR1")
     with pytest.raises(CorruptReleaseError, match="is not the file that was written"):
-        write_loose(tiny, TINY, folder, settings)
+        write_precomputed(tiny, TINY, folder, settings)
 
 
 _KILLED = """
@@ -150,7 +150,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="holds no features that can be read"):
-        read_loose(tmp_path)
+        read_precomputed(tmp_path)
     content = json.loads((written / FILE).read_text())
     for change in (
         {"path": "../../secret.parquet"},
@@ -160,7 +160,7 @@ def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:
         tables = [content["tables"][0] | change, *content["tables"][1:]]
         (tmp_path / FILE).write_text(json.dumps({**content, "tables": tables}))
         with pytest.raises(ReleaseError, match="holds no features that can be read"):
-            read_loose(tmp_path)
+            read_precomputed(tmp_path)
 
 
 def _spec(folder: Path) -> str:
@@ -186,7 +186,7 @@ def test_the_command(
     tiny, canaries = result.stdout.splitlines()
     assert tiny.startswith("tiny 76 images ")
     assert canaries.startswith("canaries 32 images ")
-    np.testing.assert_allclose(read_loose(out).features("tiny"), plain, rtol=0.01, atol=0.002)
+    np.testing.assert_allclose(read_precomputed(out).features("tiny"), plain, rtol=0.01, atol=0.002)
     (pictures / "class_1/0003.jpg").rename(tmp_path / "kept")
     (pictures / "class_1/0003.jpg").write_bytes(b"damaged")
     try:
@@ -198,7 +198,7 @@ def test_the_command(
     assert "class_1/0003.jpg is damaged: no image" in refused.stderr
     assert skipped.exit_code == 0, skipped.output
     assert "zeros for image 22: no image of a known format" in skipped.stderr
-    assert list(read_loose(tmp_path / "c").provenance("tiny")["left_out"]) == ["22"]
+    assert list(read_precomputed(tmp_path / "c").provenance("tiny")["left_out"]) == ["22"]
 
 
 def test_pixels_need_no_network(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_pixels_need_no_network(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("digits 1,797 images ")
-    assert read_loose(tmp_path / "x").datasets == ("digits",)
+    assert read_precomputed(tmp_path / "x").datasets == ("digits",)
 
 
 @pytest.mark.parametrize(

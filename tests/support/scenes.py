@@ -5,13 +5,13 @@ layout; what tells scenes apart is which fruit lies where.  Two photos are compa
 without their coarse structure (less a Gaussian blur), at every displacement that leaves a common
 part, one of them at three sizes; their similarity is the largest correlation over common parts.
 
-The groups of a data set are frozen in a file beside its source, since photos are decoded and
+The groups of groceries are frozen in a file beside their source, since photos are decoded and
 filtered a little differently by each library; this module is how they were found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
 from builders.sources.image_set import Progress, silent
-from builders.sources.pictures import Picture
+from builders.sources.packaged import groceries
+from builders.sources.pictures import Picture, decode
 
 SHRINK = (6, 5, 7)
 """A photo is shrunk by the first factor, the photo compared with it by each of the three."""
@@ -82,17 +83,15 @@ def similarities(
     return found
 
 
-def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Groups of what pairs link, directly or through others; both levels sorted."""
-    group: dict[str, list[str]] = {}
-    for one, other in pairs:
-        a, b = group.setdefault(one, [one]), group.setdefault(other, [other])
-        if a is not b:
-            a += b
-            group.update(dict.fromkeys(b, a))
-    return sorted({id(members): sorted(members) for members in group.values()}.values())
-
-
-def group_of(groups: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The group of each grouped photo, named after the group's first photo."""
-    return {name: members[0] for members in groups for name in members}
+def scene_similarities(
+    photos: dict[str, bytes], progress: Progress = silent
+) -> dict[tuple[str, str], float]:
+    """Similarity of all pairs of photos of the same class and part (about a minute)."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for name in photos:
+        together.setdefault((groceries.fine_class(name), name.split("/")[0]), []).append(name)
+    found: dict[tuple[str, str], float] = {}
+    for names in together.values():
+        known = {name: spectra(decode(photos[name])) for name in names}
+        found |= similarities(known, progress)
+    return found
