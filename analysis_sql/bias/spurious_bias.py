@@ -75,13 +75,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A weighted sum of measures on the same tasks, in percentage points.
-
-    Attributes
-    ----------
-    accuracy, worst, excess
-        Of these measures; excess is None with one query a class.
-    """
+    """A weighted sum of measures on the same tasks, in percentage points; excess as elsewhere."""
 
     accuracy: Interval
     worst: Interval
@@ -101,11 +95,6 @@ def step_score(
         Q, of each class.
     kind
         ``open`` where no image is used twice, else ``closed``.
-
-    Raises
-    ------
-    SpecError
-        If the counts, the kind or the level are none.
     """
     counts = np.asarray(class_correct)
     way = counts.shape[1]
@@ -140,12 +129,8 @@ def contrast(
     Parameters
     ----------
     parts
-        Weights, and correct queries of part class int (T, K) of the same tasks in the same order.
-
-    Raises
-    ------
-    SpecError
-        If they are not of as many tasks and classes; or as :func:`step_score`.
+        Weights, and correct queries of each class int (T, K), as :func:`step_score` takes them, of
+        the same tasks in the same order.
     """
     weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
     if len({part.shape for part in counts}) > 1:

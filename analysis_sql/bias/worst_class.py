@@ -60,13 +60,7 @@ def worst_class(class_correct: AnyInts, queries: int) -> Floats:
 
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
-    """Mean wAcc of K classes whose queries are right with probability `accuracy`, independently.
-
-    Raises
-    ------
-    SpecError
-        If there is no such probability, or less than one class or query.
-    """
+    """Compute the mean wAcc of K independent classes whose queries are right this often."""
     if not 0.0 <= accuracy <= 1.0 or way < 1 or queries < 1:
         raise SpecError(
             f"accuracy {accuracy}, {way} classes and {queries} queries of each",

@@ -57,18 +57,7 @@ class ClassDesign:
 
     @classmethod
     def of(cls, class_ids: AnyInts) -> ClassDesign:
-        """Design of a task set.
-
-        Parameters
-        ----------
-        class_ids : int (T, K)
-            The classes of each task, all different; any integers may stand for classes.
-
-        Raises
-        ------
-        SpecError
-            If it is no such array.
-        """
+        """Make a design from tasks' classes, int (T, K); SpecError if a task has one twice."""
         ids = np.asarray(class_ids)
         if ids.ndim != 2 or not ids.size or ids.dtype.kind not in "iu":
             raise SpecError(
@@ -144,7 +133,7 @@ class ClassDesign:
         return "all tasks have the same classes" if self.same_classes else None
 
     def prefix(self, tasks: int) -> ClassDesign:
-        """Design of the first `tasks` tasks; kept, so that asking again costs nothing."""
+        """Return the design of the first tasks; it is kept, so that asking again costs nothing."""
         if not 1 <= tasks <= self.tasks:
             raise SpecError(f"no first {tasks} of {self.tasks} tasks")
         if tasks == self.tasks:
@@ -154,7 +143,7 @@ class ClassDesign:
         return self._prefixes[tasks]
 
     def coordinates(self, values: NDArray[Any]) -> Floats:
-        """Coordinates u of many methods.
+        """Compute the coordinates u of many methods.
 
         Parameters
         ----------
@@ -176,7 +165,7 @@ class ClassDesign:
         return product_by_row(centred / self.tasks, self._spectrum[1])
 
     def _class_sums(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Z'x (M, C): the sum of each method over the tasks of each class."""
+        """Compute Z'x (M, C), the sum of each method over the tasks of each class."""
         order = np.argsort(self.members.reshape(-1), kind="stable") // self.way
         starts = np.cumsum(self.uses) - self.uses
         step = max(1, _NUMBERS_AT_ONCE // order.size)

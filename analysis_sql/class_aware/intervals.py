@@ -58,7 +58,10 @@ that tasks differ by; see docs/coverage.md, which has the price too."""
 
 
 def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
-    """Compute half-widths of class-aware intervals (estimand: new classes), in percentage points.
+    """Compute half-widths (P,) of class-aware intervals (estimand: new classes), percentage points.
+
+    NaN where there is no interval: counts that are all equal, T < 2, or tasks that all have the
+    same classes (``design.obstacle`` says which).  If no class is used twice, the open interval's.
 
     Parameters
     ----------
@@ -68,14 +71,6 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
         Coordinates of the counts, or differences of two methods' coordinates.
     moments
         Of the same counts or differences, arrays (P,).
-    level
-        Such as 0.95.
-
-    Returns
-    -------
-    float64 (P,); NaN where there is no interval: counts that are all equal, T < 2, or tasks that
-    all have the same classes (``design.obstacle`` says which).  If no class is used twice, the
-    open interval's.
     """
     check_level(level)
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks

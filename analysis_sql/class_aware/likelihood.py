@@ -94,14 +94,14 @@ class VarianceComponents:
 
 
 def ratios(design: ClassDesign) -> Floats:
-    """The ratios g of the grid (G,)."""
+    """Return the ratios g of the grid (G,)."""
     return np.asarray(np.exp(LOG_GRID) / design.typical)
 
 
 def variance_components(
     design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]
 ) -> VarianceComponents:
-    """REML estimates of many methods, pairs or permutations of them at once.
+    """Compute REML estimates of many methods, pairs or permutations of them at once.
 
     NaN where nothing can be estimated: y constant, T < 2, or all tasks with the same classes.
     Within the model of new classes; a plug-in of these estimates makes intervals that are too

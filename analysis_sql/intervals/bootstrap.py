@@ -65,31 +65,22 @@ class BootstrapInterval:
 
 def bca_intervals(
     values: AnyInts,
-    unit: Integers,
+    queries_per_task: Integers,
     level: float = 0.95,
     *,
     seed: int,
     resamples: int = RESAMPLES,
 ) -> list[BootstrapInterval]:
-    """BCa intervals of means over the same T tasks; see the module's docstring.
+    """Compute BCa intervals of means over the same T tasks; see the module's docstring.
 
     Parameters
     ----------
     values : int (M, T)
         Numbers of correct queries of M methods, or differences of such numbers of M pairs.
-    unit
-        Queries in a task, of each row (M,) or of all.
-    level
-        Such as 0.95.
-    seed
-        Of the resamples.
+    queries_per_task
+        Of each row (M,) or of all.
     resamples
         B, at least 100.
-
-    Raises
-    ------
-    SpecError
-        If `values` are no such integers, or B is too small for a quantile.
     """
     counts = np.asarray(values)
     check_level(level)
@@ -108,27 +99,17 @@ def bca_intervals(
         for row, totals in zip(varied.tolist(), sums, strict=True):
             ends[row] = _bca_ends(x[row], np.sort(totals), level) / tasks
     constant = np.isin(np.arange(len(x)), varied, invert=True)
-    found = []
-    units = np.broadcast_to(np.asarray(unit, np.int64), len(x))
-    shares = (100.0 * ends / units[:, None]).tolist()
-    for row, (own, (low, high)) in enumerate(zip(units.tolist(), shares, strict=True)):
-        found.append(
-            BootstrapInterval(
-                level,
-                tasks,
-                resamples,
-                seed,
-                100.0 * int(x[row].sum()) / (tasks * own),
-                None if tasks < 2 else low,
-                None if tasks < 2 else high,
-                bool(constant[row]),
-            )
-        )
-    return found
+    queries = np.broadcast_to(np.asarray(queries_per_task, np.int64), len(x))
+    means = (100.0 * x.sum(axis=1) / (tasks * queries)).tolist()
+    shares = (100.0 * ends / queries[:, None]).tolist() if tasks > 1 else [(None, None)] * len(x)
+    return [
+        BootstrapInterval(level, tasks, resamples, seed, mean, low, high, same)
+        for mean, (low, high), same in zip(means, shares, constant.tolist(), strict=True)
+    ]
 
 
 def _resampled_sums(x: Ints, resamples: int, seed: int) -> Ints:
-    """Sums over B resamples of the tasks, int64 (M, B), from integers (M, T)."""
+    """Draw sums over B resamples of the tasks, int64 (M, B), from integers (M, T)."""
     tasks = x.shape[1]
     stream = Stream("bootstrap", seed, tasks)
     sums = np.empty((len(x), resamples), np.int64)
@@ -144,7 +125,7 @@ def _resampled_sums(x: Ints, resamples: int, seed: int) -> Ints:
 
 
 def _bca_ends(x: Ints, totals: Ints, level: float) -> Floats:
-    """Both ends, as sums over tasks, from values (T,) that vary and sorted resampled sums (B,)."""
+    """Compute both ends, as sums over tasks, of values (T,) with sorted resampled sums (B,)."""
     size, total = totals.size, int(x.sum())
     below, through = np.searchsorted(totals, [total, total + 1])
     # no resample below, or none above, would be a z0 without end: count half a resample there

@@ -17,6 +17,7 @@ more, depends on the classes of the tasks: :mod:`analysis_sql.planning.planning`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import nan
 from typing import Any
@@ -53,15 +54,17 @@ def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> fl
         return nan
     freedom = tasks - 1
     critical = float(-stdtrit(freedom, (1.0 - level) / 2.0))
-    low, high = 0.0, critical + 1.0
-    while _power(high, freedom, critical) < power:
+    return smallest_with_power(lambda s: _power(s, freedom, critical), power, critical + 1.0)
+
+
+def smallest_with_power(power_at: Callable[[float], float], power: float, high: float) -> float:
+    """Solve for the difference at which a rising function is `power`; `high` is a first guess."""
+    low = 0.0
+    while power_at(high) < power:
         low, high = high, 2.0 * high
     for _ in range(_STEPS):
         middle = (low + high) / 2.0
-        if _power(middle, freedom, critical) < power:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if power_at(middle) < power else (low, middle)
         if high - low < _ENOUGH * high:
             break
     return (low + high) / 2.0
@@ -70,20 +73,9 @@ def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> fl
 def detectable_difference(moments: Moments, level: float = 0.95, power: float = 0.8) -> Any:
     """Compute the smallest true difference that these tasks would show, in percentage points.
 
-    `detectable_factor` times sd/sqrt(T), with the standard deviation that these tasks have (as if
-    it were known).  It says what a comparison could have differences, whatever it did find.
-
-    Parameters
-    ----------
-    moments
-        Of the paired differences of two methods; elementwise where they are arrays.
-    level, power
-        Of the interval that must exclude 0, and how often it shall.
-
-    Returns
-    -------
-    float64 of the moments' shape; NaN where T < 2, or where all differences are equal, as no
-    standard deviation can then be told.
+    `detectable_factor` times sd/sqrt(T), with the standard deviation that these paired differences
+    have (as if it were known), elementwise: what a comparison could have found, whatever it did
+    find.  NaN where T < 2, or where all differences are equal.
     """
     differences = detectable_difference_of(
         moments.tasks, np.square(moments.deviation), level, power

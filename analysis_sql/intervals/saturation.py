@@ -50,13 +50,7 @@ class Saturation:
 
 
 def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
-    """Bounds where none of the tasks has an error (or difference); see :class:`Saturation`.
-
-    Raises
-    ------
-    SpecError
-        Unless 1 <= disjoint <= tasks.
-    """
+    """Compute the bounds where none of the tasks has an error, or a difference."""
     if not 1 <= disjoint <= tasks:
         raise SpecError(
             f"{disjoint} of {tasks} tasks without a class in common",
@@ -66,16 +60,15 @@ def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
 
 
 def unseen_bound(classes: int, level: float = 0.95) -> float:
-    """Upper bound, in percent, on the share of all classes that are of a kind none of these is.
+    """Bound the share of all classes, in percent, that are of a kind none of these is.
 
-    If the classes are a sample of those one speaks of: a kind of such a share shows in none of C
-    of them with probability 1 - level.
+    The classes are taken for a sample of those one speaks of.
     """
     return zero_bound(classes, level)
 
 
 def zero_bound(trials: int, level: float = 0.95) -> float:
-    """Upper bound, in percent, on a probability after none in so many independent trials."""
+    """Bound a probability from above, in percent, after none in so many independent trials."""
     return -100.0 * expm1(log1p(-check_level(level)) / trials)
 
 

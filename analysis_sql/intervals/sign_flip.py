@@ -121,7 +121,7 @@ def _sums(steps: Ints) -> Ints:
 
 
 def constant_p(tasks: Any) -> Any:
-    """Two-sided p-value of T differences that are all equal but not 0: 2^(1-T); NaN where T < 2.
+    """Return 2^(1-T), the two-sided p-value of T equal differences that are not 0; NaN if T < 2.
 
     The sign-flip test's: of all 2^T ways to choose the signs, two leave the mean as far from 0.
     Other tests have no p-value there, since the differences have no spread.  The one-sided p-value
@@ -137,7 +137,7 @@ def constant_p(tasks: Any) -> Any:
 
 
 def _half_chances(steps: Ints, last: int) -> Floats:
-    """P(W = w) for w = 0..`last`, W the sum of the steps that a fair coin takes.
+    """Compute P(W = w) for w = 0..`last`, W the sum of the steps that a fair coin takes.
 
     Parameters
     ----------

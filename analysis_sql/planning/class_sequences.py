@@ -36,7 +36,7 @@ SEEDS = 3
 
 
 def class_uses(class_sizes: Sequence[int] | NDArray[Any], per_class: int) -> Ints:
-    """How many times each class can be used, (C,), where a task takes `per_class` images of it."""
+    """Count the tasks (C,) that each class can be in, where one takes `per_class` images of it."""
     return np.asarray(np.asarray(class_sizes, np.int64) // per_class)
 
 
@@ -61,18 +61,9 @@ def designs(
 
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
-    """Classes of the tasks of one task set, int64 (T, K); T = 0 where fewer than K can be used.
+    """Draw the classes of one task set's tasks, int64 (T, K), from their uses (C,).
 
-    Parameters
-    ----------
-    suite
-        One of :data:`PLANNED_SUITES`.
-    uses : int64 (C,)
-        From :func:`class_uses`.
-    way
-        K.
-    most
-        Tasks at which to stop.
+    T = 0 where fewer than K classes can be used; T is `most` at most.
     """
     if suite == "open":
         return _open(uses, way, stream, most)
@@ -82,7 +73,7 @@ def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = M
 
 
 def most_tasks(uses: Ints, way: int) -> int:
-    """The largest T with Σ_c min(u_c, T) >= K·T: more tasks can nobody draw.
+    """Compute the largest T with Σ_c min(u_c, T) >= K·T: more tasks can nobody draw.
 
     Found from above: T becomes floor(Σ_c min(u_c, T) / K) until that changes nothing.
     """

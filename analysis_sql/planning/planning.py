@@ -88,7 +88,7 @@ class Planned:
     range_class_aware: Range | None = None
 
     def of_an_accuracy(self) -> Planned:
-        """The same without differences: an accuracy is none."""
+        """Return the same without differences: an accuracy is none."""
         return replace(
             self,
             detectable_open=None,
@@ -194,7 +194,7 @@ def _of_design(
     power: float,
     seed: int,
 ) -> tuple[float, float, float, float]:
-    """Open and class-aware half-width and detectable difference, as fractions; NaN if none."""
+    """Compute both half-widths, then both detectable differences, as fractions; NaN if none."""
     if design.tasks < 2:
         return nan, nan, nan, nan
     se = sqrt(components.between_tasks(design, query) / design.tasks)
@@ -213,7 +213,7 @@ def _of_design(
 def _ranged(
     row: Planned, likely: LikelyComponents, drawn: list[ClassDesign], level: float, power: float
 ) -> Planned:
-    """The row with the ranges that the pilot leaves."""
+    """Return the row with the ranges that the pilot leaves."""
     query = row.query
     shares = np.mean([likely.class_share(design, query) for design in drawn], axis=0)
     row = replace(row, class_share=likely.range(shares, level))
@@ -228,7 +228,7 @@ def _ranged(
 
 
 def _around(point: float, between: Range) -> Range:
-    """A range in percentage points, `point` in it."""
+    """Return a range in percentage points, widened to hold `point`."""
     low, high = (100.0 * end for end in between)
     return min(low, point), max(high, point)
 

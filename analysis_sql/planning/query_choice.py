@@ -100,7 +100,7 @@ class QueryChoice:
 
 
 def ratio_interval(estimate: Estimate, level: float) -> Range:
-    """Confidence interval of ρ = w/α after Fieller (1954), for α, w >= 0.
+    """Compute the confidence interval of ρ = w/α after Fieller (1954), for α, w >= 0.
 
     All ρ >= 0 that a t test of w - ρα = 0 does not reject, where the test's standard error is
     sqrt(V_w - 2ρ V_αw + ρ² V_α).  With q the quantile, the ends are the roots of
@@ -126,7 +126,7 @@ def ratio_interval(estimate: Estimate, level: float) -> Range:
 
 
 def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) -> dict[int, float]:
-    """Expected half-width in standard deviations, t(T-1)/sqrt(T), of each Q with an interval.
+    """Compute expected half-widths in standard deviations, t(T-1)/sqrt(T), by Q.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def choose(
     *,
     more: bool = True,
 ) -> QueryChoice:
-    """Choose the number of queries; see the module's docstring for what is minimised.
+    """Choose the number of queries, by the criterion of the module's docstring.
 
     Parameters
     ----------
@@ -178,10 +178,8 @@ def choose(
         Of α and w, at `shot` images of support per class.
     tasks
         The T reached by each Q to be compared; see :func:`width_factors`.
-    level
-        Of the open interval, and of the intervals of Q* and the costs.
-    more
-        Whether Q larger than those of `tasks` have two or more tasks.
+    level, more
+        As in :class:`QueryChoice`.
     """
     factors = width_factors(tasks, level)
     ratio = ratio_interval(estimate, level)
@@ -198,12 +196,9 @@ def choose(
         inside = ratio.low is not None and (low or 0) <= query and (high is None or query <= high)
         smallest = 0.0 if inside else min(at_ends, default=None)
         costs.append(Cost(query, value.get(query), smallest, max(at_ends, default=None)))
-    root = Range(*(None if r is None else sqrt(shot * r) for r in _ends(ratio)))
+    ends_of_root = (ratio.value, ratio.low, ratio.high)
+    root = Range(*(None if end is None else sqrt(shot * end) for end in ends_of_root))
     return QueryChoice(level, best, low, high, tuple(factors), more, ratio, root, tuple(costs))
-
-
-def _ends(ratio: Range) -> tuple[float | None, float | None, float | None]:
-    return ratio.value, ratio.low, ratio.high
 
 
 def _widths(ratio: float, factors: Factors) -> dict[int, float]:

@@ -69,7 +69,7 @@ class VarianceModel:
 
     @property
     def beta(self) -> float:
-        """What one query per class adds, times S: S·w."""
+        """S·w: what one query per class adds, times S."""
         return self.shot * self.w
 
     @property
@@ -105,7 +105,7 @@ class Estimate:
     freedom: float
 
     def model(self, shot: int) -> VarianceModel:
-        """The variance model with these numbers in it."""
+        """Return the variance model with these numbers in it."""
         return VarianceModel(self.way, shot, self.alpha, self.w)
 
     def quantile(self, level: float) -> float:
@@ -125,17 +125,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class SetEstimate(Estimate):
-    """What one task set says.
+    """What one task set of T tasks of Q queries says; `variance` is s², of the tasks' accuracies.
 
-    Attributes
-    ----------
-    query, tasks
-        Q and T.
-    m1, m2
-        Estimates of E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries that
-        one method alone answers rightly.
-    variance
-        s², of the tasks' accuracies.
+    `m1` and `m2` estimate E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries
+    that one method alone answers rightly.
     """
 
     query: int
@@ -147,8 +140,6 @@ class SetEstimate(Estimate):
 
 def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w from one task set, with their delete-one-task jackknife covariance.
-
-    Sums are of integers, so that tasks that are all equal give variances of exactly 0.
 
     Parameters
     ----------
@@ -167,10 +158,9 @@ def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
 
 
 def estimate_difference(sums: AnyInts, squares: AnyInts, query: int) -> SetEstimate:
-    """Estimate α and w of the paired difference of two methods on one task set.
+    """Estimate α and w of the paired difference of two methods, as :func:`estimate_set` of one.
 
-    Both must answer a query without looking at the others.  See the module's docstring; for the
-    rest as :func:`estimate_set`, which this is if both arguments are the counts of one method.
+    Both must answer a query without looking at the others.
 
     Parameters
     ----------
@@ -230,7 +220,7 @@ def as_covariance(matrix: Floats) -> Covariance:
 
 
 def _counts(correct: AnyInts, query: int) -> Ints:
-    """Counts as int64 (T, K), or an error if nothing can be estimated from them."""
+    """Return counts as int64 (T, K), if anything can be estimated from them."""
     x = np.asarray(correct)
     if query < 2:
         raise SpecError(

@@ -24,6 +24,7 @@ from scipy.special import gammaincinv, ndtr, ndtri
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
 from analysis_sql.intervals.arrays import Floats
+from analysis_sql.intervals.power import smallest_with_power
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.variance_budget import Components
 
@@ -35,8 +36,6 @@ NODES = (-5.0, -2.5, 0.0, 2.5, 5.0)
 
 _FEWER = 80
 """Sets at each node."""
-
-_STEPS = 200
 
 
 def simulated_halfwidths(
@@ -64,26 +63,18 @@ def simulated_halfwidths(
 
 
 def detectable(widths: Floats, sd: float, power: float) -> float:
-    """The δ at which the mean of Φ((δ-h)/sd) + Φ((-δ-h)/sd) over half-widths h is the power.
+    """Solve for the δ whose mean of Φ((δ-h)/sd) + Φ((-δ-h)/sd) over half-widths h is the power.
 
     NaN where some h is none.
     """
     if not np.isfinite(widths).all():
         return nan
 
-    def reached(difference: float) -> float:
+    def power_at(difference: float) -> float:
         both = ndtr((difference - widths) / sd) + ndtr((-difference - widths) / sd)
         return float(both.mean())
 
-    low, high = 0.0, float(widths.max()) + sd
-    while reached(high) < power:
-        low, high = high, 2.0 * high
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if reached(middle) < power else (low, middle)
-        if high - low <= 1e-12 * high:
-            break
-    return (low + high) / 2.0
+    return smallest_with_power(power_at, power, float(widths.max()) + sd)
 
 
 def detectable_in_deviations(

@@ -54,7 +54,7 @@ _CONSTANT = 1e-10
 
 
 def blocks(tasks: int) -> list[slice]:
-    """The blocks of a set of T tasks: consecutive, each task in one."""
+    """Divide a set of T tasks into consecutive blocks."""
     slices, start = [], 0
     while start < tasks:
         size = min(BLOCK, max(2, (tasks - start) // _SHARE))
@@ -64,15 +64,7 @@ def blocks(tasks: int) -> list[slice]:
 
 
 class BlockOrders:
-    """The permutations of a test: common to all methods and task sets that it looks at.
-
-    Parameters
-    ----------
-    seed
-        Of the permutations.
-    count
-        B, their number.
-    """
+    """The `count` permutations of a test, common to all methods and task sets that it looks at."""
 
     def __init__(self, *, seed: int, count: int = PERMUTATIONS) -> None:
         self.seed, self.count = seed, count
@@ -105,7 +97,7 @@ def is_constant(statistic: Floats) -> bool:
 
 
 def standardised(statistic: Floats) -> Floats:
-    """A statistic (B + 1,) less its mean over all permutations, in standard deviations.
+    """Return a statistic (B + 1,) less its mean over all permutations, in standard deviations.
 
     The observed order counts as one of the permutations, so that none is favoured.  Rounded, so
     that values that only the order of additions sets apart are equal.
@@ -117,12 +109,12 @@ def standardised(statistic: Floats) -> Floats:
 
 
 def together(statistics: Sequence[Floats]) -> Floats:
-    """The sum of standardised statistics, each (B + 1,) on common permutations."""
+    """Add standardised statistics, each (B + 1,) on common permutations."""
     return np.asarray(np.sum([standardised(statistic) for statistic in statistics], axis=0))
 
 
 def tails(statistic: Floats) -> Floats:
-    """For each permutation, the share of all that have a statistic at least as large (B + 1,)."""
+    """Compute, for each permutation, the share with a statistic at least as large (B + 1,)."""
     values = standardised(statistic)
     ordered = np.sort(values)
     at_least = values.size - np.searchsorted(ordered, values, side="left")
@@ -130,7 +122,7 @@ def tails(statistic: Floats) -> Floats:
 
 
 def p_value(statistic: Floats) -> float:
-    """The p-value of the first of the statistics (B + 1,), that of the observed order."""
+    """Compute the p-value of the first of the statistics (B + 1,), that of the observed order."""
     values = standardised(statistic)
     return float(np.count_nonzero(values >= values[0])) / values.size
 
@@ -145,7 +137,7 @@ def either(statistics: Sequence[Floats]) -> Floats:
 
 
 def log_orders(values: NDArray[Any]) -> float:
-    """Ln of the number of different sequences that permutation within blocks makes of (T,)."""
+    """Compute ln of the number of sequences that permutation within blocks makes of (T,)."""
     total = 0.0
     for block in blocks(len(values)):
         _, repeats = np.unique(values[block], return_counts=True)
