@@ -70,11 +70,11 @@ def score(
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.score import score as run
-    from fslbench_data.submission.model import Submission
+    from fslbench_data.submission.streaming import open_submission
 
     if file is not None:
         check_output(path, file)
-    submission = Submission.read(file) if file is not None else None
+    submission = open_submission(file) if file is not None else None
     chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets, "level": level}
     chosen["allow_unbound"] = unbound
     if bias:

@@ -30,12 +30,12 @@ def validate(file: Path, release: str | None, unbound: bool, recognise: bool) ->
     from fslbench_data.render.console import steps
     from fslbench_data.render.recognition_text import group_conclusions, together
     from fslbench_data.scoring.recognition import recognise_tasks
-    from fslbench_data.submission.model import Submission
+    from fslbench_data.submission.streaming import open_submission
     from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)
-    found = check(Submission.read(file), opened, allow_unbound=unbound)
-    columns = found.submission.table.column_names
+    found = check(open_submission(file), opened, allow_unbound=unbound)
+    columns = found.submission.columns
     extra = [name for name in ("predictions", "class_correct") if name in columns]
     tested = [group for group in found.groups if recognise or not group.bound]
     conclusions: dict[int, str] = {}

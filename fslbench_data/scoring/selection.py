@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.streaming import open_submission
 from fslbench_data.tasks import TaskSetInfo, task_set_names
 from fslbench_data.validation.validate import Validated, validate
 
@@ -73,7 +74,7 @@ def enter(
     if submission is None:
         submission, references = _references(release), False
     elif not isinstance(submission, Submission):
-        submission = Submission.read(submission)
+        submission = open_submission(submission)
     taken = release.methods if references else ()
     answers = validate(submission, release, taken=taken, allow_unbound=allow_unbound)
     known = reference_results(release, counts_only=not by_class) if references else None
@@ -160,8 +161,10 @@ def read_all(files: Sequence[Path]) -> Submission | None:
     """
     if not files:
         return None
+    if len(files) == 1:
+        return open_submission(files[0])
     read = [Submission.read(file) for file in files]
-    return read[0] if len(read) == 1 else merge(read, ", ".join(map(str, files)))
+    return merge(read, ", ".join(map(str, files)))
 
 
 def gather(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,9 @@ from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
 from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
+
+BATCH = 1 << 20
+"""Rows that are looked at at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,6 +107,22 @@ class Submission:
             {(method, info.dataset, str(info.name)): Binding(info.fingerprint)} if bind else {}
         )
         return cls(table_of(method, info, counts), {method: about}, bindings, where)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the table's columns."""
+        names: list[str] = self.table.column_names
+        return names
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The table in pieces."""
+        yield from self.table.to_batches(max_chunksize=BATCH)
+
+    def of_methods(self, methods: Mapping[str, Method]) -> Self:
+        """The same results, of methods that say other things of themselves."""
+        made = copy(self)
+        object.__setattr__(made, "methods", methods)
+        return made
 
     def write(self, path: str | Path) -> None:
         """Write a Parquet file with its metadata; it appears whole or not at all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,16 +111,15 @@ def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = Tru
     check_rows(table.num_rows, claimed, source)
     table = canonical(table, source)
     if metadata is None:
-        _warn_of_lost_metadata(table, source)
+        warn_of_lost_metadata(table.column_names if table.num_rows else (), source)
         return Content(table, {}, {}, source)
     methods, bindings, version = read_metadata(metadata, source)
     return Content(table, methods, bindings, source, version)
 
 
-def _warn_of_lost_metadata(table: pa.Table, where: str) -> None:
+def warn_of_lost_metadata(names: Collection[str], where: str) -> None:
     """Warn of a file that was probably joined or edited by something that drops metadata."""
-    names = set(table.column_names)
-    if "fingerprint" in names and "transductive" not in names and table.num_rows:
+    if "fingerprint" in names and "transductive" not in names:
         warnings.warn(
             f"{printable(where)} has fingerprints in a column and no fslbench metadata, which "
             "pandas drops: if its methods said that they are transductive, or stopped by a rule, "

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.queries.engine import working_database
 from analysis_sql.queries.rules import make_facts
-from benchmark_spec.errors import UnknownNameError, rows
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
@@ -24,10 +21,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-_NAMES = ("method", "dataset", "task_set", "run")
-_VALUES = ("task_id", "n_correct", "n_query", "transductive", "class_correct", "predictions")
-_ROWS = 1 << 21
-"""Rows that are put into the database at once."""
 _COUNTS = 1 << 20
 """Counts that come out of it at once."""
 
@@ -50,13 +43,33 @@ class Key:
         return f"{self.method}{run} on {self.info}"
 
 
+@dataclass(eq=False)
+class Database:
+    """A connection of its own to the process's database.
+
+    Attributes
+    ----------
+    box
+        The name of a compressed database beside it, for very many rows.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    box: str = ""
+
+    def close(self) -> None:
+        """Give back what its tables take."""
+        if self.box:
+            self.connection.execute(f"USE memory; DETACH {self.box}")
+        self.connection.close()
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A submission's rows in a database.
 
     Attributes
     ----------
-    connection
+    database
         Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
         group, task_id, n_correct, n_query and the optional columns that are there; texts as
         numbers.  `groups` says what a group answers, and what the release promises of it.
@@ -65,9 +78,14 @@ class Rows:
     """
 
     submission: Submission
-    connection: duckdb.DuckDBPyConnection
+    database: Database
     keys: tuple[Key, ...]
     first: tuple[int, ...]
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """To the database."""
+        return self.database.connection
 
     @property
     def where(self) -> str:
@@ -77,8 +95,7 @@ class Rows:
     @property
     def columns(self) -> list[str]:
         """Names of the submission's columns."""
-        names: list[str] = self.submission.table.column_names
-        return names
+        return self.submission.columns
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
@@ -156,148 +173,3 @@ class Terms:
     release: Release
     taken: Collection[str]
     allow_unbound: bool
-
-
-def register(submission: Submission, release: Release) -> Rows:
-    """Put the rows of a submission into a database, where rules are checked.
-
-    Raises
-    ------
-    UnknownNameError
-        For a data set or task set that the release has not.
-    """
-    numbering = _Numbering(submission, release)
-    table = submission.table
-    names = [name for name in (*_NAMES, "fingerprint", *_VALUES) if name in table.column_names]
-    connection = working_database()
-    fingerprints: dict[str | None, int] = {}
-    empty = True
-    for start in range(0, table.num_rows, _ROWS):
-        piece = table.select(names).slice(start, _ROWS)
-        batches = [
-            _typed(batch, numbering, fingerprints, start_of)
-            for batch, start_of in _numbered(piece, start)
-        ]
-        connection.register("piece", pa.Table.from_batches(batches))
-        if empty:
-            connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")
-        else:
-            connection.execute("INSERT INTO rows SELECT * FROM piece")
-        connection.unregister("piece")
-        empty = False
-    rows_ = Rows(submission, connection, tuple(numbering.keys), tuple(numbering.keys.values()))
-    _register_groups(rows_)
-    if "fingerprint" in names:
-        known = {text: number for text, number in fingerprints.items() if text is not None}
-        columns = [pa.array(known.values(), pa.int32()), pa.array(known.keys(), pa.string())]
-        connection.register("fingerprints", pa.Table.from_arrays(columns, ["fingerprint", "text"]))
-    return rows_
-
-
-def _numbered(table: pa.Table, start: int) -> list[tuple[pa.RecordBatch, int]]:
-    """Batches of a table and the numbers of their first rows."""
-    numbered = []
-    for batch in table.to_batches():
-        numbered.append((batch, start))
-        start += len(batch)
-    return numbered
-
-
-class _Numbering:
-    """Numbers of groups, in the order of their first rows."""
-
-    def __init__(self, submission: Submission, release: Release) -> None:
-        self._where, self._release = submission.source, release
-        infos = release.task_sets
-        self._infos = {(info.dataset, str(info.name)): info for info in infos}
-        self._numbers: dict[tuple[str, ...], int] = {}
-        self.keys: dict[Key, int] = {}
-
-    def groups(self, batch: pa.RecordBatch, start: int) -> Array:
-        """Return the group of each row of a batch, int32, whose first row is number `start`."""
-        names = [name for name in _NAMES if name in batch.schema.names]
-        columns = [batch.column(name) for name in names]
-        indices = [column.indices.to_numpy() for column in columns]
-        is_new = np.zeros(len(batch), np.bool_)
-        is_new[:1] = True
-        for index in indices:
-            is_new[1:] |= index[1:] != index[:-1]
-        at = np.flatnonzero(is_new)
-        texts = [column.dictionary.to_pylist() for column in columns]
-        numbers: dict[tuple[int, ...], int] = {}
-        segments = np.empty(len(at), np.int32)
-        for position, codes in enumerate(zip(*(i[at].tolist() for i in indices), strict=True)):
-            if codes not in numbers:
-                named = tuple(text[code] for text, code in zip(texts, codes, strict=True))
-                numbers[codes] = self._number(named, start + int(at[position]))
-            segments[position] = numbers[codes]
-        return np.repeat(segments, np.diff(np.append(at, len(batch))))
-
-    def _number(self, named: tuple[str, ...], row: int) -> int:
-        if named not in self._numbers:
-            method, dataset, task_set = named[:3]
-            info = self._infos.get((dataset, task_set))
-            if info is None:
-                raise self._unknown(dataset, task_set, row)
-            self._numbers[named] = len(self._numbers)
-            self.keys[Key(method, named[3] if len(named) > 3 else "", info)] = row
-        return self._numbers[named]
-
-    def _unknown(self, dataset: str, task_set: str, row: int) -> UnknownNameError:
-        where = f"{self._where}, from {rows([row])}"
-        there = [str(info.name) for info in self._release.task_sets if info.dataset == dataset]
-        if there:
-            return UnknownNameError(f"task set of {dataset}", task_set, there, where=where)
-        return UnknownNameError("data set", dataset, self._release.datasets, where=where)
-
-
-def _typed(
-    batch: pa.RecordBatch, numbering: _Numbering, fingerprints: dict[str | None, int], start: int
-) -> pa.RecordBatch:
-    """The columns of `rows`; predictions once more as texts, a byte each."""
-    columns = {"group": pa.array(numbering.groups(batch, start))}
-    columns |= {name: batch.column(name) for name in _VALUES if name in batch.schema.names}
-    if "fingerprint" in batch.schema.names:
-        column = batch.column("fingerprint")
-        texts = column.dictionary.to_pylist()
-        numbers = [fingerprints.setdefault(text, len(fingerprints)) for text in texts]
-        columns["fingerprint"] = pa.array(numbers, pa.int32()).take(column.indices)
-    if "predictions" in columns:
-        columns["predicted"] = as_texts(columns["predictions"])
-        columns.setdefault("class_correct", pa.nulls(len(batch), pa.list_(pa.int16())))
-    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-
-
-def as_texts(lists: pa.Array) -> pa.LargeStringArray:
-    """Lists of int8 as texts of as many bytes; what is no position is any byte."""
-    flat = lists.flatten()  # without what stands under nulls
-    values = np.asarray(flat.fill_null(0)) & np.int8(127)
-    ends = np.cumsum(lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
-    offsets = np.concatenate([[0], ends]).astype(np.int64)
-    present = lists.is_valid()
-    return pa.LargeStringArray.from_buffers(
-        len(lists), pa.py_buffer(offsets), pa.py_buffer(values), present.buffers()[1]
-    )
-
-
-def _register_groups(answers: Rows) -> None:
-    number = {method: index for index, method in enumerate(answers.methods)}
-    sets = {info.text: index for index, info in enumerate(answers.infos)}
-    about = answers.submission.methods
-    columns: dict[str, tuple[pa.DataType, Sequence[object]]] = {
-        "group": (pa.int32(), range(len(answers.keys))),
-        "method": (pa.int32(), [number[key.method] for key in answers.keys]),
-        "set": (pa.int32(), [sets[key.info.text] for key in answers.keys]),
-        "declared": (
-            pa.bool_(),
-            [about[k.method].transductive if k.method in about else None for k in answers.keys],
-        ),
-        "way": (pa.int32(), [key.info.protocol.way for key in answers.keys]),
-        "query": (pa.int32(), [key.info.protocol.query for key in answers.keys]),
-        "n_query": (pa.int32(), [key.info.protocol.n_query for key in answers.keys]),
-        "n_tasks": (pa.int32(), [key.info.n_tasks for key in answers.keys]),
-        "expected": (pa.int32(), answers.expected),
-        "fingerprint": (pa.string(), [key.info.fingerprint for key in answers.keys]),
-    }
-    arrays = [pa.array(values, kind) for kind, values in columns.values()]
-    answers.connection.register("groups", pa.Table.from_arrays(arrays, list(columns)))

@@ -1,94 +1,26 @@
-"""The rules that a submission must meet, in their order, and how each is worded when broken."""
+"""The rules that a submission must meet, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from analysis_sql.queries.rules import offending_rows
-from benchmark_spec.errors import (
-    ContradictionError,
-    CountError,
-    DoubledTaskError,
-    FingerprintError,
-    MissingTaskError,
-    PredictionError,
-    QueryCountError,
-    SubmissionError,
-    UnknownTaskError,
-    listing,
-    rows,
-)
-from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation import names
-from fslbench_data.validation.rows import Key, Rows, Terms, as_texts
+from fslbench_data.validation.register import as_texts
+from fslbench_data.validation.rows import Rows, Terms
 from fslbench_data.validation.stopping_rules import check_stopping
+from fslbench_data.validation.wording import WORDING, Offence
 
-
-class First(Sequence[Any]):
-    """The first of `total` items, of which no more are at hand: for messages, which count them."""
-
-    def __init__(self, items: Sequence[Any], total: int) -> None:
-        self._items, self._total = items, total
-
-    def __len__(self) -> int:
-        return self._total
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._items[index]
-
-
-@dataclass(frozen=True)
-class Offence:
-    """The first rows that break a rule, as its SQL gives them."""
-
-    answers: Rows
-    rows: list[dict[str, Any]]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.rows[0][name]
-
-    @property
-    def key(self) -> Key:
-        """The group of the first row."""
-        key: Key = self.answers.keys[self["group"]]
-        return key
-
-    @property
-    def info(self) -> TaskSetInfo:
-        """Its task set."""
-        return self.key.info
-
-    @property
-    def where(self) -> str:
-        """File, and where there are such: rows, and the group of the first of them."""
-        numbers = f", {rows(self.all('row'))}" if "row" in self.rows[0] else ""
-        group = f" ({self.key})" if "group" in self.rows[0] else ""
-        return f"{self.answers.where}{numbers}{group}"
-
-    def all(self, name: str) -> First:
-        """Values of a column, of all rows that break the rule."""
-        return First([row[name] for row in self.rows], self["total"])
-
-    @property
-    def tasks(self) -> str:
-        """The tasks that it is about, listed."""
-        return listing(First(self["ids"], self["n"]))
-
-
-Texts = tuple[str, str, str]
-"""What is wrong, what was expected, and how to mend it (which may be left empty)."""
+Rule = Callable[[Rows, Terms], None]
+"""Raises a SubmissionError if a submission breaks it."""
 
 
 @dataclass(frozen=True)
 class RowRule:
-    """A rule about rows: its file in ``analysis_sql/queries/rules``, its error and its wording.
+    """A rule about rows: a file of that name in ``analysis_sql/queries/rules``, and a wording.
 
     Attributes
     ----------
@@ -99,137 +31,20 @@ class RowRule:
     """
 
     name: str
-    error: type[SubmissionError]
-    wording: Callable[[Offence], Texts]
     facts: str = ""
     column: str = ""
 
-    def __call__(self, answers: Rows, terms: Terms) -> None:
-        """Raise `error` if the rule is broken."""
+    def __call__(self, answers: Rows, _: Terms) -> None:
+        """Raise the error of the rule if it is broken."""
         if self.column and self.column not in answers.columns:
             return
         if self.facts:
             answers.facts(self.facts)
         if offending := offending_rows(answers.connection, self.name):
+            error, wording = WORDING[self.name]
             offence = Offence(answers, offending)
-            what, expected, fix = self.wording(offence)
-            raise self.error(what, where=offence.where, expected=expected, fix=fix)
-
-
-def _transductive(o: Offence) -> Texts:
-    other = "other rows" if o["by_rows"] else "the file's metadata"
-    value = str(o["transductive"]).lower()
-    return (
-        f"transductive of {o.answers.methods[o['method']]} is {value}, and {other} say otherwise",
-        "the same in all rows of a method, and in its metadata",
-        "write what is true of the method, or leave it empty",
-    )
-
-
-def _n_query(o: Offence) -> Texts:
-    protocol = o.info.protocol
-    return (
-        f"n_query is {o['n_query']}",
-        f"{protocol.n_query}, since a task of {o.info.name} has {protocol.way} ways with "
-        f"{protocol.query} queries each",
-        "answer every query of the task set named in the row",
-    )
-
-
-def _unknown_task(o: Offence) -> Texts:
-    return (
-        f"there is no task {o.tasks}",
-        f"task_id 0..{o.info.n_tasks - 1}",
-        "number tasks from 0 in the release's order, and leave out any others",
-    )
-
-
-def _count_out_of_range(o: Offence) -> Texts:
-    return (
-        f"n_correct is {listing(o.all('n_correct'))}, out of range",
-        f"0..{o.info.protocol.n_query}, the number of queries answered rightly",
-        "give counts of correct queries, not percentages",
-    )
-
-
-def _doubled_task(o: Offence) -> Texts:
-    return (
-        f"task {o.tasks} is answered more than once",
-        "one row for each task",
-        "keep one answer; several methods in one file need different names, and several runs of "
-        "one method a column `run`",
-    )
-
-
-def _missing_task(o: Offence) -> Texts:
-    expected = o.answers.expected[o["group"]]
-    return (
-        f"{o['n']} of {expected} tasks are missing: task_id {o.tasks}",
-        f"every task_id 0..{expected - 1} once",
-        "run the missing tasks; a file of only the first m tasks must declare so, as Parquet files "
-        "do that Recorder wrote (CSV and JSON Lines cannot)",
-    )
-
-
-def _task_beyond_declared(o: Offence) -> Texts:
-    expected = o.answers.expected[o["group"]]
-    return (
-        f"task_id {o.tasks} lies beyond the {expected} tasks that the metadata declares",
-        f"task_id 0..{expected - 1}",
-        "declare the number of tasks that were really answered",
-    )
-
-
-def _fingerprint(o: Offence) -> Texts:
-    return names.other_tasks(o["fingerprint"], o.info)
-
-
-def _null_inside(column: str) -> Callable[[Offence], Texts]:
-    return lambda _: (f"{column} has a null inside", "", "")
-
-
-def _class_correct_length(o: Offence) -> Texts:
-    expected = f"{o.info.protocol.way} (K, one count for each class of the task)"
-    return f"class_correct has {o['length']} entries", expected, ""
-
-
-def _predictions_length(o: Offence) -> Texts:
-    expected = f"{o.info.protocol.n_query} (K·Q, one position for each query in the frozen order)"
-    return f"predictions has {o['length']} entries", expected, ""
-
-
-def _class_correct_range(o: Offence) -> Texts:
-    return f"class_correct holds {o['worst']}", "0..Q, the class's queries answered rightly", ""
-
-
-def _predictions_range(o: Offence) -> Texts:
-    expected = "0..K-1, the position of the class in the task's class_ids"
-    return f"predictions holds {o['worst']}", expected, ""
-
-
-def _class_correct_sum(o: Offence) -> Texts:
-    return (
-        f"class_correct sums to {o['counted']} where n_correct is {o['n_correct']}",
-        "the counts of a task's classes to sum to n_correct",
-        "",
-    )
-
-
-def _counts_contradict_predictions(o: Offence) -> Texts:
-    return (
-        f"the predictions are right on {o['counted']} queries where n_correct is {o['n_correct']}",
-        "counts that follow from the predictions",
-        "predictions are positions 0..K-1 in class_ids, in the frozen query order; drop the "
-        "counts' own computation or mend it",
-    )
-
-
-def _class_counts_contradict_predictions(o: Offence) -> Texts:
-    return (
-        f"class_correct is {o['class_correct']} where the predictions give {o['by_class']}",
-        "counts that follow from the predictions, by position in class_ids",
-        "",
-    )
+            what, expected, fix = wording(offence)
+            raise error(what, where=offence.where, expected=expected, fix=fix)
 
 
 def _add_labels(answers: Rows, terms: Terms) -> None:
@@ -246,52 +61,30 @@ def _add_labels(answers: Rows, terms: Terms) -> None:
     answers.connection.register("labels", pa.concat_tables(parts))
 
 
-Rule = Callable[[Rows, Terms], None]
-"""Raises a SubmissionError if a submission breaks it."""
-
-
-def _of_list(
-    column: str, rule: str, error: type[SubmissionError], wording: Callable[[Offence], Texts]
-) -> RowRule:
-    return RowRule(f"{column}_{rule}", error, wording, column=column)
-
-
 RULES: tuple[Rule, ...] = (
     names.check_declared_rows,
-    RowRule("transductive", ContradictionError, _transductive, "marks", "transductive"),
+    RowRule("transductive", "marks", "transductive"),
     names.check_names,
-    RowRule("n_query", QueryCountError, _n_query, "group_facts"),
-    RowRule("unknown_task", UnknownTaskError, _unknown_task, "group_facts"),
-    RowRule("count_out_of_range", CountError, _count_out_of_range, "group_facts"),
+    RowRule("n_query", "group_facts"),
+    RowRule("unknown_task", "group_facts"),
+    RowRule("count_out_of_range", "group_facts"),
     names.check_fingerprints,
-    RowRule("fingerprint", FingerprintError, _fingerprint, "group_fingerprints", "fingerprint"),
+    RowRule("fingerprint", "group_fingerprints", "fingerprint"),
     names.check_bound,
     check_stopping,
     names.check_declared_tasks,
-    RowRule("doubled_task", DoubledTaskError, _doubled_task, "incomplete"),
-    RowRule("missing_task", MissingTaskError, _missing_task, "incomplete"),
-    RowRule("task_beyond_declared", UnknownTaskError, _task_beyond_declared, "incomplete"),
-    _of_list("class_correct", "null", PredictionError, _null_inside("class_correct")),
-    _of_list("class_correct", "length", PredictionError, _class_correct_length),
-    _of_list("class_correct", "range", PredictionError, _class_correct_range),
-    _of_list("class_correct", "sum", ContradictionError, _class_correct_sum),
-    _of_list("predictions", "null", PredictionError, _null_inside("predictions")),
-    _of_list("predictions", "length", PredictionError, _predictions_length),
-    _of_list("predictions", "range", PredictionError, _predictions_range),
+    RowRule("doubled_task", "incomplete"),
+    RowRule("missing_task", "incomplete"),
+    RowRule("task_beyond_declared", "incomplete"),
+    RowRule("class_correct_null", column="class_correct"),
+    RowRule("class_correct_length", column="class_correct"),
+    RowRule("class_correct_range", column="class_correct"),
+    RowRule("class_correct_sum", column="class_correct"),
+    RowRule("predictions_null", column="predictions"),
+    RowRule("predictions_length", column="predictions"),
+    RowRule("predictions_range", column="predictions"),
     _add_labels,
-    RowRule(
-        "counts_contradict_predictions",
-        ContradictionError,
-        _counts_contradict_predictions,
-        "contradictions",
-        "predictions",
-    ),
-    RowRule(
-        "class_counts_contradict_predictions",
-        ContradictionError,
-        _class_counts_contradict_predictions,
-        "contradictions",
-        "predictions",
-    ),
+    RowRule("counts_contradict_predictions", "contradictions", "predictions"),
+    RowRule("class_counts_contradict_predictions", "contradictions", "predictions"),
 )
 """In this order: of several broken rules, the first is told."""

@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Integers
-from benchmark_spec.errors import UnreadableError
+from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import canonical, is_canonical
-from fslbench_data.validation.rows import Array, Rows, Terms, register
+from fslbench_data.submission.streaming import Streamed
+from fslbench_data.validation.register import register
+from fslbench_data.validation.rows import Array, Rows, Terms
 from fslbench_data.validation.rules import RULES
 from fslbench_data.validation.runs import Group, sum_runs
 
@@ -99,17 +102,30 @@ def validate(
     SubmissionError
         Its kind says which rule is broken.
     """
-    if not is_canonical(submission.table):
+    answers = _registered(submission, release)
+    terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
+    try:
+        for rule in RULES:
+            rule(answers, terms)
+        groups = tuple(sum_runs(answers, answers.counts(), answers.bound))
+        return Validated(answers.submission.of_methods(_marked(answers)), groups)
+    finally:
+        answers.database.close()
+
+
+def _registered(submission: Submission, release: Release) -> Rows:
+    """The rows in a database; of a file that is streamed, what is wrong is said of all rows."""
+    if isinstance(submission, Streamed):
+        try:
+            return register(submission, release)
+        except (FSLBenchError, pa.ArrowException, OSError, UnicodeError, MemoryError):
+            submission = Submission.read(submission.source)
+    elif not is_canonical(submission.table):
         table = canonical(submission.table, submission.source)
         submission = replace(submission, table=table)
     if not submission.table.num_rows:
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
-    answers = register(submission, release)
-    terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
-    for rule in RULES:
-        rule(answers, terms)
-    groups = sum_runs(answers, answers.counts(), answers.bound)
-    return Validated(replace(submission, methods=_marked(answers)), tuple(groups))
+    return register(submission, release)
 
 
 def _as_matrix(parts: Sequence[Array], unit: Integers) -> Counts:

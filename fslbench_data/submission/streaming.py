@@ -1,0 +1,80 @@
+"""Reading a large Parquet submission a piece at a time, its table only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec.errors import FSLBenchError
+from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.metadata import read_metadata
+from fslbench_data.submission.model import BATCH, Submission
+from fslbench_data.submission.reading import canonical, check_rows, texts_of, warn_of_lost_metadata
+
+_FEW = 1 << 21
+"""Rows up to which a file is read at once."""
+
+
+class Streamed(Submission):
+    """The results in a Parquet file, read whenever they are asked for.
+
+    Raises
+    ------
+    FSLBenchError, pa.ArrowException, OSError
+        If something is wrong: :meth:`Submission.read` then says what.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = pq.ParquetFile(path)
+        schema, source = file.schema_arrow, str(path)
+        empty = canonical(pa.Table.from_batches([], schema), source)
+        metadata = (schema.metadata or {}).get(METADATA_KEY)
+        read = ({}, {}, "unknown") if metadata is None else read_metadata(metadata, source)
+        self.__dict__ |= {  # the table of a frozen Submission is left out
+            **dict(zip(("methods", "bindings", "package_version"), read, strict=True)),
+            "source": source,
+            "_rows": file.metadata.num_rows,
+            "_columns": empty.column_names,
+            "_has_metadata": metadata is not None,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Submission of {self.__dict__['_rows']} rows from {self.source}>"
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All of it in memory."""
+        return Submission.read(self.source).table
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the table's columns."""
+        names: list[str] = self.__dict__["_columns"]
+        return names
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The table in pieces; what is wrong with one is said of the piece alone."""
+        texts = texts_of(pq.read_schema(self.source))
+        file = pq.ParquetFile(self.source, read_dictionary=texts, pre_buffer=False)
+        rows = 0
+        for batch in file.iter_batches(BATCH):
+            rows += len(batch)
+            yield from canonical(pa.Table.from_batches([batch]), self.source).to_batches()
+        check_rows(rows, self.__dict__["_rows"], self.source)
+        if not self.__dict__["_has_metadata"]:
+            warn_of_lost_metadata(self.columns, self.source)
+
+
+def open_submission(path: str | Path) -> Submission:
+    """Read a submission file as :meth:`Submission.read`, a large Parquet file in pieces."""
+    if Path(path).suffix.lower() == ".parquet" and Path(path).is_file():
+        try:
+            if pq.read_metadata(path).num_rows > _FEW:
+                return Streamed(Path(path))
+        except (FSLBenchError, pa.ArrowException, OSError, UnicodeError, MemoryError):
+            pass  # reading it whole says what is wrong
+    return Submission.read(path)
