@@ -40,8 +40,6 @@ LONG: set[str] = {
     "fslbench_data.scoring.score",
     "fslbench_data.scoring.task_set_report",
     "fslbench_data.submission.reading",
-    "fslbench_data.validation.rows",
-    "fslbench_data.validation.rules",
 }
 IN_CIRCLES: set[str] = set()
 
