@@ -13,7 +13,7 @@ FLOORS = {
     "benchmark_spec": "version | errors | naming extras declared | digest protocol tables"
     " | schemas feature_sets | manifest catalogue",
     "analysis_sql": "intervals queries | comparison bias | class_aware recognition"
-    " | ranking planning",
+    " | interval_kinds | ranking planning",
     "fslbench_data": "entry files tasks | hub submission | sandbox | release | validation | scoring"
     " | render | evaluation leaderboard | cli",
     "builders": "entry execution sources sampling | features | attributes baselines"

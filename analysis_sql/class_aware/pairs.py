@@ -4,39 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import (
-    halfwidths,
-    method_halfwidths,
-    mixture,
-    pair_coordinates,
-    settled,
+from analysis_sql.class_aware.intervals import halfwidths, pair_coordinates
+from analysis_sql.comparison.verdicts import (
+    VERDICTS,
+    PairInterval,
+    direct_verdicts,
+    paired_verdicts,
 )
-from analysis_sql.class_aware.likelihood import Shares
-from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.verdicts import VERDICTS, NewClasses, Verdict, direct_verdicts
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.intervals import intervals
 from analysis_sql.intervals.moments import Moments
-from analysis_sql.intervals.sign_flip import constant_p
+from benchmark_spec.protocol import IntervalKind
 
-_BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = (
-    VERDICTS.index(verdict)
-    for verdict in (
-        Verdict.BETTER,
-        Verdict.WORSE,
-        Verdict.INCONCLUSIVE,
-        Verdict.IDENTICAL,
-        Verdict.NOT_ESTIMABLE,
-    )
-)
+KIND: IntervalKind = "class-aware"
 
 
 class ForNewClasses:
@@ -56,15 +42,14 @@ class ForNewClasses:
 
     def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
         self._design, self._counts, self._level = design, counts, level
-        self._known: dict[int, _Prefix] = {}
+        self._prefixes: dict[int, _Prefix] = {}
 
-    def compare(self, method: int, versus: NDArray[np.int64]) -> list[NewClasses]:
+    def compare(self, method: int, versus: NDArray[np.int64]) -> list[PairInterval]:
         """Compare a method with others (P,), by their positions in `counts`."""
-        found: list[NewClasses | None] = [None] * len(versus)
-        for of_these, arrays in self._by_tasks(method, versus):
-            for at, each in zip(of_these.tolist(), _as_objects(arrays, self._level), strict=True):
-                found[at] = each
-        return [each for each in found if each is not None]
+        pairs: dict[int, PairInterval] = {}
+        for places, arrays in self._by_tasks(method, versus):
+            pairs |= zip(places.tolist(), _pair_intervals(arrays, self._level), strict=True)
+        return [pairs[place] for place in range(len(versus))]
 
     def arrays(
         self, method: int, versus: NDArray[np.int64]
@@ -76,9 +61,9 @@ class ForNewClasses:
         """
         width = np.full(len(versus), np.nan)
         verdict, direct = (np.zeros(len(versus), np.int8) for _ in range(2))
-        for of_these, found in self._by_tasks(method, versus):
-            width[of_these] = found.paired
-            verdict[of_these], direct[of_these] = found.verdict, found.direct
+        for places, arrays in self._by_tasks(method, versus):
+            width[places] = arrays.paired
+            verdict[places], direct[places] = arrays.verdict, arrays.direct
         return width, verdict, direct
 
     def _by_tasks(
@@ -87,11 +72,13 @@ class ForNewClasses:
         """Which of the others have T tasks in common with the method, and what is found of them."""
         common = np.minimum(self._counts.tasks[method], self._counts.tasks[versus])
         for tasks in np.unique(common).tolist():
-            if tasks not in self._known:
-                self._known[tasks] = _Prefix(self._design.prefix(tasks), self._counts, self._level)
-            of_these = np.flatnonzero(common == tasks)
-            rows = np.concatenate([[method], versus[of_these]])
-            yield of_these, self._known[tasks].compare(rows)
+            if tasks not in self._prefixes:
+                self._prefixes[tasks] = _Prefix(
+                    self._design.prefix(tasks), self._counts, self._level
+                )
+            places = np.flatnonzero(common == tasks)
+            rows = np.concatenate([[method], versus[places]])
+            yield places, self._prefixes[tasks].compare(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +93,13 @@ class _Arrays:
     direct: NDArray[np.int8]
 
 
-def _as_objects(found: _Arrays, level: float) -> list[NewClasses]:
-    means = _intervals(found.own, found.width, level)
-    differences = _intervals(found.difference, found.paired, level)
+def _pair_intervals(arrays: _Arrays, level: float) -> list[PairInterval]:
+    means = intervals(arrays.own, KIND, level, arrays.width)
+    differences = intervals(arrays.difference, KIND, level, arrays.paired)
     return [
-        NewClasses(means[0], mean, each, VERDICTS[int(verdict)], VERDICTS[int(side)])
-        for mean, each, verdict, side in zip(
-            means[1:], differences, found.verdict, found.direct, strict=True
+        PairInterval(means[0], mean, difference, VERDICTS[verdict], VERDICTS[direct])
+        for mean, difference, verdict, direct in zip(
+            means[1:], differences, arrays.verdict.tolist(), arrays.direct.tolist(), strict=True
         )
     ]
 
@@ -139,7 +126,7 @@ class _Prefix:
         coordinates = pair_coordinates(here, apart, some.queries_per_task, u, np.array([0]), others)
         paired = halfwidths(here, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
-        verdicts = paired_verdicts(difference, paired, here, level)
+        verdicts = paired_verdicts(difference, paired, level, here.disjoint_tasks)
         return _Arrays(own, width, difference, paired, verdicts, direct)
 
     def _prepare(self, rows: NDArray[np.int64]) -> None:
@@ -159,84 +146,3 @@ class _Prefix:
         return Counts(
             some.correct[:, :tasks], np.full(len(some), tasks, np.int64), some.queries_per_task
         )
-
-
-def own_intervals(design: ClassDesign, counts: Counts, level: float) -> list[Interval]:
-    """Class-aware interval of each method, over the tasks that it answered."""
-    return _intervals(counts.moments(), method_halfwidths(design, counts, level), level)
-
-
-def paired_verdicts(
-    difference: Moments, widths: NDArray[np.float64], design: ClassDesign, level: float
-) -> NDArray[np.int8]:
-    """Verdicts for new classes, as positions in VERDICTS, elementwise.
-
-    Conclusive when 0 lies outside the class-aware interval.  Differences that are all 0 are
-    *identical*.  Where all are equal but not 0, the exact sign-flip test of the D tasks that share
-    no class stands in, as in :func:`analysis_sql.comparison.verdicts.paired_verdicts`: they are
-    conclusive if 2^(1-D) <= 1 - level.  Any others that no interval can be computed of are not
-    estimable.
-    """
-    mean = np.asarray(difference.mean)
-    claim = np.where(mean > 0, _BETTER, _WORSE)
-    alike = np.full(claim.shape, _NOT_ESTIMABLE)
-    constant = np.asarray(difference.constant)
-    if constant.any() and constant_p(design.disjoint_tasks) <= 1.0 - level + 1e-12:
-        alike = np.where(constant, claim, _NOT_ESTIMABLE)
-    outside = np.where(np.abs(mean) > np.nan_to_num(widths), claim, _INCONCLUSIVE)
-    codes = np.where(np.isnan(widths), alike, outside)
-    return np.where(np.asarray(difference.all_zero), _IDENTICAL, codes).astype(np.int8)
-
-
-def p_values(
-    design: ClassDesign, counts: Counts, methods: NDArray[np.int64], versus: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Two-sided p-values for new classes, (P,): 1 - the level at which 0 is just outside.
-
-    The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  As in
-    :func:`paired_verdicts`, 1 where two methods are identical, 2^(1-D) where all differences are
-    equal but not 0, and NaN where nothing can be said.
-
-    Parameters
-    ----------
-    methods, versus : int (P,)
-        Positions of the methods of each pair in `counts`.
-    """
-    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
-    found = np.full(len(common), np.nan)
-    for tasks in np.unique(common).tolist():
-        rows = np.flatnonzero(common == tasks)
-        here = design.prefix(tasks)
-        u = here.coordinates(counts.correct[:, :tasks])
-        i, j = methods[rows], versus[rows]
-        apart = counts.differences(i, j, tasks)
-        difference = apart.moments()
-        coordinates = pair_coordinates(here, apart, counts.queries_per_task, u, i, j)
-        norm2 = np.asarray(difference.scatter, np.float64) / tasks
-        mean = np.abs(np.asarray(difference.total)) / tasks
-        if here.disjoint:
-            found[rows] = paired_p(difference, "open")
-            continue
-        found[rows] = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
-        if (alike := (norm2 == 0) & (mean > 0)).any():
-            found[rows[alike]] = constant_p(here.disjoint_tasks)
-        if here.obstacle is None:
-            varied = np.flatnonzero(norm2 > 0)
-            for one in varied.tolist():  # each by itself: the same whatever else is compared
-                part = slice(one, one + 1)
-                shares = Shares.of(here, coordinates[part], norm2[part])
-                weights, errors = mixture(shares)
-                score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
-                p = 2.0 * weights[:1] @ stdtr(tasks - 1, score)
-                found[rows[one]] = min(1.0, float(settled(p)[0]))
-    return found
-
-
-def _intervals(moments: Moments, widths: NDArray[Any], level: float) -> list[Interval]:
-    tasks, mean, constant = np.broadcast_arrays(moments.tasks, moments.mean, moments.constant)
-    return [
-        Interval("class-aware", level, t, m, None if isnan(h) else h, c)
-        for t, m, h, c in zip(
-            tasks.tolist(), mean.tolist(), widths.tolist(), constant.tolist(), strict=True
-        )
-    ]

@@ -93,7 +93,7 @@ def pair_arrays(
             versus = (own_mean[None, here[1]], own_width[None, here[1]])
         found.difference[here] = difference.mean
         found.halfwidth[here] = widths
-        found.verdict[here] = paired_verdicts(difference, kind, level, widths)
+        found.verdict[here] = paired_verdicts(difference, widths, level)
         found.direct[here] = direct_verdicts(*method, *versus)
     return found
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import Interval, halfwidths, interval
-from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.moments import Integers, Moments
 from analysis_sql.intervals.sign_flip import constant_p
 from benchmark_spec.protocol import IntervalKind
 
@@ -27,17 +29,24 @@ class Verdict(StrEnum):
 
 VERDICTS = tuple(Verdict)
 """Verdicts in the order in which arrays of them count."""
-_BETTER, _WORSE, _INCONCLUSIVE, _IDENTICAL, _NOT_ESTIMABLE = range(5)
+BETTER, WORSE, INCONCLUSIVE, IDENTICAL, NOT_ESTIMABLE = range(len(VERDICTS))
 
 
 @dataclass(frozen=True)
-class NewClasses:
-    """The same two methods with class-aware intervals: what holds for new classes.
+class PairInterval:
+    """What one kind of interval says of two methods.
 
     Attributes
     ----------
-    mean, versus_mean, difference, verdict, verdict_direct
-        As those of a :class:`Comparison`, of class-aware intervals.
+    mean, versus_mean
+        Each method's own accuracy over the tasks that both answered.
+    difference
+        Of the first method minus the second, paired by task.
+    verdict
+        Of the paired difference.
+    verdict_direct
+        Of comparing the two intervals `mean` and `versus_mean`: conclusive when they do not
+        overlap.
     """
 
     mean: Interval
@@ -51,23 +60,20 @@ class NewClasses:
 class Comparison:
     """Two methods on the T tasks of a task set that both answered.
 
+    What belongs to the kind of interval that the task set carries can be read off directly:
+    ``comparison.difference`` is ``comparison.intervals[comparison.interval_kind].difference``.
+
     Attributes
     ----------
     method, versus
         Names; all signs are from the side of `method`.
-    mean, versus_mean
-        Each method's own accuracy over these T tasks.
-    difference
-        Of `method` minus `versus`, paired by task.
-    verdict
-        Of the paired difference.
-    verdict_direct
-        Of comparing the two intervals `mean` and `versus_mean`: conclusive when they do not
-        overlap.
+    interval_kind
+        The kind that the task set carries.
+    intervals
+        By kind, that one first; others where they can be computed (:mod:`interval_kinds`).
     verdict_closed
-        The same of the two methods' closed intervals; None where there are no such results.
-    new_classes
-        All of it with class-aware intervals; None where tasks reuse images.
+        The direct verdict of the two methods' closed intervals; None where there are no such
+        results.
     reason
         Why nothing is concluded where the tasks as such would allow it; else empty.
     """
@@ -76,25 +82,51 @@ class Comparison:
     task_set: str
     method: str
     versus: str
-    mean: Interval
-    versus_mean: Interval
-    difference: Interval
-    verdict: Verdict
-    verdict_direct: Verdict
+    interval_kind: IntervalKind
+    intervals: Mapping[IntervalKind, PairInterval]
     verdict_closed: Verdict | None = None
-    new_classes: NewClasses | None = None
     reason: str = ""
 
+    @property
+    def _carried(self) -> PairInterval:
+        return self.intervals[self.interval_kind]
 
-def unconcluded(found: Comparison, reason: str) -> Comparison:
-    """The comparison with its intervals, from which nothing is concluded for some reason."""
-    none, aware = Verdict.NOT_ESTIMABLE, found.new_classes
+    @property
+    def mean(self) -> Interval:
+        """Accuracy of `method` over these T tasks."""
+        return self._carried.mean
+
+    @property
+    def versus_mean(self) -> Interval:
+        """Accuracy of `versus` over these T tasks."""
+        return self._carried.versus_mean
+
+    @property
+    def difference(self) -> Interval:
+        """Paired difference, `method` minus `versus`."""
+        return self._carried.difference
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the paired difference."""
+        return self._carried.verdict
+
+    @property
+    def verdict_direct(self) -> Verdict:
+        """Of comparing the two methods' own intervals."""
+        return self._carried.verdict_direct
+
+
+def unconcluded(comparison: Comparison, reason: str) -> Comparison:
+    """Return the comparison with its intervals, from which nothing is concluded for some reason."""
+    none = Verdict.NOT_ESTIMABLE
     return replace(
-        found,
-        verdict=none,
-        verdict_direct=none,
-        verdict_closed=None if found.verdict_closed is None else none,
-        new_classes=None if aware is None else replace(aware, verdict=none, verdict_direct=none),
+        comparison,
+        intervals={
+            kind: replace(pair, verdict=none, verdict_direct=none)
+            for kind, pair in comparison.intervals.items()
+        },
+        verdict_closed=None if comparison.verdict_closed is None else none,
         reason=reason,
     )
 
@@ -112,26 +144,32 @@ class PairMoments:
 
 
 def paired_verdicts(
-    difference: Moments, kind: IntervalKind, level: float, widths: Any = None
-) -> Any:
-    """Verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
+    difference: Moments, widths: Any, level: float, independent: Integers | None = None
+) -> NDArray[np.int8]:
+    """Return verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
-    Conclusive when 0 lies outside the interval of the difference.  Differences that are all 0
-    are *identical*, whatever T.  T < 2 is *not estimable*.  Where all differences are equal but
-    not 0, Student's interval has no width and says nothing of how sure one can be; the exact
-    sign-flip test stands in: T tasks are conclusive if
-    :func:`analysis_sql.intervals.sign_flip.constant_p` is at most 1 - level (T >= 6 at 95 %), and
-    else too few.  `widths` are the half-widths of the differences, if they are known already.
+    Conclusive when 0 lies outside the interval of the difference; *not estimable* where there is
+    no interval.  Differences that are all 0 are *identical*, whatever T.  Where all are equal but
+    not 0, an interval has no width and says nothing of how sure one can be; the exact sign-flip
+    test stands in: tasks are conclusive if :func:`analysis_sql.intervals.sign_flip.constant_p` is
+    at most 1 - level (6 tasks at 95 %), and else too few.
+
+    Parameters
+    ----------
+    widths
+        Half-widths of the differences; NaN where there is no interval.
+    independent
+        How many tasks are independent of each other, by default all T; for new classes those that
+        share no class.
     """
-    tasks = np.asarray(difference.tasks)
-    widths = halfwidths(difference, kind, level) if widths is None else widths
-    enough = np.where(difference.constant, constant_p(tasks) <= 1.0 - level + 1e-12, tasks >= 2)
-    mean = np.asarray(difference.mean)
-    outside = np.abs(mean) > widths
-    codes = np.where(outside, np.where(mean > 0, _BETTER, _WORSE), _INCONCLUSIVE)
-    codes = np.where(enough & (tasks >= 2), codes, _NOT_ESTIMABLE)
+    tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
+    alike = constant_p(tasks if independent is None else independent) <= 1.0 - level + 1e-12
+    claim = np.where(mean > 0, BETTER, WORSE)
+    outside = np.where(np.abs(mean) > np.nan_to_num(widths), claim, INCONCLUSIVE)
+    codes = np.where(np.isnan(widths), NOT_ESTIMABLE, outside)
+    codes = np.where(difference.constant, np.where(alike, claim, NOT_ESTIMABLE), codes)
     identical = np.asarray(difference.all_zero) & (tasks > 0)
-    return np.where(identical, _IDENTICAL, codes).astype(np.int8)
+    return np.where(identical, IDENTICAL, codes).astype(np.int8)
 
 
 def direct_verdicts(mean: Any, halfwidth: Any, versus_mean: Any, versus_halfwidth: Any) -> Any:
@@ -141,8 +179,8 @@ def direct_verdicts(mean: Any, halfwidth: Any, versus_mean: Any, versus_halfwidt
     """
     gap = np.subtract(mean, versus_mean)
     reach = np.add(halfwidth, versus_halfwidth)
-    codes = np.where(np.abs(gap) > reach, np.where(gap > 0, _BETTER, _WORSE), _INCONCLUSIVE)
-    return np.where(np.isnan(reach), _NOT_ESTIMABLE, codes).astype(np.int8)
+    codes = np.where(np.abs(gap) > reach, np.where(gap > 0, BETTER, WORSE), INCONCLUSIVE)
+    return np.where(np.isnan(reach), NOT_ESTIMABLE, codes).astype(np.int8)
 
 
 def direct_verdict(method: Interval, versus: Interval) -> Verdict:
@@ -151,54 +189,22 @@ def direct_verdict(method: Interval, versus: Interval) -> Verdict:
     return VERDICTS[int(direct_verdicts(method.mean, widths[0], versus.mean, widths[1]))]
 
 
-def compare(
-    dataset: str,
-    task_set: str,
-    names: tuple[str, str],
-    moments: PairMoments,
-    *,
-    kind: IntervalKind,
-    level: float,
-    closed: tuple[Interval, Interval] | None = None,
-    new_classes: NewClasses | None = None,
-) -> Comparison:
-    """Compare two methods on a task set, all three ways side by side.
+def compare(moments: PairMoments, kind: IntervalKind, level: float) -> PairInterval:
+    """Compare two methods by the kind of interval that their task set carries.
 
     Parameters
     ----------
-    names
-        The method and the one it is compared with.
     moments
         Over the tasks that both answered.
-    kind
-        The interval that the task set carries.
-    closed
-        Both methods' intervals on the closed set of the same data and protocol, if both have
-        results there.
-    new_classes
-        From :func:`analysis_sql.class_aware.pairs.ForNewClasses`.
     """
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)
-    verdict = VERDICTS[int(paired_verdicts(moments.difference, kind, level))]
+    width = halfwidths(moments.difference, kind, level)
+    verdict = VERDICTS[int(paired_verdicts(moments.difference, width, level))]
     difference = interval(moments.difference, kind, level)
-    if verdict is Verdict.NOT_ESTIMABLE or (
-        verdict is Verdict.IDENTICAL and difference.halfwidth is None
-    ):
-        width = 0.0 if verdict is Verdict.IDENTICAL else None
-        difference = Interval(
-            kind, level, difference.tasks, difference.mean, width, difference.constant
-        )
-    return Comparison(
-        dataset=dataset,
-        task_set=task_set,
-        method=names[0],
-        versus=names[1],
-        mean=mean,
-        versus_mean=versus_mean,
-        difference=difference,
-        verdict=verdict,
-        verdict_direct=direct_verdict(mean, versus_mean),
-        verdict_closed=None if closed is None else direct_verdict(*closed),
-        new_classes=new_classes,
-    )
+    if verdict is Verdict.NOT_ESTIMABLE:
+        difference = replace(difference, halfwidth=None)
+    elif verdict is Verdict.IDENTICAL and difference.halfwidth is None:
+        difference = replace(difference, halfwidth=0.0)
+    direct = direct_verdict(mean, versus_mean)
+    return PairInterval(mean, versus_mean, difference, verdict, direct)

@@ -9,17 +9,15 @@ open      t(T-1) · sd / sqrt(T)          new images of these classes, each clas
 ========  =============================  ==================================================
 
 Here z and t are two-sided quantiles at the level, sd the sample standard deviation over tasks.
-A third kind, ``class-aware``, is about new classes.  It must be told the classes of each task and
-has a module of its own, :mod:`analysis_sql.class_aware.intervals`.
+Other kinds need more than moments and have modules of their own; :mod:`analysis_sql.interval_kinds`
+lists all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isnan, nan
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,13 +27,6 @@ from analysis_sql.intervals.moments import Moments
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
-ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
-    {
-        "closed": "new tasks of these images",
-        "open": "new images of these classes, each class weighted as often as the set uses it",
-        "class-aware": "new classes",
-    }
-)
 INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
 """What sign-flip tests, bootstrap intervals, bounds and confidence sequences are about."""
 
@@ -104,18 +95,25 @@ def halfwidth_per_deviation(tasks: int, kind: IntervalKind, level: float) -> flo
     """Half-width of an interval in standard deviations; NaN for fewer than two tasks."""
     if tasks < 2:
         return nan
-    if kind == "class-aware":
-        raise ValueError("a class-aware interval is not made of moments alone")
+    if kind not in ("closed", "open"):
+        raise ValueError(f"a {kind} interval is not made of moments alone")
     tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
     quantile = ndtri(tail) if kind == "closed" else stdtrit(tasks - 1, tail)
     return float(-quantile / np.sqrt(tasks))
 
 
-def intervals(moments: Moments, kind: IntervalKind, level: float) -> list[Interval]:
-    """Intervals of many methods, whose moments are arrays (M,); as :func:`interval`."""
-    columns = np.broadcast_arrays(
-        moments.tasks, moments.mean, halfwidths(moments, kind, level), moments.constant
-    )
+def intervals(
+    moments: Moments, kind: IntervalKind, level: float, widths: Any = None
+) -> list[Interval]:
+    """Return the intervals of many methods, whose moments are arrays (M,).
+
+    Parameters
+    ----------
+    widths : float (M,)
+        Half-widths, NaN where there are none; by default those made of the moments.
+    """
+    widths = halfwidths(moments, kind, level) if widths is None else widths
+    columns = np.broadcast_arrays(moments.tasks, moments.mean, widths, moments.constant)
     return [
         Interval(kind, level, tasks, mean, None if isnan(halfwidth) else halfwidth, constant)
         for tasks, mean, halfwidth, constant in zip(*(c.tolist() for c in columns), strict=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.pairs import p_values
 from analysis_sql.comparison.multiplicity import Adjustment, adjust, paired_p
 from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.comparison.ties import letter_display, mirrored, tied_with_best
+from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.protocol import IntervalKind
 
@@ -20,7 +21,7 @@ MOST_LETTERS = 100
 
 
 @dataclass(frozen=True)
-class Contest:
+class Ties:
     """Ties among M methods on a task set, after an adjustment over all their pairs.
 
     Attributes
@@ -31,9 +32,9 @@ class Contest:
         Which, over how many pairs.
     best
         The method with the highest mean.
-    tied, tied_new_classes
-        Methods that cannot be told from it, itself included, from the highest mean down; for new
-        images of these classes, and for new classes (None where that is not computed).
+    tied
+        By kind of interval, methods that cannot be told from it, itself included, from the highest
+        mean down; first the kind that the task set carries, then others that are computed.
     letters
         Of each method: two share one if and only if they are not told
         apart (new images of these classes); None for very many methods.
@@ -43,38 +44,48 @@ class Contest:
     adjustment: Adjustment
     family: int
     best: str
-    tied: tuple[str, ...]
-    tied_new_classes: tuple[str, ...] | None
+    tied: Mapping[IntervalKind, tuple[str, ...]]
     letters: tuple[tuple[str, ...], ...] | None
 
 
-def contest(
+def ties_with_best(
     names: tuple[str, ...],
     counts: Counts,
-    kind: IntervalKind,
+    interval_kind: IntervalKind,
     level: float,
     design: ClassDesign | None,
     adjustment: Adjustment = "holm",
-) -> Contest:
-    """Compare all pairs of at least two methods; see :class:`Contest`."""
+) -> Ties:
+    """Compare all pairs of at least two methods; see :class:`Ties`.
+
+    Parameters
+    ----------
+    interval_kind
+        The kind that the task set carries.
+    design
+        The classes of the tasks; None leaves out kinds that need it.
+    """
     means = np.asarray(counts.moments().mean, float)
-    p = np.asarray(paired_p(all_differences(counts), kind), float)
+    order = np.argsort(-means, kind="stable").tolist()
     first, second = np.triu_indices(len(names), 1)
-    adjusted = adjust(p[first, second], adjustment)
-    apart = _matrix(adjusted.apart(level), first, second, len(names))
     few = len(names) <= MOST_LETTERS
-    tied_new_classes = None
+    p = np.asarray(paired_p(all_differences(counts), interval_kind), float)
+    by_kind = {interval_kind: adjust(p[first, second], adjustment)}
     if few and design is not None:
-        aware = adjust(p_values(design, counts, first, second), adjustment).apart(level)
-        tied_new_classes = _tied(names, means, _matrix(aware, first, second, len(names)))
-    return Contest(
+        for kind, beside in BESIDE.items():
+            by_kind[kind] = adjust(beside.p_values(design, counts, first, second), adjustment)
+    apart = {
+        kind: _matrix(some.apart(level), first, second, len(names))
+        for kind, some in by_kind.items()
+    }
+    tied = {kind: tied_with_best(means, matrix) for kind, matrix in apart.items()}
+    return Ties(
         methods=names,
         adjustment=adjustment,
-        family=adjusted.size,
-        best=names[int(np.argsort(-means, kind="stable")[0])],
-        tied=_tied(names, means, apart),
-        tied_new_classes=tied_new_classes,
-        letters=letter_display(means, apart).letters if few else None,
+        family=by_kind[interval_kind].size,
+        best=names[order[0]],
+        tied={kind: tuple(names[i] for i in order if some[i]) for kind, some in tied.items()},
+        letters=letter_display(means, apart[interval_kind]).letters if few else None,
     )
 
 
@@ -84,10 +95,3 @@ def _matrix(
     half = np.zeros((methods, methods), bool)
     half[first, second] = apart
     return np.asarray(mirrored(half))
-
-
-def _tied(
-    names: tuple[str, ...], means: NDArray[np.float64], apart: NDArray[np.bool_]
-) -> tuple[str, ...]:
-    tied = tied_with_best(means, apart)
-    return tuple(names[i] for i in np.argsort(-means, kind="stable").tolist() if tied[i])

@@ -24,9 +24,10 @@ import numpy as np
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.multiplicity import adjust
+from analysis_sql.class_aware.p_values import one_sided_p_new_classes
+from analysis_sql.comparison.multiplicity import adjust, one_sided_p
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.best import best_set, could_be_best
+from analysis_sql.ranking.best import could_be_best, lead, leader_of
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)
 RULES = ("leader", "holm", "step-down")
@@ -155,9 +156,9 @@ def new_classes(cell: Cell) -> tuple[int, int]:
         right = np.clip(accuracies[:, None] + (hard + own)[:, ids].mean(axis=2), 0, 1)
         x = rng.binomial(QUERIES, right).astype(np.int16)
         counts = Counts(x, np.full(accuracies.size, cell.tasks), QUERIES)
-        found = best_set(counts, LEVEL, design=design)
-        assert found is not None
-        assert found.possible_new_classes is not None
-        wrong += [not found.possible[best].all(), not found.possible_new_classes[best].all()]
+        first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(counts), bool))
+        ahead = lead(counts.correct[first], QUERIES, counts)
+        p = one_sided_p(ahead.moments()), one_sided_p_new_classes(design, ahead)
+        wrong += [not could_be_best(each, len(counts), LEVEL)[best].all() for each in p]
     images, classes = wrong.tolist()
     return images, classes

@@ -75,7 +75,7 @@ def compare(
     if left_out:
         click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)
     # closed sets say nothing of new images: they count only if there is nothing else
-    judged = [c for c in report.comparisons if c.difference.kind != "closed"]
+    judged = [c for c in report.comparisons if c.interval_kind != "closed"]
     judged = judged or list(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in judged if c.verdict == "-"]
     if fail_if_worse and worse:

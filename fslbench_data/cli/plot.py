@@ -19,7 +19,7 @@ from fslbench_data.cli.options import (
 if TYPE_CHECKING:
     from fslbench_data.render.figures.rows import Figure
     from fslbench_data.scoring.bias import BiasReport
-    from fslbench_data.scoring.task_set_report import SetReport
+    from fslbench_data.scoring.task_set_report import TaskSetReport
 
 KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "conclusive")
 
@@ -117,7 +117,7 @@ def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figur
     return draw(report.ladders[0], report.signature.level, methods)
 
 
-def _of_sets(kind: str, sets: list[SetReport], methods: tuple[str, ...]) -> Figure:
+def _of_sets(kind: str, sets: list[TaskSetReport], methods: tuple[str, ...]) -> Figure:
     from benchmark_spec.errors import listing
     from fslbench_data.render.figures import rows
 

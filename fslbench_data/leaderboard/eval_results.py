@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from analysis_sql.interval_kinds import BESIDE
 from benchmark_spec.errors import HubNotFoundError, MissingPackageError, SubmissionError
 from benchmark_spec.naming import benchmark_task_id
 from fslbench_data.hub.calls import hub_errors
 from fslbench_data.hub.download import fetch
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
-from fslbench_data.scoring.task_set_report import SetReport
 
 PATH = ".eval_results/fslbench.yaml"
 
@@ -55,11 +55,11 @@ def entries(report: Report, method: str, source_url: str) -> list[dict[str, Any]
             dataset_revision=commit,
             source_url=source_url,
             source_name="per-task results",
-            notes=_notes(each, number),
+            notes=_notes(score),
         )
         for each in report.sets
-        if each.kind == "open"
-        for number, score in enumerate(each.scores)
+        if each.interval_kind == "open"
+        for score in each.scores
         if score.method == method and _has_interval(score)
     ]
     if not found:
@@ -121,13 +121,13 @@ def _has_interval(score: Score) -> bool:
     return score.accuracy.halfwidth is not None and score.ordinary
 
 
-def _notes(each: SetReport, number: int) -> str:
-    """Kind, half-width, level and T of the interval, and of that for new classes."""
-    score = each.scores[number]
-    level = f"{100 * each.level:.8g} %"
+def _notes(score: Score) -> str:
+    """Kind, half-width, level and T of the interval, and of other kinds that there are."""
+    level = f"{100 * score.accuracy.level:.8g} %"
     text = f"open interval (new images of these classes) ± {score.accuracy.halfwidth:.2f}"
-    aware = each.new_classes[number]
-    if aware is not None and aware.halfwidth is not None:
-        text += f", class-aware interval (new classes) ± {aware.halfwidth:.2f}"
+    for kind, beside in BESIDE.items():
+        interval = score.intervals.get(kind)
+        if interval is not None and interval.halfwidth is not None:
+            text += f", {kind} interval ({beside.about}) ± {interval.halfwidth:.2f}"
     marks = ", transductive" if score.transductive else ""
     return f"percent correct; {text}, level {level}, T = {score.accuracy.tasks} tasks{marks}"

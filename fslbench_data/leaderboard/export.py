@@ -6,14 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
-from analysis_sql.intervals.intervals import ESTIMANDS, Interval
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.best import claim
 from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
-from fslbench_data.leaderboard.standing import Row, Standing
+from fslbench_data.leaderboard.standing import RankedInterval, Row, Standing
 from fslbench_data.scoring.scores import PREFIX
 
 COLUMNS = (
@@ -58,10 +59,9 @@ def leaderboard_csv(found: Leaderboard) -> str:
 
 def leaderboard_json(found: Leaderboard) -> str:
     """Signature, tables, and the files that are refused or ignored, all of them."""
-    kinds = {each.kind for board in found.boards for each in board.sets}
-    if any(each.aware for board in found.boards for each in board.sets):
-        kinds.add("class-aware")
-    claims = any(kind != "closed" for kind in kinds)
+    sets = [each for board in found.boards for each in board.sets]
+    kinds = {kind for each in sets for kind in each.kinds}
+    claims = any(each.claims for each in sets)
     content = {
         "schema": OUTPUT_SCHEMA,
         "signature": {
@@ -91,14 +91,14 @@ def leaderboard_json(found: Leaderboard) -> str:
 def _set(each: Standing) -> dict[str, Any]:
     return {
         **asdict(each.scored),
-        "interval": each.kind,
+        "interval": each.interval_kind,
         "level": each.level,
         "leader": each.leader,
         "methods_compared": each.compared,
-        "methods_could_be_best": each.could_be_best,
-        "methods_could_be_best_new_classes": each.could_be_best_new_classes if each.aware else None,
+        "methods_could_be_best": each.could_be_best(each.interval_kind),
+        **{f"methods_could_be_best_{b.key}": each.could_be_best(k) for k, b in BESIDE.items()},
         "identical": [[entry.label for entry in group] for group in each.coincident],
-        "rows": [asdict(row) for row in each.rows()],
+        "rows": [_row(row) for row in each.rows()],
     }
 
 
@@ -116,13 +116,27 @@ def _lines(board: Board, each: Standing, row: Row) -> Iterator[dict[str, object]
         "stopped_versus": row.stopped,
         "reason": PREFIX if row.prefix else "",
     }
-    yield about | _numbers(row.accuracy, row.difference, row.could_be_best)
-    if row.new_classes is not None:
-        could = row.could_be_best_new_classes
-        yield about | _numbers(row.new_classes, row.difference_new_classes, could)
+    for interval in row.intervals.values():
+        yield about | _numbers(interval)
 
 
-def _numbers(own: Interval, difference: Interval | None, could: bool | None) -> dict[str, object]:
+def _row(row: Row) -> dict[str, Any]:
+    """The row with what belongs to each kind of interval: its key stands behind the name."""
+    values = {field.name: getattr(row, field.name) for field in fields(row)}
+    del values["intervals"]
+    head = {name: values.pop(name) for name in ("rank", "method", "submission", "also")}
+    carried = next(iter(row.intervals.values()))
+    by_key = {"": carried} | {f"_{b.key}": row.intervals.get(k) for k, b in BESIDE.items()}
+    for name in ("accuracy", "difference", "could_be_best"):
+        for key, interval in by_key.items():
+            value = getattr(interval, name, None)
+            shown = key[1:] if name == "accuracy" and key else f"{name}{key}"
+            head[shown] = asdict(value) if isinstance(value, Interval) else value
+    return head | values
+
+
+def _numbers(interval: RankedInterval) -> dict[str, object]:
+    own, difference, could = interval.accuracy, interval.difference, interval.could_be_best
     found: dict[str, object] = {
         "T": own.tasks,
         "mean": repr(own.mean),

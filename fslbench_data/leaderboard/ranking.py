@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import method_halfwidths
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_verdicts
+from analysis_sql.comparison.multiplicity import one_sided_p
+from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
+from analysis_sql.interval_kinds import BESIDE, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
-from analysis_sql.ranking.best import (
-    could_be_best,
-    lead,
-    leader_of,
-    one_sided_p,
-    one_sided_p_new_classes,
-)
+from analysis_sql.ranking.best import could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.duplicate_results import coincident
-from fslbench_data.leaderboard.standing import NUMBERS, Entry, Standing
+from fslbench_data.leaderboard.standing import KIND_NUMBERS, NUMBERS, Entry, Standing
 from fslbench_data.scoring.scores import ScoredSet
 
 MOST_PREFIXES = 32
@@ -31,12 +26,11 @@ own, and strangers choose how many tasks they answer."""
 
 _BLOCK = 1 << 21
 """Counts that are worked on at once."""
-_IDENTICAL, _UNKNOWN = (VERDICTS.index(v) for v in (Verdict.IDENTICAL, Verdict.NOT_ESTIMABLE))
 
 
 def ranked(
     scored: ScoredSet,
-    kind: IntervalKind,
+    interval_kind: IntervalKind,
     entries: Sequence[Entry],
     level: float,
     design: ClassDesign | None,
@@ -54,38 +48,50 @@ def ranked(
     """
     # of equals the one that came first leads; only where nothing tells, the first label
     entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
-    found = np.zeros(len(entries), NUMBERS)
-    for name in ("width_new", "behind", "behind_width", "behind_width_new", "p", "p_new"):
-        found[name] = np.nan
-    found["tasks"] = [len(entry.result.counts) for entry in entries]
+    numbers = np.zeros(len(entries), NUMBERS)
+    by_kind = {kind: _nothing(len(entries)) for kind in kinds_of(interval_kind, design)}
+    numbers["behind"] = np.nan
+    numbers["tasks"] = [len(entry.result.counts) for entry in entries]
     ordinary = np.array([entry.result.ordinary for entry in entries])
     lengths = _lengths(entries)
-    blocks = list(_blocks(entries, found["tasks"]))
+    blocks = list(_blocks(entries, numbers["tasks"]))
     for rows in blocks:
-        _own(found, rows, _counts(entries, rows), kind, level, design, lengths)
-    first = leader_of(found["mean"], found["tasks"], ordinary) if ordinary.any() else None
-    if first is not None:
+        counts = _counts(entries, rows)
+        moments = counts.moments()
+        numbers["mean"][rows], numbers["constant"][rows] = moments.mean, moments.constant
+        by_kind[interval_kind]["width"][rows] = halfwidths(moments, interval_kind, level)
+        _fill_beside(by_kind, "width", rows, counts, level, design, lengths)
+    first = None
+    if ordinary.any():
+        first = leader_of(numbers["mean"], numbers["tasks"], ordinary)
         best = entries[first].result
         for rows in blocks:
-            part = _counts(entries, rows, most=len(best.counts))
-            ahead = lead(best.counts, best.unit, part)
-            _behind(found, rows, ahead, kind, level, design, lengths)
+            ahead = lead(best.counts, best.unit, _counts(entries, rows, most=len(best.counts)))
+            _behind(numbers, by_kind[interval_kind], rows, ahead, interval_kind, level)
+            _fill_beside(by_kind, "behind_width", rows, ahead, level, design, lengths)
     compared = int(ordinary.sum())
-    silent = ~ordinary | (kind == "closed")
-    found["possible"] = could_be_best(found["p"], compared, level) | silent
-    found["possible_new"] = could_be_best(found["p_new"], compared, level) | silent
-    order = _rank(found, ordinary)
+    silent = ~ordinary | (interval_kind == "closed")
+    for own in by_kind.values():
+        own["possible"] = could_be_best(own["p"], compared, level) | silent
+    order = _rank(numbers, ordinary)
     return Standing(
         scored=scored,
-        kind=kind,
+        interval_kind=interval_kind,
         level=level,
         leader=None if first is None else entries[first].label,
         compared=compared,
-        aware=design is not None,
         entries=tuple(entries[i] for i in order.tolist()),
-        numbers=found[order],
+        numbers=numbers[order],
+        by_kind={kind: own[order] for kind, own in by_kind.items()},
         coincident=coincident(entries),
     )
+
+
+def _nothing(methods: int) -> NDArray[Any]:
+    numbers = np.zeros(methods, KIND_NUMBERS)
+    for name in ("width", "behind_width", "p"):
+        numbers[name] = np.nan
+    return numbers
 
 
 def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
@@ -123,59 +129,61 @@ def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None 
     return Counts(correct, tasks, entries[int(rows[0])].result.unit)
 
 
-def _own(
-    found: NDArray[Any],
+def _fill_beside(
+    by_kind: Mapping[IntervalKind, NDArray[Any]],
+    name: Literal["width", "behind_width"],
     rows: NDArray[np.int64],
     counts: Counts,
-    kind: IntervalKind,
     level: float,
     design: ClassDesign | None,
     lengths: NDArray[np.int64],
 ) -> None:
-    """Fill in the methods' own means and intervals."""
-    moments = counts.moments()
-    found["mean"][rows] = moments.mean
-    found["width"][rows] = halfwidths(moments, kind, level)
-    found["constant"][rows] = moments.constant
-    if design is not None:
-        usable = np.isin(counts.tasks, lengths)
-        found["width_new"][rows[usable]] = method_halfwidths(design, counts.some(usable), level)
+    """Fill in half-widths of the kinds beside the carried one, and p-values of differences.
+
+    Parameters
+    ----------
+    counts
+        Of the methods, or by how much the leader is ahead of them.
+    """
+    if design is None:
+        return
+    usable = np.isin(counts.tasks, lengths)
+    part = counts.some(usable)
+    for kind, own in by_kind.items():
+        if kind in BESIDE:
+            own[name][rows[usable]] = BESIDE[kind].halfwidths(design, part, level)
+            if name == "behind_width":
+                own["p"][rows[usable]] = BESIDE[kind].one_sided_p(design, part)
 
 
 def _behind(
-    found: NDArray[Any],
+    numbers: NDArray[Any],
+    own: NDArray[Any],
     rows: NDArray[np.int64],
     ahead: Counts,
-    kind: IntervalKind,
+    interval_kind: IntervalKind,
     level: float,
-    design: ClassDesign | None,
-    lengths: NDArray[np.int64],
 ) -> None:
-    """Fill in the differences from the leader, from by how much it is ahead."""
+    """Fill in the differences from the leader, with the intervals that the task set carries."""
     moments = ahead.moments()
-    width = halfwidths(moments, kind, level)
-    verdict = paired_verdicts(moments, kind, level, width)
-    found["common"][rows] = ahead.tasks
-    found["behind"][rows] = 0.0 - np.asarray(moments.mean)
-    found["behind_width"][rows] = np.where(
-        verdict == _UNKNOWN, np.nan, np.where(verdict == _IDENTICAL, 0.0, width)
+    width = halfwidths(moments, interval_kind, level)
+    verdict = paired_verdicts(moments, width, level)
+    numbers["common"][rows] = ahead.tasks
+    numbers["behind"][rows] = 0.0 - np.asarray(moments.mean)
+    numbers["behind_constant"][rows] = moments.constant
+    own["behind_width"][rows] = np.where(
+        verdict == NOT_ESTIMABLE, np.nan, np.where(verdict == IDENTICAL, 0.0, width)
     )
-    found["behind_constant"][rows] = moments.constant
-    if kind != "closed":
-        found["p"][rows] = one_sided_p(ahead)
-    if design is not None:
-        usable = np.isin(ahead.tasks, lengths)
-        part = ahead.some(usable)
-        found["behind_width_new"][rows[usable]] = method_halfwidths(design, part, level)
-        found["p_new"][rows[usable]] = one_sided_p_new_classes(design, part)
+    if interval_kind != "closed":
+        own["p"][rows] = one_sided_p(moments)
 
 
-def _rank(found: NDArray[Any], ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _rank(numbers: NDArray[Any], ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Fill in ranks, and give the methods' order, best first."""
-    most = found["tasks"][ordinary].max(initial=0)
-    whole = ordinary & (found["tasks"] == most)
-    means = np.sort(-found["mean"][whole])
-    found["rank"] = np.where(whole, np.searchsorted(means, -found["mean"]) + 1, 0)
+    most = numbers["tasks"][ordinary].max(initial=0)
+    whole = ordinary & (numbers["tasks"] == most)
+    means = np.sort(-numbers["mean"][whole])
+    numbers["rank"] = np.where(whole, np.searchsorted(means, -numbers["mean"]) + 1, 0)
     # those without a rank stand by their differences, which are over tasks in common
-    value = np.nan_to_num(np.where(whole, found["mean"], found["behind"]))
+    value = np.nan_to_num(np.where(whole, numbers["mean"], numbers["behind"]))
     return np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))

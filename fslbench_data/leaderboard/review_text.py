@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.interval_kinds import BESIDE
 from benchmark_spec.errors import listing
 from fslbench_data.leaderboard.acceptance import Accepted, Rejected
 from fslbench_data.leaderboard.leaderboard import Board
 from fslbench_data.leaderboard.lfs_pointers import unfetched
 from fslbench_data.leaderboard.review import Review
 from fslbench_data.leaderboard.standing import Row, Standing
-from fslbench_data.leaderboard.tables import behind, from_where, label, legend_of, marks
+from fslbench_data.leaderboard.tables import accuracy, behind, from_where, label, legend_of, marks
 from fslbench_data.render.escaping import escaped, neutral_grid
 from fslbench_data.render.grid import Grid, markdown
-from fslbench_data.render.sentences import (
-    bracket,
-    difference_text,
-    labels,
-    new_class_verdict,
-    plus_minus,
-)
+from fslbench_data.render.sentences import difference_text, labels, verdict_of
 from fslbench_data.scoring.report import Report
 
 MOST_CHARACTERS = 60_000
@@ -142,20 +137,26 @@ def _comparisons_grid(report: Report) -> Grid:
     return Grid(
         title="",
         columns=(
-            *("task set", "interval", "T", "method"),
-            *("versus", "difference", "paired", "new classes"),
+            "task set",
+            "interval",
+            "T",
+            "method",
+            "versus",
+            "difference",
+            "paired",
+            *(beside.about for beside in BESIDE.values()),
         ),
         right=frozenset({"T", "difference"}),
         rows=tuple(
             (
                 f"{c.dataset}/{c.task_set}",
-                f"{100 * c.difference.level:.8g} % {c.difference.kind}",
+                f"{100 * c.difference.level:.8g} % {c.interval_kind}",
                 str(c.difference.tasks),
                 names[c.method],
                 names[c.versus],
                 difference_text(c),
                 c.verdict.value,
-                "" if c.difference.kind == "closed" else new_class_verdict(c).value,
+                *("" if c.interval_kind == "closed" else verdict_of(c, k).value for k in BESIDE),
             )
             for c in comparisons
         ),
@@ -184,23 +185,31 @@ def _standing_grid(rows: list[tuple[Standing, Row]]) -> Grid:
     return Grid(
         title="",
         columns=(
-            *("task set", "interval", "T", "method", "rank"),
-            *("accuracy", "behind", "leader", "could be best", "new classes"),
+            "task set",
+            "interval",
+            "T",
+            "method",
+            "rank",
+            "accuracy",
+            "behind",
+            "leader",
+            "could be best",
+            *(beside.about for beside in BESIDE.values()),
         ),
         right=frozenset({"T", "rank", "accuracy", "behind"}),
         rows=tuple(
             (
                 str(standing.scored),
-                f"{100 * standing.level:.8g} % {standing.kind}",
+                f"{100 * standing.level:.8g} % {standing.interval_kind}",
                 str(row.accuracy.tasks)
                 + (f" of {standing.scored.n_tasks}" if row.rank is None else ""),
                 label(row),
                 f"{row.rank} of {standing.compared}" if row.rank else "-",
-                plus_minus(row.accuracy) + bracket(row.new_classes),
+                accuracy(row),
                 behind(row),
                 standing.leader or "",
                 claim(row.could_be_best),
-                claim(row.could_be_best_new_classes),
+                *(claim(getattr(row.intervals.get(k), "could_be_best", None)) for k in BESIDE),
             )
             for standing, row in rows
         ),

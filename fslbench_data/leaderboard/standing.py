@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
@@ -21,19 +21,21 @@ REFERENCE = "reference"
 NUMBERS = np.dtype(
     [
         *((name, np.int64) for name in ("tasks", "common", "rank")),
-        *((name, np.float64) for name in ("mean", "width", "width_new")),
-        *((name, np.float64) for name in ("behind", "behind_width", "behind_width_new")),
-        *((name, np.float64) for name in ("p", "p_new")),
+        *((name, np.float64) for name in ("mean", "behind")),
         *((name, np.bool_) for name in ("constant", "behind_constant")),
-        *((name, np.bool_) for name in ("possible", "possible_new")),
     ]
 )
 """What is known of each method: `behind` is the difference from the leader over `common` tasks.
 
-Means and half-widths are in percentage points, NaN where there are none; those that end in `new`
-are about new classes.  A rank of 0 is none.
+Means are in percentage points, NaN where there are none.  A rank of 0 is none.
 """
-_NAMES = tuple(NUMBERS.names or ())
+
+KIND_NUMBERS = np.dtype(
+    [*((name, np.float64) for name in ("width", "behind_width", "p")), ("possible", np.bool_)]
+)
+"""What one kind of interval says of each: half-widths of its mean and of its difference from the
+leader, NaN where there are none; the one-sided p-value of "the leader is better"; and whether it
+could be the best."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,27 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class RankedInterval:
+    """What one kind of interval says of a method on a leaderboard.
+
+    Attributes
+    ----------
+    accuracy
+        Its mean.
+    difference
+        Less the leader, paired, over the tasks that both answered; None for the leader itself.
+    could_be_best
+        Whether it is in the set of :mod:`analysis_sql.ranking.best`; None where nothing is
+        claimed: in closed sets, of runs that stopped by a rule, and of a prefix that its submitter
+        chose.
+    """
+
+    accuracy: Interval
+    difference: Interval | None
+    could_be_best: bool | None
+
+
+@dataclass(frozen=True)
 class Row:
     """A method's line on one task set.
 
@@ -73,14 +96,8 @@ class Row:
     method, submission, also
         What it is called here, and the SHA-256 of the file, or ``reference``; of other files that
         say the same, where nothing tells which came first.
-    accuracy, new_classes
-        Mean with its interval, and with the class-aware one (None for closed sets).
-    difference, difference_new_classes
-        Less the leader, paired, over the tasks that both answered; None for the leader itself.
-    could_be_best, could_be_best_new_classes
-        Whether it is in the set of :mod:`analysis_sql.ranking.best`; None where nothing is
-        claimed: in closed sets, of runs that stopped by a rule, and of a prefix that its submitter
-        chose.
+    intervals
+        By kind, first the one that the task set carries.
     stopped
         The method that the run was compared with while it ran, if it stopped by a rule.
     runs, run_spread, transductive, prefix
@@ -91,17 +108,31 @@ class Row:
     method: str
     submission: str
     also: tuple[str, ...]
-    accuracy: Interval
-    new_classes: Interval | None
-    difference: Interval | None
-    difference_new_classes: Interval | None
-    could_be_best: bool | None
-    could_be_best_new_classes: bool | None
+    intervals: Mapping[IntervalKind, RankedInterval]
     stopped: str | None
     runs: int
     run_spread: float | None
     transductive: bool
     prefix: bool
+
+    @property
+    def _carried(self) -> RankedInterval:
+        return next(iter(self.intervals.values()))
+
+    @property
+    def accuracy(self) -> Interval:
+        """The mean with the interval that the task set carries."""
+        return self._carried.accuracy
+
+    @property
+    def difference(self) -> Interval | None:
+        """Less the leader, with the interval that the task set carries; None for the leader."""
+        return self._carried.difference
+
+    @property
+    def could_be_best(self) -> bool | None:
+        """Whether it could be the best, for new images of these classes."""
+        return self._carried.could_be_best
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,49 +141,50 @@ class Standing:
 
     Attributes
     ----------
-    scored, kind, level
-        The task set, the interval it carries, and the confidence level.
+    scored, interval_kind, level
+        The task set, the kind of interval it carries, and the confidence level.
     leader
         What the leader is called; None if no method has an ordinary interval.
     compared
         M, the methods among which it leads: all but runs that stopped by a rule, and those of a
         prefix that its submitter chose.
-    aware
-        Whether there are class-aware intervals: the set reuses no image.
     entries, numbers
         Best first, as the rows; numbers are of :data:`NUMBERS`.
+    by_kind
+        Numbers of :data:`KIND_NUMBERS` by kind of interval, first the one that the set carries.
     coincident
-        Groups of methods whose counts are the same on every task; see :mod:`.coincidence`.
+        Groups of methods whose counts are the same on every task; see :mod:`.duplicate_results`.
     """
 
     scored: ScoredSet
-    kind: IntervalKind
+    interval_kind: IntervalKind
     level: float
     leader: str | None
     compared: int
-    aware: bool
     entries: tuple[Entry, ...]
     numbers: NDArray[Any] = field(repr=False)
+    by_kind: Mapping[IntervalKind, NDArray[Any]] = field(repr=False)
     coincident: tuple[tuple[Entry, ...], ...]
 
     def __len__(self) -> int:
         return len(self.entries)
 
     @property
-    def could_be_best(self) -> int | None:
-        """Methods that could be the best, of those that were compared; None in closed sets."""
-        return self._counted("possible")
+    def kinds(self) -> tuple[IntervalKind, ...]:
+        """Kinds of interval: the one that the task set carries, then those beside it."""
+        return tuple(self.by_kind)
 
     @property
-    def could_be_best_new_classes(self) -> int | None:
-        """The same for new classes."""
-        return self._counted("possible_new")
+    def claims(self) -> bool:
+        """Whether anything is claimed of who could be the best: not in closed sets."""
+        return self.interval_kind != "closed"
 
-    def _counted(self, name: str) -> int | None:
-        if self.kind == "closed" or self.leader is None:
+    def could_be_best(self, kind: IntervalKind) -> int | None:
+        """Return how many could be the best, of those compared; None where nothing is claimed."""
+        if not self.claims or self.leader is None or kind not in self.by_kind:
             return None
         ordinary = np.array([entry.result.ordinary for entry in self.entries])
-        return int((self.numbers[name] & ordinary).sum())
+        return int((self.by_kind[kind]["possible"] & ordinary).sum())
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
         """The lines, best first; all of them, or the first ones."""
@@ -163,40 +195,36 @@ class Standing:
         return (self.row(i) for i, entry in enumerate(self.entries) if source in entry.sources)
 
     def row(self, i: int) -> Row:
-        """Line number `i`, from 0."""
-        entry, found = self.entries[i], {name: self.numbers[name][i].item() for name in _NAMES}
+        """Return line number `i`, from 0."""
+        entry = self.entries[i]
         result = entry.result
-        is_leader = self.leader is None or entry.label == self.leader
-        claimed = self.kind != "closed" and result.ordinary and self.leader is not None
-
-        def made(kind: IntervalKind, tasks: str, mean: str, width: str) -> Interval:
-            known = result.stopped is None and not isnan(found[width])
-            return Interval(
-                kind,
-                self.level,
-                found[tasks],
-                found[mean],
-                found[width] if known else None,
-                found["constant" if mean == "mean" else "behind_constant"],
-            )
-
-        apart = ("common", "behind")
         return Row(
-            rank=found["rank"] or None,
+            rank=int(self.numbers["rank"][i]) or None,
             method=entry.label,
             submission=entry.source,
             also=entry.also,
-            accuracy=made(self.kind, "tasks", "mean", "width"),
-            new_classes=made("class-aware", "tasks", "mean", "width_new") if self.aware else None,
-            difference=None if is_leader else made(self.kind, *apart, "behind_width"),
-            difference_new_classes=made("class-aware", *apart, "behind_width_new")
-            if self.aware and not is_leader
-            else None,
-            could_be_best=found["possible"] if claimed else None,
-            could_be_best_new_classes=found["possible_new"] if claimed else None,
+            intervals={kind: self._interval(i, kind) for kind in self.by_kind},
             stopped=result.stopped,
             runs=result.runs,
             run_spread=result.run_spread,
             transductive=result.transductive,
             prefix=result.prefix,
         )
+
+    def _interval(self, i: int, kind: IntervalKind) -> RankedInterval:
+        entry = self.entries[i]
+        numbers = dict(zip(NUMBERS.names or (), self.numbers[i].item(), strict=True))
+        own = dict(zip(KIND_NUMBERS.names or (), self.by_kind[kind][i].item(), strict=True))
+
+        def made(tasks: str, mean: str, width: str, constant: str) -> Interval:
+            holds = entry.result.stopped is None and not isnan(own[width])
+            halfwidth = own[width] if holds else None
+            values = (numbers[tasks], numbers[mean], halfwidth, numbers[constant])
+            return Interval(kind, self.level, *values)
+
+        behind = None
+        if self.leader is not None and entry.label != self.leader:
+            behind = made("common", "behind", "behind_width", "behind_constant")
+        claimed = self.claims and entry.result.ordinary and self.leader is not None
+        accuracy = made("tasks", "mean", "width", "constant")
+        return RankedInterval(accuracy, behind, own["possible"] if claimed else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis_sql.intervals.intervals import ESTIMANDS
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.ranking.best import claim
 from benchmark_spec.errors import listing
 from fslbench_data.leaderboard.leaderboard import Leaderboard
@@ -15,7 +15,9 @@ from fslbench_data.render.sentences import (
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     bracket,
+    in_brackets,
     plus_minus,
+    with_bracket,
 )
 from fslbench_data.scoring.scores import PREFIX
 
@@ -64,7 +66,7 @@ def leaderboard_legend(found: Leaderboard) -> list[str]:
 def legend_of(sets: Sequence[Standing]) -> str:
     """What the columns of these tables mean, of which there is at least one."""
     text = ""
-    if any(each.kind != "closed" for each in sets):
+    if any(each.claims for each in sets):
         level = sets[0].level
         text = (
             f"could be best: on new images of these classes, {claim(level)}. no: the leader is "
@@ -86,7 +88,7 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
     before
         Stands before the title, such as the release.
     """
-    claims = each.kind != "closed"
+    claimed = each.kinds if each.claims else ()
     partial = any(row.accuracy.tasks != each.scored.n_tasks for row in rows)
     columns = [
         "rank",
@@ -94,8 +96,7 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
         "accuracy",
         "behind",
         *(["T"] if partial else []),
-        *(["could be best"] if claims else []),
-        *(["new classes"] if claims and each.aware else []),
+        *("could be best" if i == 0 else BESIDE[kind].about for i, kind in enumerate(claimed)),
         "from",
     ]
     return Grid(
@@ -106,11 +107,10 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
             (
                 str(row.rank or "-"),
                 label(row),
-                plus_minus(row.accuracy) + bracket(row.new_classes),
+                accuracy(row),
                 behind(row),
                 *((str(row.accuracy.tasks),) if partial else ()),
-                *((_claim(row.could_be_best),) if claims else ()),
-                *((_claim(row.could_be_best_new_classes),) if claims and each.aware else ()),
+                *(_claim(row.intervals[kind].could_be_best) for kind in claimed),
                 _origins(row.submission, row.also),
             )
             for row in rows
@@ -121,21 +121,22 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
 
 def title(each: Standing) -> str:
     """The task set, with T, level, kind of interval and what this is about."""
-    aware = f"; class-aware in brackets: {ESTIMANDS['class-aware']}" if each.aware else ""
     return (
-        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} "
-        f"intervals ({ESTIMANDS[each.kind]}{aware})"
+        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % "
+        f"{each.interval_kind} intervals ({ESTIMANDS[each.interval_kind]}{in_brackets(each.kinds)})"
     )
 
 
 def summary(each: Standing) -> str:
     """Among how many methods a best one is, as one sentence."""
-    could, new = each.could_be_best, each.could_be_best_new_classes
+    could = each.could_be_best(each.interval_kind)
     if could is None:
         return NO_CLAIM
     text = f"With {100 * each.level:.8g} % confidence a best method is among the {could} of "
     text += f"{each.compared} marked yes"
-    return f"{text}; for new classes among {new}." if each.aware else f"{text}."
+    for kind in each.kinds[1:]:
+        text += f"; for {BESIDE[kind].about} among {each.could_be_best(kind)}"
+    return f"{text}."
 
 
 def coincidences(each: Standing) -> list[str]:
@@ -181,7 +182,13 @@ def behind(row: Row) -> str:
         return "identical"
     if found.constant and found.tasks > 1:
         return f"{found.mean:+.2f} on every task"
-    return plus_minus(found, signed=True) + bracket(row.difference_new_classes)
+    beside = [interval.difference for interval in [*row.intervals.values()][1:]]
+    return plus_minus(found, signed=True) + bracket(i for i in beside if i is not None)
+
+
+def accuracy(row: Row) -> str:
+    """Return the accuracy with its interval, and half-widths of the other kinds in brackets."""
+    return with_bracket({kind: interval.accuracy for kind, interval in row.intervals.items()})
 
 
 def _names(methods: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ import io
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import Comparison, NewClasses
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.comparison.verdicts import Comparison
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 
@@ -34,8 +34,8 @@ COLUMNS = (
 def render_csv(report: Report) -> str:
     """The signature as a line beginning with ``#``, a header, and the comparisons.
 
-    One line a comparison with the interval that the task set carries, and one more with the
-    class-aware interval where there is one; the column `interval` tells them apart.
+    One line a comparison and kind of interval, first the one that the task set carries; the column
+    `interval` tells them apart.
 
     A method that there is nothing to compare with gets a line of its own with an empty
     `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
@@ -47,16 +47,11 @@ def render_csv(report: Report) -> str:
     writer.writeheader()
     for each in report.sets:
         for c in each.comparisons:
-            writer.writerow(_comparison(c))
-            if c.new_classes is not None:
-                writer.writerow(_for_new_classes(c, c.new_classes))
+            writer.writerows(_comparison(c, kind) for kind in c.intervals)
         own = len(each.asked)
         alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
         for i in np.flatnonzero(alone).tolist():
-            found, new_classes = each.scores[i], each.new_classes[i]
-            writer.writerow(_lone(found, found.accuracy))
-            if new_classes is not None:
-                writer.writerow(_lone(found, new_classes))
+            writer.writerows(_lone(each.scores[i], kind) for kind in each.kinds)
     return out.getvalue()
 
 
@@ -64,39 +59,30 @@ def _number(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _comparison(c: Comparison) -> dict[str, object]:
+def _comparison(c: Comparison, kind: IntervalKind) -> dict[str, object]:
+    pair = c.intervals[kind]
+    closed = c.verdict_closed if kind == c.interval_kind else None
     return {
         "dataset": c.dataset,
         "task_set": c.task_set,
         "method": c.method,
         "versus": c.versus,
-        "T": c.difference.tasks,
-        "mean": _number(c.mean.mean),
-        "mean_halfwidth": _number(c.mean.halfwidth),
-        "diff": _number(c.difference.mean),
-        "diff_halfwidth": _number(c.difference.halfwidth),
-        "verdict": c.verdict.value,
-        "verdict_direct": c.verdict_direct.value,
-        "verdict_closed": "" if c.verdict_closed is None else c.verdict_closed.value,
-        "interval": c.difference.kind,
-        "level": repr(c.difference.level),
+        "T": pair.difference.tasks,
+        "mean": _number(pair.mean.mean),
+        "mean_halfwidth": _number(pair.mean.halfwidth),
+        "diff": _number(pair.difference.mean),
+        "diff_halfwidth": _number(pair.difference.halfwidth),
+        "verdict": pair.verdict.value,
+        "verdict_direct": pair.verdict_direct.value,
+        "verdict_closed": "" if closed is None else closed.value,
+        "interval": kind,
+        "level": repr(pair.difference.level),
         "reason": c.reason,
     }
 
 
-def _for_new_classes(c: Comparison, found: NewClasses) -> dict[str, object]:
-    return {
-        **_comparison(c),
-        "mean_halfwidth": _number(found.mean.halfwidth),
-        "diff_halfwidth": _number(found.difference.halfwidth),
-        "verdict": found.verdict.value,
-        "verdict_direct": found.verdict_direct.value,
-        "verdict_closed": "",
-        "interval": found.difference.kind,
-    }
-
-
-def _lone(s: Score, interval: Interval) -> dict[str, object]:
+def _lone(s: Score, kind: IntervalKind) -> dict[str, object]:
+    interval = s.intervals[kind]
     return {
         "dataset": s.dataset,
         "task_set": s.task_set,
@@ -104,7 +90,7 @@ def _lone(s: Score, interval: Interval) -> dict[str, object]:
         "T": interval.tasks,
         "mean": _number(interval.mean),
         "mean_halfwidth": _number(interval.halfwidth),
-        "interval": interval.kind,
+        "interval": kind,
         "level": repr(interval.level),
         "reason": PREFIX if s.prefix else "",
     }

@@ -76,15 +76,15 @@ def forest_lines(
 
 
 def _intervals(c: Comparison) -> list[Interval]:
-    return [c.difference, *([c.new_classes.difference] if c.new_classes else [])]
+    return [pair.difference for pair in c.intervals.values()]
 
 
 def _line(c: Comparison, name: str, axis: _Axis) -> Text:
     cells = [" "] * axis.width
-    signs = [_THIN, _THICK] if c.new_classes else [_THICK]
-    for each, sign in zip(reversed(_intervals(c)), signs, strict=True):
-        if each.low is not None and each.high is not None:
-            low, high = axis.at(each.low), axis.at(each.high)
+    for number, interval in reversed([*enumerate(_intervals(c))]):
+        sign = _THIN if number else _THICK
+        if interval.low is not None and interval.high is not None:
+            low, high = axis.at(interval.low), axis.at(interval.high)
             cells[low : high + 1] = sign * (high - low + 1)
     cells[axis.at(0.0)] = _ZERO
     cells[axis.at(c.difference.mean)] = _MARKS.get(c.verdict, _MARK)

@@ -3,36 +3,68 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
 
-from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS
+from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.intervals.saturation import unseen_bound
+from analysis_sql.ranking.evidence import Evidence
+from analysis_sql.ranking.ties_with_best import Ties
 from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.render.sentences import sentence, unseen_text
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.task_set_report import SetReport
+from fslbench_data.scoring.scores import Score
 
 
-def _ties(each: SetReport) -> dict[str, object]:
-    found = each.contest
-    assert found is not None  # noqa: S101
-    letters = (
-        None if found.letters is None else dict(zip(found.methods, found.letters, strict=True))
-    )
-    return {**asdict(found), "letters": letters}
+def _score(score: Score) -> dict[str, object]:
+    values = {field.name: getattr(score, field.name) for field in fields(score)}
+    del values["interval_kind"], values["intervals"]
+    head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
+    beside = {
+        row.key: _plain(score.intervals[kind]) if kind in score.intervals else None
+        for kind, row in BESIDE.items()
+    }
+    rest = {name: _plain(value) for name, value in values.items()}
+    return {**head, "accuracy": asdict(score.accuracy), **rest, **beside}
+
+
+def _comparison(c: Comparison, evidence: Evidence) -> dict[str, object]:
+    beside = {
+        row.key: _plain(c.intervals[kind]) if kind in c.intervals else None
+        for kind, row in BESIDE.items()
+    }
+    return {
+        "dataset": c.dataset,
+        "task_set": c.task_set,
+        "method": c.method,
+        "versus": c.versus,
+        **asdict(c.intervals[c.interval_kind]),
+        "verdict_closed": c.verdict_closed,
+        **beside,
+        "reason": c.reason,
+        "evidence": asdict(evidence),
+        "sentence": sentence(c),
+    }
+
+
+def _ties(ties: Ties) -> dict[str, object]:
+    letters = None if ties.letters is None else dict(zip(ties.methods, ties.letters, strict=True))
+    tied = [*ties.tied.values()]
+    beside = {f"tied_{row.key}": ties.tied.get(kind) for kind, row in BESIDE.items()}
+    head = {name: getattr(ties, name) for name in ("methods", "adjustment", "family", "best")}
+    return {**head, "tied": tied[0], **beside, "letters": letters}
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def render_json(report: Report) -> str:
     """The signature (as text and in parts), scores and comparisons, in percentage points."""
     signature = {"text": str(report.signature), **asdict(report.signature)}
-    kinds = sorted(
-        {
-            interval.kind
-            for each in report.sets
-            for interval in (*(score.accuracy for score in each.scores), *each.new_classes)
-            if interval is not None
-        }
-    )
+    kinds = sorted({kind for each in report.sets if each.scores for kind in each.kinds})
     content = {
         "schema": OUTPUT_SCHEMA,
         "signature": signature,
@@ -41,21 +73,17 @@ def render_json(report: Report) -> str:
             "p_sign_flip": INDEPENDENT_TASKS,
             "bootstrap": INDEPENDENT_TASKS,
         },
-        "scores": [
-            {**asdict(score), "new_classes": None if aware is None else asdict(aware)}
-            for each in report.sets
-            for score, aware in zip(each.scores, each.new_classes, strict=True)
-        ],
+        "scores": [_score(score) for each in report.sets for score in each.scores],
         "comparisons": [
-            {**asdict(c), "evidence": asdict(beside), "sentence": sentence(c)}
+            _comparison(c, beside)
             for each in report.sets
             for row in range(len(each.asked))
             for c, beside in zip(each.comparisons_of(row), each.evidence_of(row), strict=True)
         ],
         "ties": [
-            {"dataset": each.scored.dataset, "task_set": each.scored.task_set, **_ties(each)}
+            {"dataset": each.scored.dataset, "task_set": each.scored.task_set, **_ties(each.ties)}
             for each in report.sets
-            if each.contest is not None
+            if each.ties is not None
         ],
         "new_classes": [
             {

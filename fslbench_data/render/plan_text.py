@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.intervals.intervals import ESTIMANDS
+from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.planning.class_sequences import MAX_TASKS
 from analysis_sql.planning.planning import CLOSED_TASKS, Planned
 from analysis_sql.planning.query_choice import CRITERION, QueryChoice

@@ -8,34 +8,32 @@ from dataclasses import replace
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.sentences import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
-    bracket,
     difference_text,
+    in_brackets,
     labels,
     near_perfect_text,
-    new_class_verdict,
     plus_minus,
     prefix_text,
     stopped_text,
     unseen_text,
+    verdict_of,
+    with_bracket,
 )
 from fslbench_data.scoring.report import Report, verdict_counts
 from fslbench_data.scoring.scores import PREFIX, Score
-from fslbench_data.scoring.task_set_report import SetReport
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEGEND = (
     "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
     "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
     "direct: the two methods' own intervals do not overlap."
-)
-LEGEND_NEW_CLASSES = (
-    " new classes: as paired, with the class-aware interval, which counts the classes as a sample "
-    "too; its half-width stands in brackets."
 )
 UNBOUND_NOTE = (
     "unbound: these results do not say which tasks they were made on; everything here rests on "
@@ -55,7 +53,9 @@ def report_grids(report: Report) -> list[Grid]:
 def report_notes(report: Report) -> list[str]:
     """What the columns mean, and the marks."""
     transductive = any(score.transductive for score in report.scores)
-    few = any(each.kind == "open" and each.scored.n_tasks < FEW_TASKS for each in report.sets)
+    few = any(
+        each.interval_kind == "open" and each.scored.n_tasks < FEW_TASKS for each in report.sets
+    )
     return [
         *([UNBOUND_NOTE] if report.signature.unbound else []),
         *legend(report),
@@ -70,25 +70,24 @@ def legend(report: Report) -> list[str]:
     if not any(each.asked.any() for each in report.sets):
         return []
     closed = any(each.has_closed for each in report.sets)
-    aware = any(each.design is not None for each in report.sets)
-    return [LEGEND + (LEGEND_NEW_CLASSES if aware else "") + (LEGEND_CLOSED if closed else "")]
+    beside = dict.fromkeys(kind for each in report.sets for kind in each.kinds[1:])
+    legends = [f" {BESIDE[kind].about}: {BESIDE[kind].legend}" for kind in beside]
+    return [LEGEND + "".join(legends) + (LEGEND_CLOSED if closed else "")]
 
 
-def _title(each: SetReport) -> str:
+def _title(each: TaskSetReport) -> str:
     return (
-        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} "
-        f"intervals ({ESTIMANDS[each.kind]}"
-        + (f"; class-aware in brackets: {ESTIMANDS['class-aware']})" if each.design else ")")
+        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % "
+        f"{each.interval_kind} intervals ({ESTIMANDS[each.interval_kind]}{in_brackets(each.kinds)})"
     )
 
 
-def _comparisons(each: SetReport) -> Grid:
+def _comparisons(each: TaskSetReport) -> Grid:
     label = labels(each.scores)
     tasks = np.asarray(each.pairs.tasks)[each.asked]
     partial = bool((tasks != each.scored.n_tasks).any())  # else T stands in the title
     columns = ["method", "accuracy", "versus", "difference", *(["T"] if partial else [])]
-    aware = each.design is not None
-    columns += ["paired", *(["new classes"] if aware else []), "direct"]
+    columns += ["paired", *(BESIDE[kind].about for kind in each.kinds[1:]), "direct"]
     columns += ["closed"] if each.has_closed else []
     rows = []
     for c in each.comparisons:
@@ -101,7 +100,7 @@ def _comparisons(each: SetReport) -> Grid:
                 difference_text(c),
                 *((str(c.difference.tasks),) if partial else ()),
                 c.verdict.value,
-                *((new_class_verdict(c).value,) if aware else ()),
+                *(verdict_of(c, kind).value for kind in each.kinds[1:]),
                 c.verdict_direct.value,
                 *((closed,) if each.has_closed else ()),
             )
@@ -110,15 +109,10 @@ def _comparisons(each: SetReport) -> Grid:
     return Grid(_title(each), tuple(columns), right, tuple(rows), _marks(each))
 
 
-def _scores(each: SetReport) -> Grid:
+def _scores(each: TaskSetReport) -> Grid:
     label = labels(each.scores)
     rows = tuple(
-        (
-            label[s.method],
-            plus_minus(s.accuracy) + bracket(aware),
-            str(s.accuracy.tasks),
-        )
-        for s, aware in zip(each.scores, each.new_classes, strict=True)
+        (label[s.method], with_bracket(s.intervals), str(s.accuracy.tasks)) for s in each.scores
     )
     columns = ("method", "accuracy", "T")
     return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows, _marks(each))
@@ -133,7 +127,7 @@ def runs_text(scores: Sequence[Score]) -> str:
     )
 
 
-def _marks(each: SetReport) -> tuple[str, ...]:
+def _marks(each: TaskSetReport) -> tuple[str, ...]:
     """What a reader of this one table must know: runs, and the mark of transductive methods."""
     runs = runs_text(each.scores)
     marked = any(score.transductive for score in each.scores)
@@ -150,7 +144,7 @@ def _marks(each: SetReport) -> tuple[str, ...]:
     )
 
 
-KINDS = ("paired", "new classes", "direct", "closed")
+KINDS = ("paired", *(beside.about for beside in BESIDE.values()), "direct", "closed")
 NOTE = (
     "paired: 0 lies outside the interval of the difference, for new images "
     "of these classes. new classes: outside the class-aware one. direct: two separate intervals do "
@@ -163,14 +157,14 @@ NOTHING = "No comparisons on new images: closed sets, and methods alone, are not
 
 def conclusive_grid(report: Report) -> Grid:
     """One row a task set that reuses no image, and one of all together."""
-    sets = [each for each in report.sets if each.kind == "open" and each.counted.any()]
+    sets = [each for each in report.sets if each.interval_kind == "open" and each.counted.any()]
     kinds = [kind for kind in KINDS if kind != "closed" or any(each.has_closed for each in sets)]
     rows = [(str(each.scored), _tasks(each), *_cells([each], kinds)) for each in sets]
     if len(sets) > 1:
         rows.append(("all", "", *_cells(sets, kinds)))
     columns = ("T", "comparisons", *kinds, "kept")
     stopped = any(score.stopped for each in sets for score in each.scores)
-    left = sum(int((e.asked & ~e.counted).sum()) for e in report.sets if e.kind == "open")
+    left = sum(int((e.asked & ~e.counted).sum()) for e in report.sets if e.interval_kind == "open")
     return Grid(
         title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
         columns=("task set", *columns),
@@ -184,23 +178,21 @@ def conclusive_grid(report: Report) -> Grid:
     )
 
 
-def _tasks(each: SetReport) -> str:
+def _tasks(each: TaskSetReport) -> str:
     """T of the comparisons, or the least and the most."""
     low, high = each.counted_tasks[0], each.counted_tasks[-1]
     return str(low) if low == high else f"{low}-{high}"
 
 
-def _cells(sets: list[SetReport], kinds: list[str]) -> list[str]:
+def _cells(sets: list[TaskSetReport], kinds: list[str]) -> list[str]:
     counts = verdict_counts(sets)
     shown = [str(counts[kind].conclusive) if kind in counts else "" for kind in kinds]
     kept = ""
-    if "new classes" in counts:
+    if any(beside.about in counts for beside in BESIDE.values()):
         conclusive = (Verdict.BETTER, Verdict.WORSE)
         kept = str(
             sum(
-                c.verdict in conclusive
-                and c.new_classes is not None
-                and c.new_classes.verdict is c.verdict
+                c.verdict in conclusive and all(verdict_of(c, k) is c.verdict for k in each.kinds)
                 for each in sets
                 for c in each.counted_comparisons
             )

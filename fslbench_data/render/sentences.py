@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from analysis_sql.comparison.ties import VerdictCounts
 from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.intervals.near_perfect import ABOVE
 from analysis_sql.intervals.saturation import Saturation, unseen_bound
 from analysis_sql.ranking.evidence import Evidence
-from analysis_sql.ranking.ties_with_best import Contest
+from analysis_sql.ranking.ties_with_best import Ties
 from benchmark_spec.errors import listing
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.scores import PREFIX, Score
 
 TRANSDUCTIVE = "†"
@@ -103,21 +105,33 @@ def _width(halfwidth: float) -> str:
 
 
 def difference_text(comparison: Comparison) -> str:
-    """The paired difference as text, the half-width for new classes in brackets."""
+    """Return the paired difference as text, half-widths of other kinds in brackets."""
     if comparison.verdict is Verdict.IDENTICAL:
         return "identical"
     if comparison.difference.constant and comparison.difference.tasks > 1:
         return f"{comparison.difference.mean:+.2f} on every task"
-    found = comparison.new_classes
-    text = plus_minus(comparison.difference, signed=True)
-    return text + bracket(found.difference if found is not None else None)
+    beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
+    return plus_minus(comparison.difference, signed=True) + bracket(beside)
 
 
-def bracket(new_classes: Interval | None) -> str:
-    """The half-width for new classes, in brackets; nothing where there is none."""
-    if new_classes is None or new_classes.halfwidth is None or new_classes.constant:
+def with_bracket(intervals: Mapping[IntervalKind, Interval]) -> str:
+    """Return an accuracy with its interval, and half-widths of the other kinds in brackets."""
+    carried, *beside = intervals.values()
+    return plus_minus(carried) + bracket(beside)
+
+
+def bracket(beside: Iterable[Interval]) -> str:
+    """Return half-widths of the kinds beside the carried one, in brackets; nothing without any."""
+    widths = [i.halfwidth for i in beside if i.halfwidth is not None and not i.constant]
+    return f" ({'; '.join(map(_width, widths))})" if widths else ""
+
+
+def in_brackets(kinds: Sequence[IntervalKind]) -> str:
+    """Return what the brackets hold, to stand behind the estimand; empty without such kinds."""
+    if len(kinds) < 2:
         return ""
-    return f" ({_width(new_classes.halfwidth)})"
+    about = "; ".join(ESTIMANDS[kind] for kind in kinds[1:])
+    return f"; {', '.join(kinds[1:])} in brackets: {about}"
 
 
 def sentence(comparison: Comparison) -> str:
@@ -149,7 +163,7 @@ def sentence(comparison: Comparison) -> str:
         )
         if verdict is not None and _differs(verdict, comparison.verdict)
     ]
-    other = new_classes_text([comparison])
+    other = beside_text([comparison])
     text += f"; {other[0].lower()}{other[1:]}" if other else ""
     return text + (f"; {' and '.join(usual)}." if usual else ".")
 
@@ -172,13 +186,13 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
         names = [c.versus for c in comparisons if c.reason == reason]
         said.append(f"nothing concluded about {listing(names, 4)}: {reason}")
     text = f"{method}: {'; '.join(said)}."
-    if other := new_classes_text(comparisons):
+    if other := beside_text(comparisons):
         text += f" {other}."
     for name, verdicts in (
         ("Comparing intervals directly", [(c, c.verdict_direct) for c in comparisons]),
         ("Closed intervals", [(c, c.verdict_closed) for c in comparisons]),
     ):
-        if name.startswith("Closed") and comparisons[0].difference.kind == "closed":
+        if name.startswith("Closed") and comparisons[0].interval_kind == "closed":
             continue  # they are the separate ones
         wrong = [
             f"{_CLAIM[usual]} {_LINK[usual]} {c.versus}"
@@ -187,19 +201,20 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
         ]
         if wrong:
             text += f" {name} would say: {listing(wrong, 4)}."
-    if comparisons[0].difference.kind == "closed":
+    if comparisons[0].interval_kind == "closed":
         text += " None of this is about new images."
     return text
 
 
-def ties_text(found: Contest) -> str:
-    """Who cannot be told from the best, and among how many comparisons."""
-    others = [name for name in found.tied if name != found.best]
-    text = f"Highest mean: {found.best}. Not told from it (Holm, {found.family} pairs): "
-    text += listing(others, 6) or "no other"
-    aware = found.tied_new_classes
-    if aware is not None and set(aware) != set(found.tied):
-        text += f"; for new classes: {listing([n for n in aware if n != found.best], 6)}"
+def ties_text(ties: Ties) -> str:
+    """Return who cannot be told from the best, and among how many comparisons."""
+    carried, *beside = ties.tied
+    others = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
+    text = f"Highest mean: {ties.best}. Not told from it (Holm, {ties.family} pairs): "
+    text += listing(others[carried], 6) or "no other"
+    for kind in beside:
+        if set(others[kind]) != set(others[carried]):
+            text += f"; for {BESIDE[kind].about}: {listing(others[kind], 6)}"
     return f"{text}."
 
 
@@ -294,26 +309,28 @@ def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
     return f"Conclusive, of {many} on new images: {', '.join(said)}."
 
 
-def new_class_verdict(comparison: Comparison) -> Verdict:
-    """The verdict for new classes; not estimable of a run that stopped itself."""
-    found = comparison.new_classes
-    return Verdict.NOT_ESTIMABLE if found is None else found.verdict
+def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
+    """Return one kind's verdict; not estimable of a run that stopped itself."""
+    pair = comparison.intervals.get(kind)
+    return Verdict.NOT_ESTIMABLE if pair is None else pair.verdict
 
 
-def new_classes_text(comparisons: Sequence[Comparison]) -> str:
-    """Where class-aware intervals conclude otherwise; empty where they agree."""
-    lost, found = [], []
-    for c in comparisons:
-        if c.new_classes is None or c.new_classes.verdict is c.verdict:
-            continue
-        if c.verdict in (Verdict.BETTER, Verdict.WORSE):
-            lost.append(f"{_CLAIM[c.verdict]} {_LINK[c.verdict]} {c.versus}")
-        else:
-            verdict = c.new_classes.verdict
-            found.append(f"{_CLAIM[verdict]} {_LINK[verdict]} {c.versus}")
-    said = [f"Not shown for new classes: {listing(lost, 4)}"] if lost else []
-    said += [f"For new classes: {listing(found, 4)}"] if found else []
-    return ". ".join(said)
+def beside_text(comparisons: Sequence[Comparison]) -> str:
+    """Return where other kinds of interval conclude otherwise; empty where they agree."""
+    sentences = []
+    for kind, beside in BESIDE.items():
+        lost, gained = [], []
+        for c in comparisons:
+            verdict = verdict_of(c, kind)
+            if kind not in c.intervals or verdict is c.verdict:
+                continue
+            if c.verdict in (Verdict.BETTER, Verdict.WORSE):
+                lost.append(f"{_CLAIM[c.verdict]} {_LINK[c.verdict]} {c.versus}")
+            else:
+                gained.append(f"{_CLAIM[verdict]} {_LINK[verdict]} {c.versus}")
+        sentences += [f"Not shown for {beside.about}: {listing(lost, 4)}"] if lost else []
+        sentences += [f"For {beside.about}: {listing(gained, 4)}"] if gained else []
+    return ". ".join(sentences)
 
 
 def _differs(usual: Verdict, verdict: Verdict) -> bool:

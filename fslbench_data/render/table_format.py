@@ -9,16 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.intervals.intervals import ESTIMANDS
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from fslbench_data.render.forest_lines import LINES_NOTE, forest_lines
 from fslbench_data.render.report_grids import report_notes, runs_text
 from fslbench_data.render.sentences import (
-    bracket,
     counts_text,
     difference_text,
+    in_brackets,
     labels,
     near_perfect_text,
-    new_class_verdict,
     plus_minus,
     power_text,
     prefix_text,
@@ -26,10 +25,12 @@ from fslbench_data.render.sentences import (
     summary,
     ties_text,
     unseen_text,
+    verdict_of,
+    with_bracket,
     zeros_text,
 )
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.task_set_report import SetReport
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _FIXED_LINES = 15
@@ -68,12 +69,13 @@ def print_table(report: Report, console: Console) -> None:
         console.print(part)
 
 
-def _block(each: SetReport, limit: int, lines: Sequence[Text], *, narrow: bool) -> RenderableType:
+def _block(
+    each: TaskSetReport, limit: int, lines: Sequence[Text], *, narrow: bool
+) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
     title.append(
-        f"  {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.kind} intervals: "
-        f"{ESTIMANDS[each.kind]}"
-        + (f"; class-aware in brackets: {ESTIMANDS['class-aware']}" if each.design else ""),
+        f"  {each.scored.n_tasks} tasks, {100 * each.level:.8g} % {each.interval_kind} intervals: "
+        f"{ESTIMANDS[each.interval_kind]}{in_brackets(each.kinds)}",
         style="not bold",
     )
     parts: list[RenderableType] = [title]
@@ -102,29 +104,31 @@ def _block(each: SetReport, limit: int, lines: Sequence[Text], *, narrow: bool) 
     for row in rows[:3]:
         comparisons, beside = each.comparisons_of(row), each.evidence_of(row)
         said = summary(each.methods[row], comparisons)
-        if each.kind == "open" and (more := power_text(comparisons, beside)):
+        if each.interval_kind == "open" and (more := power_text(comparisons, beside)):
             said += f" {more}"
         parts.append(Text(said))
         zeros += zeros_text((), list(zip(comparisons, beside, strict=True)))
     if len(rows) > 3:
         parts.append(Text(f"… and a sentence each on {len(rows) - 3} more", style="yellow"))
     parts.extend(Text(line) for line in [*near_perfect_text(each.scores[:limit]), *zeros][:3])
-    if rows and each.kind == "open" and each.contest is not None:
-        parts.append(Text(ties_text(each.contest)))
+    if rows and each.interval_kind == "open" and each.ties is not None:
+        parts.append(Text(ties_text(each.ties)))
     if rows and each.design is not None:
         parts.append(Text(unseen_text(each.design.classes, each.level)))
     return Group(*parts)
 
 
-def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, narrow: bool) -> Table:
+def _comparison_table(
+    comparisons: Sequence[Comparison], each: TaskSetReport, *, narrow: bool
+) -> Table:
     """One row a comparison; a narrow one leaves out the other methods' own accuracies."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("method", "accuracy", "versus", *(() if narrow else ("accuracy",)), "difference"):
         _add_column(table, name)
     partial = any(c.difference.tasks != each.scored.n_tasks for c in comparisons)
     last = ("closed",) if each.has_closed else ()
-    aware = ("new classes",) if each.design is not None else ()
-    for name in (*(("T",) if partial else ()), "paired", *aware, "direct", *last):
+    beside = [BESIDE[kind].about for kind in each.kinds[1:]]
+    for name in (*(("T",) if partial else ()), "paired", *beside, "direct", *last):
         table.add_column(name, justify="center", overflow="fold")
     label = labels(each.scores)
     previous = None
@@ -139,7 +143,7 @@ def _comparison_table(comparisons: Sequence[Comparison], each: SetReport, *, nar
             difference_text(c),
             *((str(c.difference.tasks),) if partial else ()),
             _verdict(c.verdict),
-            *((_verdict(new_class_verdict(c)),) if each.design is not None else ()),
+            *(_verdict(verdict_of(c, kind)) for kind in each.kinds[1:]),
             c.verdict_direct.value,
             *((closed.value if closed is not None else "",) if each.has_closed else ()),
         )
@@ -157,14 +161,12 @@ def _add_column(table: Table, name: str) -> None:
     table.add_column(name, justify="left" if text else "right", overflow="fold")
 
 
-def _score_table(each: SetReport, limit: int) -> Table:
+def _score_table(each: TaskSetReport, limit: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("method", "accuracy", "T"):
         _add_column(table, name)
     label = labels(each.scores)
-    both = list(zip(each.scores, each.new_classes, strict=True))
-    for score, aware in both[:limit]:
+    for score in each.scores[:limit]:
         tasks = f"{score.accuracy.tasks} of {each.scored.n_tasks}"
-        accuracy = plus_minus(score.accuracy) + bracket(aware)
-        table.add_row(Text(label[score.method]), accuracy, tasks)
+        table.add_row(Text(label[score.method]), with_bracket(score.intervals), tasks)
     return table

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from analysis_sql.comparison.verdicts import VERDICTS
+from analysis_sql.interval_kinds import BESIDE
+from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.scores import Score, Signature
-from fslbench_data.scoring.task_set_report import MOST_COUNTED, Comparisons, SetReport
+from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,13 @@ class Report:
     """
 
     signature: Signature
-    sets: tuple[SetReport, ...]
+    sets: tuple[TaskSetReport, ...]
     left_out: tuple[str, ...] = ()
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:
         """Verdicts by kind of comparison over the task sets that reuse no image."""
-        return verdict_counts([each for each in self.sets if each.kind == "open"])
+        return verdict_counts([each for each in self.sets if each.interval_kind == "open"])
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -62,27 +64,25 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
 
-def verdict_counts(sets: Sequence[SetReport]) -> dict[str, VerdictCounts]:
-    """Verdicts by kind of comparison: paired, new classes, direct, closed.
+def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
+    """Count verdicts by kind of comparison: paired, new classes, direct, closed.
 
     Comparisons on a prefix that its submitter chose do not count.  Of more than
     :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
     codes: dict[str, list[NDArray[np.int8]]] = {
         "paired": [each.pairs.verdict[each.counted] for each in sets],
-        "new classes": [],
+        **{beside.about: [] for beside in BESIDE.values()},
         "direct": [each.pairs.direct[each.counted] for each in sets],
         "closed": [],
     }
     if sum(int(each.asked.sum()) for each in sets) <= MOST_COUNTED:
         comparisons = [c for each in sets for c in each.counted_comparisons]
         number = {verdict: i for i, verdict in enumerate(VERDICTS)}
-        for kind, verdicts in (
-            ("paired", [c.verdict for c in comparisons]),
-            ("new classes", [c.new_classes.verdict for c in comparisons if c.new_classes]),
-            ("direct", [c.verdict_direct for c in comparisons]),
-            ("closed", [c.verdict_closed for c in comparisons if c.verdict_closed is not None]),
-        ):
-            codes[kind] = [np.array([number[v] for v in verdicts], np.int8)]
-    joined = {kind: np.concatenate(parts) for kind, parts in codes.items() if parts}
-    return count_verdicts({kind: found for kind, found in joined.items() if found.size})
+        for kind, beside in BESIDE.items():
+            pairs = [c.intervals[kind] for c in comparisons if kind in c.intervals]
+            codes[beside.about] = [np.array([number[pair.verdict] for pair in pairs], np.int8)]
+        closed = [number[c.verdict_closed] for c in comparisons if c.verdict_closed is not None]
+        codes["closed"] = [np.array(closed, np.int8)]
+    joined = {heading: np.concatenate(parts) for heading, parts in codes.items() if parts}
+    return count_verdicts({heading: some for heading, some in joined.items() if some.size})

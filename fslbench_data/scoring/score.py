@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +11,24 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import ESTIMANDS, INDEPENDENT_TASKS, check_level, intervals
+from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.near_perfect import near_perfect
-from analysis_sql.intervals.stopping import confidence_sequence
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import Score, Signature, Stopped, scored_set
+from fslbench_data.scoring.scores import (
+    IntervalsOfMethod,
+    MethodIntervals,
+    Score,
+    Signature,
+    scored_set,
+)
 from fslbench_data.scoring.selection import Entrants, enter
-from fslbench_data.scoring.task_set_report import SetReport
+from fslbench_data.scoring.stopped_runs import stopped_run
+from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo, names_of
 from fslbench_data.validation.validate import Validated, counts_on
@@ -121,7 +127,7 @@ def report_on(
 
 
 def _report(
-    entrants: Entrants, release: Release, sets: Sequence[SetReport], level: float
+    entrants: Entrants, release: Release, sets: Sequence[TaskSetReport], level: float
 ) -> Report:
     used = {str(each.scored) for each in sets}
     used |= {each.closed_set for each in sets if each.has_closed}
@@ -145,68 +151,65 @@ def _set_report(
     against: Sequence[str],
     level: float,
     design: ClassDesign | None,
-) -> SetReport:
+) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
-    parts = entrants.parts
-    here = (info.dataset, str(info.name))
-    twin = (info.dataset, str(info.name.closed_twin))
-    own = entrants.answers.on(*here)
-    groups = [group for part in parts for group in part.on(*here)]
-    counts = counts_on(groups)
-    return SetReport(
+    parts, name = entrants.parts, str(info.name)
+    methods = [group.method for part in parts for group in part.on(info.dataset, name)]
+    own = len(entrants.answers.on(info.dataset, name))
+    counts, scores = _scores(parts, info.dataset, info.name, level, design)
+    twin = _scores(parts, info.dataset, info.name.closed_twin, level, None)[1]
+    return TaskSetReport(
         scored=scored_set(info),
-        kind=info.name.interval,
+        interval_kind=info.name.interval,
         level=level,
-        scores=tuple(_scores(counts, parts, here, info.name.interval, level, design)),
-        asked=_asked([group.method for group in groups], len(own), against),
+        scores=scores,
+        asked=_asked(methods, own, against),
         counts=counts,
         design=design,
         closed={
             score.method: replace(score.accuracy, halfwidth=None)
             if score.prefix
             else score.accuracy
-            for score in _scores(
-                counts_on([group for part in parts for group in part.on(*twin)]),
-                parts,
-                twin,
-                "closed",
-                level,
-            )
+            for score in twin
             if score.stopped is None
-        }
-        if any(part.on(*twin) for part in parts)
-        else {},
+        },
     )
 
 
 def _scores(
-    counts: Counts,
     parts: Sequence[Validated],
-    task_set: tuple[str, str],
-    kind: IntervalKind,
+    dataset: str,
+    name: TaskSetName,
     level: float,
-    design: ClassDesign | None = None,
-) -> Iterator[Score]:
-    """Accuracies on a task set of everything that the parts answer of it, in order."""
-    groups = [group for part in parts for group in part.on(*task_set)]
-    n_query = TaskSetName.parse(task_set[1]).protocol.n_query
-    position = {group.method: i for i, group in enumerate(groups)}
-    found = iter(intervals(counts.moments(), kind, level))
-    for part in parts:
-        for group in part.on(*task_set):
-            about = part.submission.methods.get(group.method)
-            accuracy = next(found)
-            stopped = _stopped(part, group.method, task_set, counts, position, level)
-            if stopped is not None:
-                accuracy = replace(accuracy, halfwidth=None)
-            prefix = part.is_prefix(group)
-            ordinary = stopped is None and not prefix
-            faultless = ordinary and accuracy.constant and accuracy.mean == 100.0
-            yield Score(
-                *task_set,
+    design: ClassDesign | None,
+) -> tuple[Counts, tuple[Score, ...]]:
+    """Counts and accuracies of everything that the parts answer of a task set, in order."""
+    groups = [(part, group) for part in parts for group in part.on(dataset, str(name))]
+    if not groups:
+        return Counts(np.zeros((0, 0), np.int16), np.zeros(0, np.int64), 1), ()
+    counts = counts_on([group for _, group in groups])
+    kind, n_query = name.interval, name.protocol.n_query
+    positions = {group.method: i for i, (_, group) in enumerate(groups)}
+    of_methods = MethodIntervals(counts, kind, level, design)
+    scores = []
+    for i, (part, group) in enumerate(groups):
+        about = part.submission.methods.get(group.method)
+        binding = part.submission.bindings.get((group.method, dataset, str(name)))
+        stopped = None
+        if binding is not None and binding.stopping is not None:
+            rule = binding.stopping
+            stopped = stopped_run(rule, group.method, counts, positions, kind, level)
+        own = IntervalsOfMethod(of_methods, i, holds=stopped is None)
+        accuracy, prefix = own[kind], part.is_prefix(group)
+        faultless = stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0
+        scores.append(
+            Score(
+                dataset,
+                str(name),
                 group.method,
                 part.are_references,
-                accuracy,
+                kind,
+                own,
                 faultless=zeros(design, accuracy.tasks, level) if faultless else None,
                 stopped=stopped,
                 runs=max(len(group.runs), 1),
@@ -215,31 +218,8 @@ def _scores(
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
             )
-
-
-def _stopped(
-    part: Validated,
-    method: str,
-    task_set: tuple[str, str],
-    counts: Counts,
-    position: Mapping[str, int],
-    level: float,
-) -> Stopped | None:
-    """How a run was stopped, where it was, and what its confidence sequence says at `level`."""
-    binding = part.submission.bindings.get((method, *task_set))
-    if binding is None or binding.stopping is None:
-        return None
-    rule = binding.stopping
-    closed = TaskSetName.parse(task_set[1]).interval == "closed"
-    about = ESTIMANDS["closed"] if closed else INDEPENDENT_TASKS
-    if rule.versus not in position or rule.level != level:
-        return Stopped(rule.versus, about, rule.level, None)
-    own, rival = (position[name] for name in (method, rule.versus))
-    common = int(min(counts.tasks[[own, rival]]))
-    apart = counts.differences([own], [rival], common)
-    queries = int(apart.queries_per_task[0])
-    sequence = confidence_sequence(apart.correct[0], queries, level)[-1]
-    return Stopped(rule.versus, about, level, sequence)
+        )
+    return counts, tuple(scores)
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
@@ -280,7 +260,7 @@ def signature_of(release: Release, answers: Validated, used: Set[str], level: fl
 
 def sets_of(
     entrants: Entrants, release: Release, level: float, methods: Sequence[str] = ()
-) -> list[SetReport]:
+) -> list[TaskSetReport]:
     """The reports on all task sets, with every pair of `methods`.
 
     Without `methods`, as :func:`fslbench_data.score` compares: the files' methods with all others.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.interval_kinds import BESIDE, kinds_of
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.near_perfect import NearPerfect
 from analysis_sql.intervals.saturation import Saturation
-from analysis_sql.intervals.stopping import SequenceInterval
+from benchmark_spec.protocol import IntervalKind
+from fslbench_data.scoring.stopped_runs import Stopped
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -70,35 +75,15 @@ PREFIX = "prefix chosen by the submitter"
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """A run that was stopped when it was conclusive, and what holds in spite of that.
-
-    Attributes
-    ----------
-    versus
-        The method it was compared with while it ran.
-    estimand
-        What the sequence is about.
-    level
-        That the rule's confidence sequence had: it is the run's own word.
-    sequence
-        The confidence sequence's interval of the difference after the answered tasks: valid at
-        its level however often one looked.  None where the report has no results of `versus`, or
-        is of another level.
-    """
-
-    versus: str
-    estimand: str
-    level: float
-    sequence: SequenceInterval | None
-
-
-@dataclass(frozen=True)
 class Score:
     """A method's mean accuracy over the tasks of a set that it answered.
 
     Attributes
     ----------
+    interval_kind
+        The kind of interval that the task set carries.
+    intervals
+        The mean with its interval by kind, that one first; others are computed when looked at.
     runs, run_spread
         Number of runs (training seeds) whose counts were summed, and the sample standard
         deviation between their accuracies, percentage points; None below two.
@@ -121,7 +106,8 @@ class Score:
     task_set: str
     method: str
     is_reference: bool
-    accuracy: Interval
+    interval_kind: IntervalKind
+    intervals: Mapping[IntervalKind, Interval]
     runs: int = 1
     run_spread: float | None = None
     faultless: Saturation | None = None
@@ -131,9 +117,75 @@ class Score:
     near_perfect: NearPerfect | None = None
 
     @property
+    def accuracy(self) -> Interval:
+        """The mean with the interval that the task set carries."""
+        return self.intervals[self.interval_kind]
+
+    @property
     def ordinary(self) -> bool:
         """Whether the number of tasks was fixed before the results were known.
 
         Only then do verdicts follow from intervals, and count in summaries and families.
         """
         return self.stopped is None and not self.prefix
+
+
+class MethodIntervals:
+    """Per-method intervals of M methods on a task set, a kind at a time, when looked at.
+
+    Parameters
+    ----------
+    counts
+        Of all M methods.
+    interval_kind, level
+        The kind that the task set carries, and the confidence level.
+    design
+        The classes of the tasks; None where they reuse images.
+    """
+
+    def __init__(
+        self, counts: Counts, interval_kind: IntervalKind, level: float, design: ClassDesign | None
+    ) -> None:
+        self._counts, self._level, self._design = counts, level, design
+        self.kinds = kinds_of(interval_kind, design)
+        self._moments = counts.moments()
+        self._by_kind = {interval_kind: intervals(self._moments, interval_kind, level)}
+
+    def of(self, kind: IntervalKind) -> list[Interval]:
+        """Return the intervals of one kind, in the order of the methods."""
+        if kind not in self._by_kind:
+            if kind not in self.kinds or self._design is None:
+                raise KeyError(kind)
+            widths = BESIDE[kind].halfwidths(self._design, self._counts, self._level)
+            self._by_kind[kind] = intervals(self._moments, kind, self._level, widths)
+        return self._by_kind[kind]
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
+    """The intervals of one method by kind, computed when looked at.
+
+    Attributes
+    ----------
+    row
+        Position of the method.
+    holds
+        Whether they hold; else they have no half-widths: the run had a rule to stop.
+    """
+
+    methods: MethodIntervals
+    row: int
+    holds: bool = True
+
+    def __getitem__(self, kind: IntervalKind) -> Interval:
+        interval = self.methods.of(kind)[self.row]
+        return interval if self.holds else replace(interval, halfwidth=None)
+
+    def __iter__(self) -> Iterator[IntervalKind]:
+        return iter(self.methods.kinds)
+
+    def __len__(self) -> int:
+        return len(self.methods.kinds)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.pairs import ForNewClasses, p_values
-from analysis_sql.comparison.multiplicity import adjust, paired_p
+from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
+from analysis_sql.class_aware.pairs import KIND, ForNewClasses
+from analysis_sql.comparison.multiplicity import adjust, one_sided_p, paired_p
 from analysis_sql.comparison.pairs import pair_arrays, pair_at
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, compare, paired_verdicts
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flip
-from analysis_sql.ranking.best import lead, one_sided_p, one_sided_p_new_classes
+from analysis_sql.ranking.best import lead
 from analysis_sql.ranking.evidence import evidence
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.ties_with_best import ties_with_best
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
@@ -78,19 +80,24 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     p = _expected_p(step, tasks)
     verdict = _expected_verdict(step, p, level)
     assert paired_p(pair.difference, kind) == pytest.approx(p, rel=1e-15, nan_ok=True)
-    assert VERDICTS[int(paired_verdicts(pair.difference, kind, level))] is verdict
-    assert compare("d", "s", ("a", "b"), pair, kind=kind, level=level).verdict is verdict
+    assert (
+        VERDICTS[
+            int(paired_verdicts(pair.difference, halfwidths(pair.difference, kind, level), level))
+        ]
+        is verdict
+    )
+    assert compare(pair, kind, level).verdict is verdict
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
     assert adjust(np.array([p]), "holm").apart(level).tolist() == [told]
-    found = contest(("a", "b"), counts, kind, level, None)
-    assert (len(found.tied) == 1) == told
+    found = ties_with_best(("a", "b"), counts, kind, level, None)
+    assert (len(found.tied[kind]) == 1) == told
     beside = evidence(x[:1] - x[1:], UNIT, kind, level, None)[0].p
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
         assert sign_flip(x[0] - x[1]).p == pytest.approx(p, rel=1e-15)
-    one_sided = one_sided_p(lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT)))
+    one_sided = one_sided_p(lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT)).moments())
     expected = p / 2 if step > 0 or isnan(p) else 1.0
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
@@ -109,8 +116,7 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     assert pairs.compare(0, np.array([1]))[0].verdict is verdict
     assert VERDICTS[pairs.arrays(0, np.array([1]))[1][0]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    tied = contest(("a", "b"), counts, "open", level, design).tied_new_classes
-    assert tied is not None
+    tied = ties_with_best(("a", "b"), counts, "open", level, design).tied[KIND]
     assert (len(tied) == 1) == told
     ahead = lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT))
     expected = p / 2 if step > 0 else nan if step and isnan(p) and design.disjoint else 1.0
@@ -127,9 +133,9 @@ def test_eight_class_disjoint_tasks_by_hand() -> None:
     counts = Counts(x, np.full(3, 11), UNIT)
     p = p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 2]))
     assert p.tolist() == [2**-7] * 3
-    found = contest(("a", "b", "c"), counts, "open", 0.95, design)
-    assert found.tied_new_classes == ("a",)
-    assert contest(("a", "b", "c"), counts, "open", 0.98, design).tied_new_classes == (
+    found = ties_with_best(("a", "b", "c"), counts, "open", 0.95, design)
+    assert found.tied[KIND] == ("a",)
+    assert ties_with_best(("a", "b", "c"), counts, "open", 0.98, design).tied[KIND] == (
         "a",
         "b",
         "c",

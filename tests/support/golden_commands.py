@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shlex
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -216,14 +217,14 @@ def plain(value: Any) -> Any:
 
     if isinstance(value, Enum):
         return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return {"": type(value).__name__} | {
             field.name: plain(getattr(value, field.name)) for field in fields(value)
         }
     if isinstance(value, np.ndarray):
         return {"": str(value.dtype), "shape": list(value.shape), "values": value.tolist()}
-    if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if isinstance(value, np.generic):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.intervals.intervals import ESTIMANDS, Interval
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
@@ -21,7 +22,7 @@ from fslbench_data.render.sentences import difference_text, plus_minus
 from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.report import verdict_counts
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.task_set_report import MOST_COUNTED, SetReport
+from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
 
 Row = dict[str, Any]
 
@@ -44,7 +45,7 @@ class Figure:
     rows: tuple[Row, ...]
 
 
-def forest(sets: Sequence[SetReport]) -> Figure:
+def forest(sets: Sequence[TaskSetReport]) -> Figure:
     """The paired differences of one task set, or of one pair of methods on several.
 
     Raises
@@ -86,42 +87,37 @@ def forest(sets: Sequence[SetReport]) -> Figure:
 
 def difference_row(c: Comparison) -> Row:
     """A paired difference with both intervals."""
-    aware = None if c.new_classes is None else c.new_classes.difference
     return {
         "mean": c.difference.mean,
-        **_ends(c.difference, ""),
-        **_ends(aware, "_new"),
+        **_both_ends([pair.difference for pair in c.intervals.values()]),
         "verdict": VERDICT_NAMES[c.verdict.value],
         "shown": f"{difference_text(c)}; {c.reason}" if c.reason else difference_text(c),
     }
 
 
-def accuracies(each: SetReport) -> Figure:
+def accuracies(each: TaskSetReport) -> Figure:
     """Mean accuracies on a task set, from the highest down."""
     tie, apart, alone = TIES
-    contest = each.contest
-    known = (
-        dict.fromkeys(contest.methods, apart) | dict.fromkeys(contest.tied, tie) if contest else {}
-    )
-    rows = []
-    found = zip(each.scores, each.new_classes, strict=True)
-    for score, aware in sorted(found, key=lambda pair: -pair[0].accuracy.mean):
-        rows.append(
-            {
-                "label": score.method,
-                "mean": score.accuracy.mean,
-                **_ends(score.accuracy, ""),
-                **_ends(aware, "_new"),
-                "tied": known.get(score.method, alone),
-                "shown": plus_minus(score.accuracy) + (f"; {PREFIX}" if score.prefix else ""),
-            }
-        )
+    standing: dict[str, str] = {}
+    if each.ties is not None:
+        tied = each.ties.tied[each.interval_kind]
+        standing = dict.fromkeys(each.ties.methods, apart) | dict.fromkeys(tied, tie)
+    rows = [
+        {
+            "label": score.method,
+            "mean": score.accuracy.mean,
+            **_both_ends([score.intervals[kind] for kind in each.kinds]),
+            "tied": standing.get(score.method, alone),
+            "shown": plus_minus(score.accuracy) + (f"; {PREFIX}" if score.prefix else ""),
+        }
+        for score in sorted(each.scores, key=lambda score: -score.accuracy.mean)
+    ]
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
     return Figure("accuracies", _on("Accuracies", [each]), caption, _placed(rows))
 
 
-def scatter(each: SetReport, first: str, second: str) -> Figure:
+def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
     """Accuracies of two methods task by task; equal pairs are one point.
 
     Raises
@@ -260,14 +256,14 @@ CLAIMS = {
     "closed": "closed, separate",
     "direct": "open, separate",
     "paired": "open, paired",
-    "new classes": "class-aware, paired",
+    **{beside.about: f"{kind}, paired" for kind, beside in BESIDE.items()},
 }
 """The kinds of comparison, by their keys in :func:`fslbench_data.scoring.report.verdict_counts`."""
 
 
-def conclusive(sets: Sequence[SetReport]) -> Figure:
+def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
     """How many comparisons each kind of interval calls conclusive, over task sets together."""
-    shown = [each for each in sets if each.kind == "open" and each.counted.any()]
+    shown = [each for each in sets if each.interval_kind == "open" and each.counted.any()]
     if not shown:
         raise SubmissionError("nothing is compared on tasks that reuse no image")
     counts = verdict_counts(shown)
@@ -290,7 +286,7 @@ def conclusive(sets: Sequence[SetReport]) -> Figure:
     return Figure("conclusive", _on("Conclusive comparisons", shown), caption, _placed(rows))
 
 
-def set_caption(sets: Sequence[SetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
+def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
     """Level, kind of interval and number of tasks.
 
     Parameters
@@ -298,13 +294,13 @@ def set_caption(sets: Sequence[SetReport], tasks: Iterable[int], *, lines: bool 
     tasks
         Over how many each of the things shown is.
     lines
-        Whether the class-aware interval is drawn as thin lines.
+        Whether the intervals beside the carried one are drawn as thin lines.
     """
-    kinds = dict.fromkeys(each.kind for each in sets)
+    kinds = dict.fromkeys(each.interval_kind for each in sets)
     about = "; ".join(f"{kind} ({ESTIMANDS[kind]})" for kind in kinds)
-    how = "thin lines: class-aware" if lines else "class-aware"
-    if any(each.design is not None for each in sets):
-        about += f"; {how} ({ESTIMANDS['class-aware']})"
+    how = "thin lines: " if lines else ""
+    if beside := [*dict.fromkeys(kind for each in sets for kind in each.kinds[1:])]:
+        about += f"; {how}{', '.join(beside)} ({'; '.join(ESTIMANDS[kind] for kind in beside)})"
     return f"{100 * sets[0].level:.8g} % intervals, {about}. {_tasks(tasks)}."
 
 
@@ -336,10 +332,16 @@ def _placed(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple({**row, "place": i} for i, row in enumerate(rows))
 
 
-def _on(title: str, sets: Sequence[SetReport]) -> str:
+def _on(title: str, sets: Sequence[TaskSetReport]) -> str:
     if len(sets) == 1:
         return f"{title} on {sets[0].scored}"
     return f"{title} on {len(sets)} task sets"
+
+
+def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:
+    """The ends of the carried interval, and of the one beside it, if there is one."""
+    beside = intervals[1] if len(intervals) > 1 else None
+    return {**_ends(intervals[0], ""), **_ends(beside, "_new")}
 
 
 def _ends(interval: Interval | None, suffix: str) -> Mapping[str, float | None]:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import VERDICTS, Comparison, direct_verdicts
-from analysis_sql.intervals.intervals import ESTIMANDS, Interval
+from analysis_sql.class_aware.pairs import KIND
+from analysis_sql.comparison.verdicts import NOT_ESTIMABLE, VERDICTS, Comparison, direct_verdicts
+from analysis_sql.interval_kinds import ESTIMANDS
+from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
@@ -26,7 +28,7 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.selection import Entrants
-from fslbench_data.scoring.task_set_report import NOT_ESTIMABLE, SetReport
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 MOST_CHOSEN = 50
 """Methods whose pairs and tasks a page holds."""
@@ -119,12 +121,12 @@ def _chosen(entrants: Entrants, report: Report) -> tuple[str, ...]:
 
 
 def _set(
-    at: Mapping[float, SetReport], level: float, names: Sequence[str], chosen: Sequence[str]
+    at: Mapping[float, TaskSetReport], level: float, names: Sequence[str], chosen: Sequence[str]
 ) -> Values:
     """A task set; `at` are its reports by level."""
     each = at[level]
     name = TaskSetName.parse(each.scored.task_set)
-    contest = each.contest
+    ties = each.ties
     position = {method: i for i, method in enumerate(each.methods)}
     members = [method for method in chosen if method in position]
     some = {key: report.only(members) for key, report in at.items()}
@@ -136,7 +138,7 @@ def _set(
         "way": name.protocol.way,
         "shot": name.protocol.shot,
         "query": name.protocol.query,
-        "kind": each.kind,
+        "kind": each.interval_kind,
         "aware": each.design is not None,
         "unseen": {
             str(key): unseen_text(report.design.classes, report.level)
@@ -148,11 +150,11 @@ def _set(
         "tasks": [int(score.accuracy.tasks) for score in each.scores],
         "mean": floats(np.array([score.accuracy.mean for score in each.scores])),
         "half": _by_level(at, lambda r: [_half(s.accuracy) for s in r.scores]),
-        "half_aware": _by_level(at, lambda r: [_half(i) for i in r.new_classes]),
-        "contest": _positions(contest.methods if contest else None, position),
-        "best": position[contest.best] if contest else -1,
-        "tied": _positions(contest.tied if contest else None, position),
-        "tied_aware": _positions(contest.tied_new_classes if contest else None, position),
+        "half_aware": _by_level(at, lambda r: [_half(s.intervals.get(KIND)) for s in r.scores]),
+        "contest": _positions(ties.methods if ties else None, position),
+        "best": position[ties.best] if ties else -1,
+        "tied": _positions(ties.tied[each.interval_kind] if ties else None, position),
+        "tied_aware": _positions(ties.tied.get(KIND) if ties else None, position),
         "chosen": [position[method] for method in members],
         "unit": some[level].counts.queries_per_task.tolist(),
         "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
@@ -166,7 +168,7 @@ def _padded(correct: NDArray[Any], tasks: int) -> NDArray[Any]:
     return np.pad(correct, ((0, 0), (0, tasks - correct.shape[1])))
 
 
-def _pairs(some: Mapping[float, SetReport]) -> Values:
+def _pairs(some: Mapping[float, TaskSetReport]) -> Values:
     """Every pair of the chosen methods, row by row of the upper triangle."""
     any_level = next(iter(some.values()))
     upper = np.triu_indices(len(any_level.scores), 1)
@@ -192,12 +194,16 @@ _PAIR = ("half", "half_aware", "verdict", "direct", "closed", "aware", "aware_di
 """What is known of a pair at each level."""
 
 
-def _pairs_at(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Values:
+def _pairs_at(report: TaskSetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Values:
     """The pairs at one level: what their comparisons say, as arrays and texts of verdicts."""
-    pairs, aware = report.pairs, report.pairs_for_new_classes()
+    pairs = report.pairs
     half, verdict, direct = pairs.halfwidth[upper], pairs.verdict[upper], pairs.direct[upper]
-    none = np.full(half.shape, nan), np.full(half.shape, -1, np.int8), np.full(half.shape, -1)
-    half_aware, new, new_direct = none if aware is None else (each[upper] for each in aware)
+    half_aware, new, new_direct = (np.full(half.shape, none) for none in (nan, -1, -1))
+    if KIND in report.kinds:
+        aware = report.pairs_of(KIND)
+        half_aware, new, new_direct = (
+            values[upper] for values in (aware.halfwidth, aware.verdict, aware.direct)
+        )
     closed = _closed_verdicts(report)[upper]
     closed[(closed >= 0) & report.of_prefix[upper]] = NOT_ESTIMABLE
     closed[report.of_stopped[upper]] = -1
@@ -206,7 +212,7 @@ def _pairs_at(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Va
     return dict(zip(_PAIR, (floats(half), floats(half_aware), *texts), strict=True))
 
 
-def _reasons(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> dict[str, str]:
+def _reasons(report: TaskSetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> dict[str, str]:
     """Why nothing is concluded, by number of the pair; of those where there is a reason."""
     reserved = np.flatnonzero((report.of_stopped | report.of_prefix)[upper]).tolist()
     found = {k: report.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
@@ -216,7 +222,7 @@ def _reasons(report: SetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> dic
 _SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
 
 
-def _closed_verdicts(report: SetReport) -> NDArray[np.int8]:
+def _closed_verdicts(report: TaskSetReport) -> NDArray[np.int8]:
     """Verdicts of the closed intervals of any two methods (M, M), -1 where there are none."""
     known = [report.closed.get(name) for name in report.methods]
     mean = np.array([nan if each is None else each.mean for each in known])
@@ -228,7 +234,7 @@ def _closed_verdicts(report: SetReport) -> NDArray[np.int8]:
 
 def _own(c: Comparison) -> list[float | None]:
     """Mean and half-widths of the first method over the tasks that both answered."""
-    aware = None if c.new_classes is None else c.new_classes.mean.halfwidth
+    aware = c.intervals[KIND].mean.halfwidth if KIND in c.intervals else None
     return [c.mean.mean, c.mean.halfwidth, aware]
 
 

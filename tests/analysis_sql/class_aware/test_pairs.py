@@ -5,15 +5,17 @@ import pytest
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import class_aware_interval
-from analysis_sql.class_aware.pairs import ForNewClasses, own_intervals, p_values
+from analysis_sql.class_aware.intervals import class_aware_interval, method_halfwidths
+from analysis_sql.class_aware.p_values import p_values
+from analysis_sql.class_aware.pairs import KIND, ForNewClasses
 from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import intervals
 from analysis_sql.intervals.saturation import zero_bound
 from analysis_sql.ranking.evidence import evidence, zeros
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.ties_with_best import ties_with_best
 
 T, C, K, UNIT = 60, 12, 5, 25
 
@@ -62,7 +64,8 @@ def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, count
 
 
 def test_own_intervals_are_over_the_tasks_of_each(design: ClassDesign, counts: Counts) -> None:
-    for i, found in enumerate(own_intervals(design, counts, 0.9)):
+    widths = method_halfwidths(design, counts, 0.9)
+    for i, found in enumerate(intervals(counts.moments(), KIND, 0.9, widths)):
         x = counts.correct[i, : counts.tasks[i]].astype(np.int64)
         assert found == class_aware_interval(design, x, UNIT, 0.9)
 
@@ -108,7 +111,7 @@ def test_all_differences_are_those_of_the_pairs(counts: Counts) -> None:
 
 def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -> None:
     names = ("a", "b", "c", "d")
-    found = contest(names, counts, "open", 0.95, design)
+    found = ties_with_best(names, counts, "open", 0.95, design)
     assert (found.best, found.family) == ("b", 6)
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     p = []
@@ -119,13 +122,12 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
     apart = dict(zip(pairs, adjust(np.array(p), "holm").apart(0.95).tolist(), strict=True))
     means = [counts.correct[i, : counts.tasks[i]].mean() for i in range(4)]
     tied = [i for i in range(4) if i == 1 or not apart[min(i, 1), max(i, 1)]]
-    assert found.tied == tuple(names[i] for i in sorted(tied, key=lambda i: -means[i]))
+    assert found.tied["open"] == tuple(names[i] for i in sorted(tied, key=lambda i: -means[i]))
     assert found.letters is not None
     for (i, j), told in apart.items():
         assert bool(set(found.letters[i]) & set(found.letters[j])) == (not told)
-    assert found.tied_new_classes is not None
-    assert set(found.tied) <= set(found.tied_new_classes)
-    assert contest(names, counts, "open", 0.95, None).tied_new_classes is None
+    assert set(found.tied["open"]) <= set(found.tied[KIND])
+    assert ties_with_best(names, counts, "open", 0.95, None).tied.get(KIND) is None
 
 
 def test_evidence_beside_an_interval(design: ClassDesign) -> None:

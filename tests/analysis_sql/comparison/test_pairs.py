@@ -63,7 +63,7 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
             common = min(tasks[i], tasks[j])
             expected = _expected(x[i, :common], x[j, :common], 25)
             assert pair_at(counts, i, j) == expected
-            one = compare("d", "s", ("a", "b"), expected, kind=kind, level=0.9)
+            one = compare(expected, kind, 0.9)
             assert VERDICTS[arrays.verdict[i, j]] is one.verdict
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
             assert arrays.tasks[i, j] == common
@@ -93,7 +93,7 @@ def test_every_pair_is_in_the_units_of_its_two_methods(x: Array, data: st.DataOb
             own = pair_at(counts, i, j).difference
             assert (own.tasks, own.total, own.squares, own.queries_per_task) == moments
             assert (everything.total[i, j], everything.squares[i, j]) == moments[1:3]
-            one = compare("d", "s", ("a", "b"), pair_at(counts, i, j), kind="open", level=0.95)
+            one = compare(pair_at(counts, i, j), "open", 0.95)
             assert arrays.difference[i, j] == one.difference.mean
             assert VERDICTS[arrays.verdict[i, j]] is one.verdict
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
@@ -127,7 +127,7 @@ def test_products_are_exact_whatever_their_size(largest: int) -> None:
         for j in range(3):
             difference = (x[i].astype(object) - x[j].astype(object)) ** 2
             assert pair_at(counts, i, j).difference.squares == sum(difference)
-            one = compare("d", "s", ("a", "b"), pair_at(counts, i, j), kind="open", level=0.95)
+            one = compare(pair_at(counts, i, j), "open", 0.95)
             assert arrays.halfwidth[i, j] == one.difference.halfwidth
 
 

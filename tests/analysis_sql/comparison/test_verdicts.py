@@ -4,21 +4,21 @@ from scipy import stats
 
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
-    Comparison,
+    PairInterval,
     PairMoments,
     Verdict,
     compare,
     direct_verdict,
     paired_verdicts,
 )
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.intervals import Interval, halfwidths
 from analysis_sql.intervals.moments import Moments
 
 
-def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> Comparison:
+def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
     x, y = np.array(a), np.array(b)
     moments = PairMoments(Moments.of(x, unit), Moments.of(y, unit), Moments.of(x - y, unit))
-    return compare("d", "s", ("a", "b"), moments, kind="open", level=level)
+    return compare(moments, "open", level)
 
 
 def test_by_hand() -> None:
@@ -90,18 +90,6 @@ def test_separate_intervals_that_touch_overlap() -> None:
     assert direct_verdict(at(54, None), at(50, 1.9)) is Verdict.NOT_ESTIMABLE
 
 
-def test_the_closed_verdict_is_of_the_closed_intervals() -> None:
-    x = np.array([5, 7, 9])
-    moments = PairMoments(*(Moments.of(v, 10) for v in (x, x - 1, np.array([1, 1, 2]))))
-    closed = (
-        Interval("closed", 0.95, 600, 71.0, 0.4, False),
-        Interval("closed", 0.95, 600, 70.0, 0.4, False),
-    )
-    found = compare("d", "s", ("a", "b"), moments, kind="open", level=0.95, closed=closed)
-    assert found.verdict_closed is Verdict.BETTER
-    assert _compare([5, 7], [4, 5]).verdict_closed is None
-
-
 def test_verdicts_agree_with_the_paired_t_test() -> None:
     rng = np.random.default_rng(1)
     seen = set()
@@ -112,7 +100,8 @@ def test_verdicts_agree_with_the_paired_t_test() -> None:
         if np.unique(x - y).size < 2:
             continue
         p = stats.ttest_rel(x, y).pvalue
-        verdict = VERDICTS[paired_verdicts(Moments.of(x - y, 25), "open", 0.95)]
+        d = Moments.of(x - y, 25)
+        verdict = VERDICTS[paired_verdicts(d, halfwidths(d, "open", 0.95), 0.95)]
         assert (verdict is not Verdict.INCONCLUSIVE) == (p < 0.05)
         seen.add(verdict)
     assert seen == {Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.WORSE}

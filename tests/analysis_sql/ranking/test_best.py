@@ -9,22 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from best_set import Best, best_set
 from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.pairs import ForNewClasses, p_values
+from analysis_sql.class_aware.p_values import p_values
+from analysis_sql.class_aware.pairs import ForNewClasses
+from analysis_sql.comparison.multiplicity import one_sided_p
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.best import (
-    Best,
-    best_set,
-    claim,
-    could_be_best,
-    lead,
-    leader_of,
-    one_sided_p,
-)
+from analysis_sql.ranking.best import claim, could_be_best, lead, leader_of
 from benchmark_spec.errors import SpecError
 
 UNIT = 20
@@ -136,7 +131,7 @@ def test_methods_in_other_units_are_compared_exactly() -> None:
     three = Counts((3 * x[1:]).astype(np.int32), np.array([30]), 3 * UNIT)
     apart = lead(x[0].astype(np.int64), UNIT, three)
     assert apart.queries_per_task == 3 * UNIT
-    assert one_sided_p(apart) == one_sided_p(lead(x[0], UNIT, _counts(x[1:])))
+    assert one_sided_p(apart.moments()) == one_sided_p(lead(x[0], UNIT, _counts(x[1:])).moments())
     assert leader_of(np.array([1.0, 2.0, 2.0]), np.array([5, 5, 5]), np.ones(3, bool)) == 1
 
 

@@ -55,16 +55,15 @@ def test_the_embedded_release_s_references_stand_beside(
     ):
         own = {row.method: row for row in each.rows()}
         assert len(own) == 4
-        for s, aware in zip(of_score.scores, of_score.new_classes, strict=True):
-            assert own[s.method].accuracy == s.accuracy
-            assert own[s.method].new_classes == aware
+        for s in of_score.scores:
+            ranked = own[s.method].intervals
+            assert {kind: of.accuracy for kind, of in ranked.items()} == s.intervals
             assert (own[s.method].submission == REFERENCE) == s.is_reference
         for c in of_score.comparisons:
             if c.versus == each.leader:
                 row = own[c.method]
-                assert row.difference == c.difference
-                new = None if c.new_classes is None else c.new_classes.difference
-                assert row.difference_new_classes == new
+                behind = {kind: of.difference for kind, of in row.intervals.items()}
+                assert behind == {kind: pair.difference for kind, pair in c.intervals.items()}
     digest = hashlib.sha256(f"{name[12:76]}\n".encode()).hexdigest()
     text = found.signature
     assert text == str(board)

@@ -36,8 +36,7 @@ def test_marks_and_ends_stand_where_the_numbers_are(
     ends = [
         end
         for c in comparisons
-        for i in (c.difference, c.new_classes and c.new_classes.difference)
-        if i
+        for i in (pair.difference for pair in c.intervals.values())
         for end in (i.low, i.high)
     ]
     low, high = min(0.0, *ends), max(0.0, *ends)
@@ -52,10 +51,9 @@ def test_marks_and_ends_stand_where_the_numbers_are(
         mark = {"+": "▲", "-": "▼"}.get(c.verdict.value, "●")
         assert text.index(mark) == column(c.difference.mean)
         assert c.difference.low is not None
-        assert c.new_classes is not None
         assert text.index("━") in (column(c.difference.low), column(c.difference.low) + 1)
         assert re.search("[─━]", text[start:]).start() + start == column(  # type: ignore[union-attr]
-            c.new_classes.difference.low or 0.0
+            c.intervals["class-aware"].difference.low or 0.0
         )
         assert (line.spans[-1].style == "green") is (c.verdict.value == "+") if line.spans else True
 

@@ -238,9 +238,9 @@ def _check_report(report: Report, exact: dict[str, Exact], best: str) -> None:
             assert evidence.bootstrap.low is not None
             assert evidence.bootstrap.high is not None
             assert evidence.bootstrap.low <= evidence.bootstrap.mean <= evidence.bootstrap.high
-    contest = each.contest
-    assert contest is not None
-    assert contest.best == best
+    ties = each.ties
+    assert ties is not None
+    assert ties.best == best
     pairs = list(combinations(exact, 2))
     p = {pair: _minus(exact[pair[0]], exact[pair[1]]).p for pair in pairs}
     apart_from_best: set[str] = set()
@@ -248,7 +248,7 @@ def _check_report(report: Report, exact: dict[str, Exact], best: str) -> None:
         if p[pair] * (len(pairs) - step) > 0.05:
             break
         apart_from_best |= {*pair} - {best} if best in pair else set()
-    assert {*contest.tied} == {*exact} - apart_from_best
+    assert {*ties.tied["open"]} == {*exact} - apart_from_best
 
 
 def _check_comparison(c: Comparison, apart: Exact) -> None:
@@ -278,19 +278,19 @@ def _check_new_classes(
     """The interval of the differences themselves, in one unit of the two methods."""
     design = ClassDesign.of(release.class_ids(info))
     for c in report.comparisons:
-        assert c.new_classes is not None
+        aware = c.intervals["class-aware"]
         x, y = (counts[name].sum(axis=0)[: c.difference.tasks] for name in (c.method, c.versus))
         units = [len(counts[name]) * QUERIES for name in (c.method, c.versus)]
         unit = lcm(*units)
         d = x * (unit // units[0]) - y * (unit // units[1])
         expected = class_aware_interval(design, d, unit, 0.95)
-        found = c.new_classes.difference
+        found = aware.difference
         _close(found.mean, expected.mean, rel=4e-16)
         if expected.halfwidth is None:
             assert found.halfwidth is None
         else:
             _close(found.halfwidth, expected.halfwidth, rel=1e-8)
-        for own, name in ((c.new_classes.mean, c.method), (c.new_classes.versus_mean, c.versus)):
+        for own, name in ((aware.mean, c.method), (aware.versus_mean, c.versus)):
             x = counts[name].sum(axis=0)[: c.difference.tasks]
             alone = class_aware_interval(design, x, len(counts[name]) * QUERIES, 0.95)
             assert (own.mean, own.halfwidth) == (alone.mean, alone.halfwidth)

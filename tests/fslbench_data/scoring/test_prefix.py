@@ -65,9 +65,9 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
         assert c.difference.halfwidth is not None
         assert c.mean.halfwidth is not None
         assert c.reason == PREFIX == WORDS
-        if c.new_classes is not None:
-            assert c.new_classes.verdict is c.new_classes.verdict_direct is Verdict.NOT_ESTIMABLE
-            assert c.new_classes.difference.halfwidth is not None
+        for pair in c.intervals.values():
+            assert pair.verdict is pair.verdict_direct is Verdict.NOT_ESTIMABLE
+            assert pair.difference.halfwidth is not None
     for each in report.sets:
         assert each.scores[0].prefix
         assert not any(score.prefix for score in each.scores[1:])
@@ -75,7 +75,7 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
         assert all(e.p_sign_flip is None and e.detectable is None for e in each.evidence_of(0))
         assert (each.pairs.verdict[each.asked] == 4).all()
         assert (each.pairs.direct[each.asked] == 4).all()
-        assert each.contest is None or "part" not in each.contest.methods
+        assert each.ties is None or "part" not in each.ties.methods
     assert not any(count.compared for count in report.verdict_counts.values())
 
 
@@ -119,7 +119,7 @@ def test_it_counts_in_no_summary(path: Path, embedded: Release, form: str) -> No
     both = merge([whole, Submission.read(path)])
     with_part, without = fb.score(both), fb.score(whole)
     assert with_part.verdict_counts["paired"] == without.verdict_counts["paired"]
-    contests = (with_part.sets[0].contest, without.sets[0].contest)
+    contests = (with_part.sets[0].ties, without.sets[0].ties)
     assert contests[0] == contests[1]
     assert contests[0] is not None
     assert rows.conclusive(with_part.sets[:1]).rows == rows.conclusive(without.sets).rows
@@ -220,7 +220,7 @@ def test_it_stands_apart_on_a_leaderboard(embedded: Release, tmp_path: Path) -> 
     assert each.leader != "part"
     *others, last = each.rows()
     assert (last.method, last.rank, last.prefix) == ("part", None, True)
-    assert (last.could_be_best, last.could_be_best_new_classes) == (None, None)
+    assert {interval.could_be_best for interval in last.intervals.values()} == {None}
     assert last.difference is not None
     assert last.difference.halfwidth is not None
     assert all(row.rank and not row.prefix for row in others)

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.pairs import ForNewClasses, p_values
+from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
+from analysis_sql.class_aware.pairs import KIND, ForNewClasses
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.best import lead, one_sided_p_new_classes
-from analysis_sql.ranking.ties_with_best import contest
+from analysis_sql.ranking.best import lead
+from analysis_sql.ranking.ties_with_best import ties_with_best
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from reliability import Section, World
@@ -29,10 +30,10 @@ def _(world: World) -> str:
     (p,) = p_values(design, counts, np.array([0]), np.array([1]))
     behind = Counts(counts.correct[1:], counts.tasks[1:], counts.queries_per_task)
     (one_sided,) = one_sided_p_new_classes(design, lead(counts.correct[0], 10, behind))
-    tied = contest(("a", "b"), counts, "open", 0.95, design).tied_new_classes
+    tied = ties_with_best(("a", "b"), counts, "open", 0.95, design).tied[KIND]
     return (
         f"verdict for new classes `{verdict}`; p = 2^{np.log2(p):g}, one-sided "
-        f"2^{np.log2(one_sided):g}; not told from the best: {', '.join(tied or ())} alone"
+        f"2^{np.log2(one_sided):g}; not told from the best: {', '.join(tied)} alone"
     )
 
 
@@ -60,11 +61,11 @@ def _scored(world: World, *runs: int) -> str:
         abs(c.difference.mean - float(means[c.method] - means[c.versus])) < 1e-14
         for c in report.comparisons
     )
-    contest = report.sets[0].contest
-    assert contest is not None
-    right = contest.best == max(means, key=lambda name: means[name])
+    ties = report.sets[0].ties
+    assert ties is not None
+    right = ties.best == max(means, key=lambda name: means[name])
     return (
-        f"highest mean: {contest.best}, which is {'right' if right else 'wrong'}; all means and "
+        f"highest mean: {ties.best}, which is {'right' if right else 'wrong'}; all means and "
         f"differences {'are' if exact else 'are not'} those of fractions"
     )
 

@@ -104,8 +104,7 @@ def test_rows_of_differences_are_the_comparisons(embedded: Release, example: Sub
         assert (row["mean"], row["low"], row["high"]) == (
             c.difference.mean, c.difference.low, c.difference.high,
         )  # fmt: skip
-        assert c.new_classes is not None
-        assert row["low_new"] == c.new_classes.difference.low
+        assert row["low_new"] == c.intervals["class-aware"].difference.low
         assert row["verdict"] == VERDICT_NAMES[c.verdict.value]
     assert "T = 19 tasks" in figure.caption
     assert "class-aware" in figure.caption
@@ -132,9 +131,9 @@ def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
     figure = rows.accuracies(each)
     means = [row["mean"] for row in figure.rows]
     assert means == sorted(means, reverse=True)
-    assert each.contest is not None
+    assert each.ties is not None
     tied = [row["label"] for row in figure.rows if row["tied"].startswith("tied")]
-    assert tied == list(each.contest.tied)
+    assert tied == list(each.ties.tied["open"])
 
 
 def test_rows_of_conclusive_comparisons(embedded: Release) -> None:

@@ -91,7 +91,7 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
     assert pairs["verdict"][level][k] == c.verdict.value
     assert pairs["direct"][level][k] == c.verdict_direct.value
     assert pairs["closed"][level][k].strip() == (c.verdict_closed or "")
-    new = c.new_classes
+    new = c.intervals.get("class-aware")
     assert _same(_decoded(pairs["half_aware"][level])[k], new and new.difference.halfwidth)
     assert pairs["aware"][level][k].strip() == (new.verdict if new else "")
     assert pairs["aware_direct"][level][k].strip() == (new.verdict_direct if new else "")
@@ -110,14 +110,15 @@ def test_accuracies_and_ties_are_the_reports(embedded: Release, entrants: Entran
         assert _decoded(shown["mean"]).tolist() == [s.accuracy.mean for s in each.scores]
         for half, score in zip(_decoded(shown["half"]["0.9"]), each.scores, strict=True):
             assert _same(half, score.accuracy.halfwidth)
-        for half, aware in zip(_decoded(shown["half_aware"]["0.9"]), each.new_classes, strict=True):
+        for half, s in zip(_decoded(shown["half_aware"]["0.9"]), each.scores, strict=True):
+            aware = s.intervals.get("class-aware")
             assert _same(half, aware and aware.halfwidth)
-        assert each.contest is not None
-        assert [each.methods[i] for i in shown["tied"]] == list(each.contest.tied)
-        assert each.methods[shown["best"]] == each.contest.best
+        assert each.ties is not None
+        assert [each.methods[i] for i in shown["tied"]] == list(each.ties.tied[each.interval_kind])
+        assert each.methods[shown["best"]] == each.ties.best
         tasks = _decoded(shown["counts"]).reshape(len(shown["chosen"]), each.scored.n_tasks)
         assert (tasks == each.counts.correct[shown["chosen"]]).all()
-        assert [each.methods[i] for i in shown["contest"]] == list(each.contest.methods)
+        assert [each.methods[i] for i in shown["contest"]] == list(each.ties.methods)
     assert "level:0.9|" in content["signature"]["0.9"]
 
 
