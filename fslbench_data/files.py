@@ -35,8 +35,8 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
     """Yield a temporary path; on success `path` holds what was written there.
 
     A regular file, or none, is replaced at once by the temporary file, which lies beside it.
-    Through a symbolic link that is the file that the link names: the link stays.  A device, a
-    FIFO and an open file such as ``/dev/stdout`` are written to in place.  Nothing else is.
+    Through a symbolic link that is the file that the link names.  A device, a FIFO and an open file
+    such as ``/dev/stdout`` are written to in place.  Nothing else is.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        If the file cannot be written there; nothing is left behind, and what stood at `path`
-        before still stands.
+        If the file cannot be written; what stood at `path` before still stands.
     """
     name = Path(path)
     temporary: Path | None = None
@@ -91,14 +90,9 @@ def write_whole(path: Path | str, text: str) -> None:
 
 
 def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False) -> None:
-    """Remove temporary files of :func:`whole_file` whose writers were killed.
+    """Remove temporary files of :func:`whole_file`, perhaps of one name, whose writers were killed.
 
-    Parameters
-    ----------
-    name
-        Only those of this file.
-    deep
-        In the folders of the folder, too.
+    With `deep`, in the folders of the folder, too.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -116,12 +110,9 @@ def temporary_of(name: str) -> str | None:
 
 
 def _replaced(name: Path) -> Path | None:
-    """The regular file, or the free place, that a name leads to; None for what is written into.
+    """Find the regular file, or the free place, that a name leads to; None to write in place.
 
-    Raises
-    ------
-    OutputError
-        If it is a folder, a socket, or whatever else cannot be written into.
+    Raises an OutputError for a folder, a socket, or whatever else cannot be written into.
     """
     if _descriptor(name) is not None:
         return None
@@ -211,14 +202,9 @@ def sha256_of(path: Path) -> str:
 
 
 def load_numbers(path: Path) -> NDArray[Any]:
-    """The numbers of a .npy file; no more memory is taken than the file has bytes.
+    """Read the numbers of a .npy file; no more memory is taken than the file has bytes.
 
-    Raises
-    ------
-    ValueError
-        If it is no such file, holds other things than numbers, or fewer than its header says.
-    OSError
-        If it cannot be read.
+    Raises a ValueError if it is no such file, holds no numbers, or fewer than its header says.
     """
     import numpy as np
 

@@ -36,9 +36,7 @@ def answer_tasks(
 ) -> Iterator[tuple[Sequence[Task], bool]]:
     """Answer the first `count` tasks of a set, one or one batch at a time, into the journal.
 
-    Yields
-    ------
-    The tasks, and whether the journal held the answers to all of them before.
+    Yields the tasks, and whether the journal held the answers to all of them before.
     """
     step = batch or 1
     for start in range(0, count, step):

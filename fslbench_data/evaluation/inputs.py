@@ -63,11 +63,10 @@ class FeatureInputs:
 class ImageInputs:
     """Paths of images: support K lists of S, query a list of K·Q; lists of these in batches.
 
-    The files lie in classes, one after another, so that their names, their folders, the times at
-    which they were written and their inodes tell the class.  So a method is given copies, in a
-    folder of the call's own, which is removed after it: their names follow from the seed, the task
-    and the place in it, their times are all the same, and queries are written in the frozen order.
-    Links would keep times and inodes, and let a method write into the images.
+    The files lie in classes, so that their names, folders, times and inodes tell the class.  So a
+    method is given copies, in a folder of the call's own, which is removed after it: names follow
+    from the seed, the task and the place in it, times are all the same, and queries are written in
+    their frozen order.  Links would keep times and inodes, and let a method write into the images.
     """
 
     paths: list[Path]
@@ -116,15 +115,13 @@ def feature_inputs(release: Release, dataset: str, backbone: str) -> FeatureInpu
 
 
 def image_inputs(release: Release, dataset: str, folder: Path, seed: int) -> ImageInputs:
-    """Inputs from images on disk, copied under names that the seed decides.
+    """Make inputs from images on disk, copied under names that the seed decides.
 
     Where `folder` holds numbered pictures (:mod:`fslbench_data.evaluation.numbered_images`),
     these; else the files of the source's own layout.
 
     Raises
     ------
-    ReleaseError
-        If the release does not know the data set's images.
     SourceError
         If an image has no picture file of its own, or is not there, or the numbered pictures are
         of other images.

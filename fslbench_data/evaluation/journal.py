@@ -29,12 +29,10 @@ class Journal:
 
     Parameters
     ----------
-    path
-        Of the journal, or None to keep nothing.
     run
         What must be equal for a journal to be resumed.
     protocols
-        By task set, what its answers have to fit; those to other sets are kept as they are.
+        What answers have to fit, by task set; those to other sets are kept as they are.
 
     Raises
     ------

@@ -19,10 +19,8 @@ def load_callable(text: str) -> Callable[..., Any]:
 
     Raises
     ------
-    SpecError, UnknownNameError
-        If there is no such module, or nothing of that name in it that can be called.
-    MethodFailedError
-        If importing it, or making the object, raises.
+    SpecError, UnknownNameError, MethodFailedError
+        If there is no such module or callable, or importing it, or making the object, raises.
     """
     module_name, colon, name = text.rpartition(":")
     if not colon or not module_name or not name:

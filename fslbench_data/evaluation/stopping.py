@@ -26,11 +26,6 @@ class Rival:
         The name of a reference method of the release, or the results of one method.
     level
         Of the confidence sequence (:mod:`analysis_sql.intervals.stopping`).
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If there is no such method, or its results cannot be scored.
     """
 
     def __init__(self, versus: str | Submission, release: Release, level: float) -> None:

@@ -16,13 +16,7 @@ _TAG = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8
 
 @dataclass(frozen=True)
 class HubAddress:
-    """A data set repository of the Hub, and perhaps a revision of it.
-
-    Attributes
-    ----------
-    revision
-        A tag, branch or commit; empty for the newest release.
-    """
+    """A data set repository, and a tag, branch or commit of it; empty for the newest release."""
 
     repo_id: str
     revision: str = ""

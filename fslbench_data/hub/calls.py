@@ -44,19 +44,9 @@ def api() -> HfApi:
 def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
     """Turn what the Hub's client raises into this package's errors.
 
-    Parameters
-    ----------
-    doing
-        What is being done, as in "downloading tasks/open-5w5s5q/cub.parquet".
-    repo_id
-        The repository, for messages.
-
-    Raises
-    ------
-    HubAccessError, HubNotFoundError, HubUnreachableError, HubError
-        If the Hub refuses, has not what is asked for, does not answer, or anything else.
-    OutputError
-        If the disk is full or may not be written.
+    A HubError says that the Hub refuses, has not what is asked for or does not answer; an
+    OutputError that the disk is full or may not be written.  `doing` is what is being done, as in
+    "downloading tasks/open-5w5s5q/cub.parquet".
     """
     try:
         yield

@@ -29,14 +29,9 @@ def fetch(
     repo_type: str = "dataset",
     cache: Path | None = None,
 ) -> Path:
-    """A file of a repository at a revision, from the Hub's cache, or another, or the Hub.
+    """Fetch a file of a repository at a revision, or find it in the Hub's cache or another.
 
     A download that breaks off is resumed; a file appears in the cache whole or not at all.
-
-    Raises
-    ------
-    HubError, OutputError
-        As :func:`fslbench_data.hub.calls.hub_errors` says.
     """
     from huggingface_hub import hf_hub_download
 
@@ -64,21 +59,13 @@ def fetch(
 def fetch_checked(
     repo_id: str, path: str, revision: str, whole: Callable[[Path], bool], expected: str
 ) -> Path:
-    """A file that is what it should be: a bad copy in the cache is dropped and fetched once more.
-
-    Parameters
-    ----------
-    whole
-        Whether a file is the right one.
-    expected
-        What the right one is, for the message.
+    """Fetch a file until `whole` holds: a bad copy in the cache is dropped and fetched once more.
 
     Raises
     ------
     CorruptReleaseError
-        If what the Hub gives is wrong twice; nothing of it stays in the cache.
-    HubError, OutputError
-        As :func:`fetch`.
+        If what the Hub gives is wrong twice, with what was `expected`; nothing of it stays in the
+        cache.
     """
     for _ in range(2):
         found = fetch(repo_id, path, revision)
@@ -113,7 +100,7 @@ def has_digest(path: Path, sha256: str) -> bool:
 
 
 def fits_its_name(path: Path) -> bool:
-    """Whether a file of the cache has the digest after which the Hub's client named it.
+    """Say whether a file of the cache has the digest after which the Hub's client named it.
 
     Small files are named by Git's SHA-1 of a blob, large ones by their SHA-256. Where the cache
     cannot have symbolic links, names are lost, and nothing can be said.

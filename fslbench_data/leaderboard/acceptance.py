@@ -38,8 +38,6 @@ class Result:
     ----------
     counts : int16 or int32 (tasks,)
         Correct queries of each task, summed over runs.
-    runs, run_spread
-        As in :class:`fslbench_data.scoring.scores.Score`.
     stopped
         The method that a run was compared with while it ran, if it stopped by a rule.
     prefix
@@ -129,12 +127,8 @@ def check_submission(
 ) -> Accepted | Rejected:
     """Check a file of a repository, without trust in any check before.
 
-    The file's name must be the SHA-256 of its bytes.  :func:`answered` finds the release.
-
-    Raises
-    ------
-    HubError
-        If the file could not be fetched.
+    The file's name must be the SHA-256 of its bytes; :func:`answered` finds the release.  Raises a
+    HubError only if the file could not be fetched.
     """
     try:
         path = files.path(name)
@@ -200,9 +194,7 @@ def _checked_digest(name: str, path: Path, limits: Limits) -> str:
 def answered(submission: Submission, releases: Sequence[Release]) -> int:
     """Find the first release whose task sets and fingerprints the submission names.
 
-    Returns
-    -------
-    Its position; 0 if there is none: validation by that release then says what is wrong.
+    Returns its position, or 0 if there is none: validation by that release then says what is wrong.
     """
     named = {(d, s, bound.fingerprint) for (_, d, s), bound in submission.bindings.items()}
     table = submission.table.select(

@@ -1,9 +1,9 @@
 """Names that look like others: letters of other scripts, and Latin ones that are hard to tell.
 
-A small part of what Unicode lists as confusable (UTS 39), since its tables are no part of Python:
-Cyrillic, Greek and Armenian letters that look like Latin ones, and those Latin letters and digits
-that look like each other or stand for each other.  What is missing there is mostly found by its
-script.  What stands between letters makes no difference; between digits it does (1.5 is not 15).
+A small part of what Unicode lists as confusable (UTS 39): Cyrillic, Greek and Armenian letters that
+look like Latin ones, and Latin letters and digits that look like or stand for each other.  The rest
+is mostly found by its script.  What stands between digits counts (1.5 is not 15), between letters
+it does not.
 """
 
 from __future__ import annotations
@@ -71,10 +71,7 @@ _APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGAN
 
 
 def looks(name: str) -> frozenset[str]:
-    """What a name looks like; names that have one of these in common look alike.
-
-    Accents, case, blanks and punctuation make no difference.
-    """
+    """Return what a name looks like; names that have one of these in common look alike."""
     plain = _plain(name)
     return frozenset({_skeleton(plain), _skeleton(plain.casefold())})
 

@@ -16,16 +16,11 @@ LEAST = 5
 
 
 def coincident(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
-    """Groups of methods of a task set whose counts are the same on every task.
+    """Group the methods of a task set whose counts are the same on every task.
 
     Only results in which at least :data:`LEAST` tasks are neither without an error nor all wrong
     are looked at, since others can be the same by chance.  A release's own methods are compared
     with submissions alone.  Takes time as the number of methods.
-
-    Parameters
-    ----------
-    entries
-        Of one task set; groups and their members stand in this order.
     """
     groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
     for entry in entries:

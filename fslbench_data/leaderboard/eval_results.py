@@ -16,16 +16,10 @@ PATH = ".eval_results/fslbench.yaml"
 
 
 def entries(report: Report, method: str, source_url: str) -> list[dict[str, Any]]:
-    """One entry a task set with a headline metric: a method's mean accuracy, in percent.
+    """Make one entry a task set with a headline metric: a method's mean accuracy, in percent.
 
-    Its notes give the interval's kind and half-width, the level and T.
-
-    Parameters
-    ----------
-    report
-        The method's scores on a release of the Hub.
-    source_url
-        Where the per-task results are.
+    The entry's notes give the interval's kind and half-width, the level and T.  `source_url` says
+    where the per-task results are.
 
     Raises
     ------
@@ -72,16 +66,14 @@ def entries(report: Report, method: str, source_url: str) -> list[dict[str, Any]
 
 
 def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
-    """The model's file with the new entries: those of other task sets or benchmarks are kept.
+    """Add entries to the model's file; entries of other task sets or benchmarks are kept.
 
-    Empty if the file has all of them already; where their per-task results are does not count.
+    Returns the file, or nothing if it has all entries already, wherever their per-task results are.
 
     Raises
     ------
-    HubError
-        If the model's repository cannot be read.
     SubmissionError
-        If its file is not a list of results.
+        If the model's file is not a list of results.
     """
     import yaml
 

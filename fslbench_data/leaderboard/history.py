@@ -23,22 +23,20 @@ _MARK = "\x01"
 
 
 def arrivals(folder: Path, below: str) -> dict[str, int]:
-    """When each file below a folder of a checkout came: the number of the commit that added it.
+    """Number each file below a folder of a checkout by the commit that added it.
 
-    Commits are counted along the first parents of HEAD.  A commit's date is whatever its author
-    says, but a merged branch comes with its merge, whenever it was written.  Of a shallow
-    checkout, the files of its first commit came together.
+    Commits are counted along the first parents of HEAD: a commit's date is whatever its author
+    says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit
+    came together.
 
     Parameters
     ----------
     folder
         Counts as a checkout only if it has a `.git` of its own.
-    below
-        A folder in it.
 
     Returns
     -------
-    By path with slashes, from the checkout's folder; empty where there is no history, or no git.
+    Numbers by path with slashes; empty where there is no history, or no git.
     """
     if not (folder / ".git").exists():
         return {}

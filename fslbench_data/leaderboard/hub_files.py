@@ -38,8 +38,6 @@ class HubResults:
     ----------
     address
         Repository and revision, as they were asked for.
-    commit
-        What that was when the repository was opened.
     tree
         Size and digest of every file, by path.
     """
@@ -50,13 +48,7 @@ class HubResults:
 
     @classmethod
     def open(cls, address: HubAddress) -> HubResults:
-        """Look at a data set repository, at its branch ``main`` if no revision is named.
-
-        Raises
-        ------
-        HubError
-            If it does not exist, may not be read, or cannot be reached.
-        """
+        """Open a data set repository, at its branch ``main`` if no revision is named."""
         from huggingface_hub import constants
         from huggingface_hub.hf_api import RepoFile
 
@@ -92,17 +84,7 @@ class HubResults:
         return list(self.tree)
 
     def path(self, name: str) -> Path:
-        """Fetch a file into the cache.
-
-        Raises
-        ------
-        ResultsError
-            If the repository has no such file.
-        TooLargeError
-            If it is larger than any submission may be; it is then not fetched.
-        HubError
-            If it cannot be fetched.
-        """
+        """Fetch a file into the cache; one that is too large for a submission is not fetched."""
         if name not in self.tree:
             raise ResultsError(
                 f"the repository has no {one_line(name)}",
@@ -121,15 +103,9 @@ class HubResults:
         return fetch(self.address.repo_id, name, self.commit)
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """When files came: the number of the commit that brought them, in the order of commits.
+        """Number each file by the commit that brought it, since dates are whatever authors say.
 
-        A commit's date may be whatever its author says.  Empty if a file's commit is not one of
-        them, since nothing can then be said of that file.
-
-        Raises
-        ------
-        HubError
-            If the Hub cannot be asked.
+        Empty if a file's commit is not among the repository's commits.
         """
         from huggingface_hub.hf_api import RepoFile
 
@@ -154,7 +130,7 @@ class HubResults:
 
     @cached_property
     def _all(self) -> Path:
-        """A folder of all files of admissible size, several fetched at a time."""
+        """A folder of all files that are not too large, several fetched at a time."""
         from huggingface_hub import snapshot_download
 
         with hub_errors("fetching its files", self.address.repo_id):

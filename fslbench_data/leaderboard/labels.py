@@ -12,18 +12,12 @@ _ALL_DIGITS = 64
 
 
 def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
-    """Different labels of methods, each given by its name and its file's digest.
+    """Give methods, each a name and its file's digest, labels that differ.
 
-    Names that two have, names that look like another's (:mod:`.lookalikes`) and names that mix
-    alphabets get the first eight digits of the file's digest behind them, or as many as tell them
-    apart: ``ProtoNet (1a2b3c4d)``.  Of a name that is taken only the newcomer's changes.
-
-    Parameters
-    ----------
-    methods
-        Each name once a file.
-    taken
-        Labels that stay as they are: the names of reference methods.
+    Names that two have, names that look like another's (:mod:`.confusable_names`) and names that
+    mix alphabets get the first eight digits of the file's digest behind them, or as many as tell
+    them apart: ``ProtoNet (1a2b3c4d)``.  Labels that are `taken`, the names of reference methods,
+    stay as they are.
     """
     fixed = set(taken)
     shapes = [looks(name) for name, _ in methods]

@@ -36,14 +36,12 @@ class Board:
     ----------
     release
         name@version.
-    signature
-        What it rests on; `submissions` and their digest stand beside it.
     submissions
         SHA-256 of the files that are scored here, the first to come first, else by name.
     came
-        0 for those that came first, 1 for the next, and so on: it tells equal means apart.
+        0 for those that came first, 1 for the next, and so on.
     sets
-        In the release's order; those that some method answers.
+        The task sets that some method answers, in the release's order.
     """
 
     release: str
@@ -54,7 +52,7 @@ class Board:
 
     @property
     def submissions_digest(self) -> str:
-        """SHA-256 (hex) of the submissions' names, a line each; after when they came, if known."""
+        """SHA-256 (hex) of the submissions' digests, a line each, with when they came, if known."""
         lines: Iterable[str] = self.submissions
         if any(self.came):
             lines = (f"{n} {d}" for n, d in zip(self.came, self.submissions, strict=True))
@@ -98,8 +96,6 @@ def leaderboard(
 
     Parameters
     ----------
-    files
-        The repository.
     releases
         Whose tasks may be answered, newest first (:func:`.acceptance.answered`).
     datasets, task_sets
@@ -111,10 +107,8 @@ def leaderboard(
 
     Raises
     ------
-    ResultsError
-        If the repository is not what it should be.
-    UnknownNameError
-        If no release has a data set or task set that is asked for.
+    ResultsError, UnknownNameError
+        If there is no release, or none with a data set or task set that is asked for.
     """
     check_level(level)
     if not releases:

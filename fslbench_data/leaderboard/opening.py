@@ -13,15 +13,7 @@ from fslbench_data.release.release import Release, load_release
 
 
 def open_results(where: str | Path) -> ResultsFiles:
-    """Open a results repository: a folder, or on the Hub ``ORG/NAME`` or ``ORG/NAME@REVISION``.
-
-    Raises
-    ------
-    ResultsError
-        If there is no such folder, and the text is no address.
-    HubError
-        If the Hub has no such repository, refuses it or does not answer.
-    """
+    """Open a results repository: a folder, or on the Hub ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
         return HubResults.open(HubAddress.parse(where))
     return FolderFiles(where)

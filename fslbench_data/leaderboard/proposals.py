@@ -19,12 +19,10 @@ class Changes:
     ----------
     main, proposed
         The repository as it stands, and as it would be.
-    submissions
-        Added or changed below ``submissions/``.
-    removed
-        Submissions that it takes away.
+    submissions, removed
+        Files below ``submissions/`` that are added or changed, and that are taken away.
     other
-        Everything else that it adds, changes or removes.
+        Every other change.
     """
 
     main: HubResults
@@ -35,13 +33,7 @@ class Changes:
 
 
 def changes_of(repo_id: str, number: int) -> Changes:
-    """Compare a pull request with the commit of ``main`` that it started from.
-
-    Raises
-    ------
-    HubError
-        If there is no such pull request, or the Hub cannot be asked.
-    """
+    """Compare a pull request with the commit of ``main`` that it started from."""
     main = HubResults.open(HubAddress(repo_id))
     proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
     with hub_errors("reading its history", repo_id):

@@ -61,12 +61,10 @@ class ResultsFiles(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """What `leaderboard.toml` says.
+    """The content of `leaderboard.toml`.
 
     Attributes
     ----------
-    title
-        Of the leaderboard; perhaps empty.
     releases
         Whose tasks submissions may answer, newest first: ``embedded``, or ``ORG/NAME@`` with a
         version's tag or a whole commit.
@@ -108,13 +106,7 @@ def list_submissions(files: ResultsFiles) -> Listing:
 
 
 def read_board(files: ResultsFiles) -> Settings:
-    """Read and check `leaderboard.toml`.
-
-    Raises
-    ------
-    ResultsError
-        If it is not there, or not what it should be.
-    """
+    """Read and check `leaderboard.toml`; raises a ResultsError if anything is wrong."""
     with files.path(BOARD_FILE).open("rb") as file:
         raw = file.read(_MOST_BYTES + 1)
     return parse_board(raw, f"{files.where}: {BOARD_FILE}")
@@ -160,12 +152,9 @@ def parse_board(raw: bytes, where: str) -> Settings:
 
 
 def check_release_name(name: str, where: str = "") -> None:
-    """Raise unless a text names one release, to everybody and for ever.
+    """Raise a ResultsError unless a text names one release, to everybody and for ever.
 
-    Raises
-    ------
-    ResultsError
-        If it is neither ``embedded`` nor ``ORG/NAME`` with a version's tag or a whole commit.
+    That is ``embedded``, or ``ORG/NAME`` with a version's tag or a whole commit.
     """
     if name == EMBEDDED:
         return

@@ -1,7 +1,6 @@
-"""What a proposed change of a results repository would bring: a comment for whoever decides.
+"""Review a proposed change of a results repository, for whoever decides.
 
-Nothing here trusts what is proposed.  Its files are read as every submission is, strangers' texts
-are shown so that nothing in them works (:mod:`fslbench_data.render.escaping`), and the settings
+Nothing here trusts what is proposed.  Its files are read as every submission is, and the settings
 are those of the repository as it stands.
 """
 
@@ -63,18 +62,13 @@ def review(
     Parameters
     ----------
     proposed, names
-        The repository as proposed, and the paths of the files in it that are new or changed.
+        The repository as proposed, and the paths of its new or changed files.
     base
         The repository as it stands: its settings hold.
     releases
         By default those of its settings.
     level
         Confidence level of intervals, and of the set of methods that could be the best.
-
-    Raises
-    ------
-    ResultsError, HubError
-        If the repository itself cannot be read.
     """
     releases = open_releases(read_board(base).releases) if releases is None else releases
     new = dict.fromkeys(names)

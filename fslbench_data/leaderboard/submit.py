@@ -28,16 +28,14 @@ class Proposal:
 
     Attributes
     ----------
-    repo_id
-        The results repository.
-    path
-        In it: named by the SHA-256 of the content.
+    repo_id, path
+        The results repository, and the path in it: the SHA-256 of the content.
     content
         The Parquet file.
     release
         Whose tasks it answers, of the releases that the repository takes.
     answers
-        The submission, found valid.
+        The validated submission.
     accepted
         Whether the repository holds it already.
     """
@@ -68,20 +66,13 @@ class Proposal:
 
 
 def prepare(submission: Submission, to: str) -> Proposal:
-    """Check a submission as the results repository will, and give it its name there.
-
-    Parameters
-    ----------
-    to
-        The results repository, ``ORG/RESULTS``.
+    """Check a submission as the results repository `to` will, and give it its name there.
 
     Raises
     ------
     SubmissionError
         If the release that it answers does not accept it; if it answers none, why the newest
         does not.
-    HubError
-        If the repository cannot be read, or is none of results.
     """
     address = HubAddress.parse(to)
     files = HubResults.open(address)
@@ -103,13 +94,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
 
 
 def propose(proposal: Proposal) -> str:
-    """Open the pull request, or find the one that this account has open; returns its address.
-
-    Raises
-    ------
-    HubError
-        If the Hub refuses or does not answer.
-    """
+    """Open the pull request, or find the one that this account has open; return its address."""
     methods = escaped(listing(proposal.answers.methods))
     sets = {str(group.info) for group in proposal.answers.groups}
     return pull_request(
@@ -123,7 +108,7 @@ def propose(proposal: Proposal) -> str:
 
 
 def open_proposal(repo_id: str, repo_type: str, title: str, paths: Iterable[str]) -> str:
-    """The address of this account's open pull request of a title with these files; else empty."""
+    """Find this account's open pull request of a title with these files; return its address."""
     with hub_errors("looking for an open pull request", repo_id):
         client = api()
         own_name = client.whoami()["name"]
@@ -145,12 +130,9 @@ def open_proposal(repo_id: str, repo_type: str, title: str, paths: Iterable[str]
 def pull_request(
     repo_id: str, repo_type: str, files: Mapping[str, bytes], title: str, description: str
 ) -> str:
-    """Propose files in one commit; this account's open pull request of that title is not doubled.
+    """Propose files in one commit, unless this account has an open pull request of that title.
 
-    Returns
-    -------
-    str
-        Its address; empty if the repository holds these very files already.
+    Returns its address; empty if the repository holds these very files already.
     """
     from huggingface_hub import CommitOperationAdd
 
@@ -170,14 +152,12 @@ def pull_request(
 
 
 def only_method(answers: Validated, method: str | None) -> str:
-    """The method of a submission that is meant, where a model has one.
+    """Return the method of a submission that is meant, where a model has one.
 
     Raises
     ------
-    UnknownNameError
-        If it is not there.
-    SubmissionError
-        If none is named and there are several.
+    UnknownNameError, SubmissionError
+        If it is not there, or none is named and there are several.
     """
     if method is not None and method not in answers.methods:
         raise UnknownNameError("method", method, answers.methods, where=answers.submission.source)

@@ -27,11 +27,9 @@ def as_dataset(
     Raises
     ------
     UnknownNameError
-        If the release has no such configuration or split; it lists those that it has.
+        If the release has no such configuration or split; lists those that it has.
     CorruptReleaseError
         If the rows are not those that were released.
-    HubError
-        If it cannot be fetched.
     """
     splits: dict[str, dict[str, list[Table]]] = {}
     for table in manifest.tables:

@@ -1,10 +1,9 @@
 """Raw copies of large features on this machine, which are memory-mapped instead of decoded.
 
-They lie in ``fslbench/features`` below the assets folder of the Hub's cache (HF_HOME/assets), for
-releases in folders too, and can be removed at any time.  A copy is named after the SHA-256 of the
-files that it was made of and what their values stand for, so it never grows old.  Beside it lies a
-mark: its size, time and inode when it was finished.  A copy that does not fit its mark or has not
-the header that belongs to its shape is made again.
+They lie in ``fslbench/features`` below the assets folder of the Hub's cache (HF_HOME/assets) and
+can be removed at any time.  A copy is named after the files that it was made of and what their
+values stand for, so it never grows old.  The mark beside it holds its size, time and inode when it
+was finished; a copy that does not fit its mark, or the header of its shape, is made again.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ class FeatureCopy:
         A file of numpy's own format; the mark has the ending ``.whole`` instead.
     rows
         Number of images N.
-    dtype
-        float16 or float32.
     """
 
     path: Path
@@ -60,7 +57,7 @@ class FeatureCopy:
 
     @classmethod
     def of(cls, sha256s: Iterable[str], scale: float | None, rows: int) -> FeatureCopy:
-        """Of files with these digests, whose values are float16, or int8 with a scale."""
+        """Name the copy of files with these digests; values are float16, or int8 with a scale."""
         content = json.dumps([_VERSION, list(sha256s), scale])
         name = hashlib.sha256(content.encode()).hexdigest()
         dtype = np.float16 if scale is None else np.float32
@@ -88,18 +85,9 @@ class FeatureCopy:
         return found.view(np.ndarray)
 
     def write(self, dimensions: int, parts: Iterable[NDArray[Any]]) -> bool:
-        """Make the copy, whole or not at all.
+        """Make the copy, whole or not at all, of `parts`: pieces (n, D), together N rows.
 
-        Parameters
-        ----------
-        dimensions
-            D.
-        parts
-            The features in pieces (n, D) of this type, one after another; together N.
-
-        Returns
-        -------
-        Whether it could be written.
+        Returns whether it could be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ Features = NDArray[np.float16] | NDArray[np.float32]
 
 
 def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> Features:
-    """Features (N, D) of a data set's images: float16, or float32 made of int8 and their scale.
+    """Read the features (N, D) of a data set's images: float16, or float32 of int8 and a scale.
 
     Large ones are memory-mapped from a raw copy of the files, which is made the first time if it
     can be (:mod:`fslbench_data.release.feature_cache`).
@@ -92,13 +92,9 @@ class _FeatureSet:
         return found
 
     def parts(self, *, compare: bool = False) -> Iterator[Features]:
-        """Them in pieces (n, D), one row group of a file after another; together N.
+        """Yield the features in pieces (n, D), one row group of a file after another.
 
-        Parameters
-        ----------
-        compare
-            Compare each file with its SHA-256 first: a copy outlives the moment at which a folder
-            was compared.
+        With `compare`, each file's SHA-256 is looked at first, since a copy outlives the release.
         """
         first = 0
         for table in self._shards:

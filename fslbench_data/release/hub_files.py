@@ -25,13 +25,7 @@ from fslbench_data.release.folder import read_manifest_file
 
 @dataclass(frozen=True)
 class HubFiles:
-    """The files of a release at one commit of a repository.
-
-    Attributes
-    ----------
-    address
-        As it was asked for, with the tag that was chosen.
-    """
+    """The files of a release at one commit of a repository, under the address that was chosen."""
 
     address: HubAddress
     commit: str
@@ -47,15 +41,7 @@ class HubFiles:
         return f"{self.address.repo_id}@{self.commit}"
 
     def path(self, table: Table) -> Path:
-        """The file of a table: from the cache if it was fetched before, else from the Hub.
-
-        Raises
-        ------
-        CorruptReleaseError
-            If the Hub gives another file than the manifest says, again and again.
-        HubError, OutputError
-            If it cannot be fetched, or not be kept.
-        """
+        """Find the file of a table in the cache, or fetch it, and compare its SHA-256 once."""
         memory = Memory(self.address.repo_id)
 
         def whole(path: Path) -> bool:
@@ -72,7 +58,7 @@ class HubFiles:
 
 
 def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
-    """The manifest of a release on the Hub, and its files at the commit that it has now.
+    """Read the manifest of a release on the Hub, and pin its files to the commit that it has now.
 
     A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did
     when it was first loaded from this cache.
@@ -83,8 +69,6 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
         If the tag named another commit.
     CorruptReleaseError
         If the manifest cannot be trusted, or is of another version than the tag.
-    HubError
-        If there is no such release, or it can neither be fetched nor found in the cache.
     """
     if not address.revision:
         address = HubAddress(address.repo_id, newest_tag(address.repo_id))
@@ -113,14 +97,9 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
 
 
 def newest_tag(repo_id: str) -> str:
-    """The tag of a repository's highest version; of those loaded before, without a connection.
+    """Find the tag of a repository's highest version; without a connection, of those loaded before.
 
-    Raises
-    ------
-    HubNotFoundError
-        If no tag is one of a version, such as v1.0.0.
-    HubError
-        If the repository cannot be asked.
+    Raises a HubNotFoundError if no tag is one of a version, such as v1.0.0.
     """
     from huggingface_hub import constants
 

@@ -53,9 +53,7 @@ class ColumnClaim:
     values
         How many, nulls and empty lists included.
     page_bytes
-        What its pages are once they are decompressed.
-    has_dictionary
-        Whether several values may be the same one in a dictionary.
+        Bytes of its pages once they are decompressed.
     differences
         Whether texts are stored as differences from the text before.
     """

@@ -155,13 +155,10 @@ class Release:
         return tuple(self._results(t, counts_only) for t in self._tables("results"))
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
-        """A table as ``datasets.load_dataset`` gives it, from the same commit, digest compared.
+        """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
 
-        Parameters
-        ----------
-        config, split
-            Such as ``tasks-open-5w5s5q`` and the name of a data set; `fslbench info --format json`
-            lists them all.
+        It comes from the same commit, and its digest is compared; `fslbench info --format json`
+        lists configurations and splits.
         """
         from fslbench_data.release.as_dataset import as_dataset
 

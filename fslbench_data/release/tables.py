@@ -33,13 +33,6 @@ Ids and features take up to 4 times their file, texts 16 times."""
 def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, list[str]]:
     """Open a table of a release; nothing of it is decoded.
 
-    Parameters
-    ----------
-    path
-        Of a regular file.
-    entry
-        What the manifest says of it.
-
     Returns
     -------
     The file, and the columns of texts that are better read as dictionaries first: a row of them
@@ -48,8 +41,8 @@ def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, 
     Raises
     ------
     CorruptReleaseError
-        If it is not the Parquet file that the manifest promises, or would take much more memory
-        than such a file has bytes.
+        If it is not the Parquet file that the manifest promises in `entry`, or would take much more
+        memory than such a file has bytes.
     SchemaError
         What `check` raises.
     """

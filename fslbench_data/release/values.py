@@ -24,13 +24,7 @@ MOST_ROWS = 2**31 - 1
 
 
 def check_rows(manifest: Manifest, where: str) -> None:
-    """Refuse a manifest that lists other rows than it has classes and images, or too many tasks.
-
-    Raises
-    ------
-    CorruptReleaseError
-        Naming the table, or feature set.
-    """
+    """Refuse a manifest that lists other rows than it has classes and images, or too many tasks."""
     about = {dataset.name: dataset for dataset in manifest.datasets}
     rows = Counter[tuple[str, str, str]]()
     for table in manifest.tables:

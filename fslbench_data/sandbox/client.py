@@ -38,13 +38,6 @@ def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
 
     The limit on memory holds on Linux only.
 
-    Parameters
-    ----------
-    path
-        Of a regular file ending in ``.parquet``.
-    limits
-        What it may be at most.
-
     Raises
     ------
     TooLargeError

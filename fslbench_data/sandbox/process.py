@@ -44,13 +44,8 @@ Service = Literal["read", "query"]
 class EndedError(Exception):
     """The process gave no whole answer and is no more.
 
-    Attributes
-    ----------
-    cause
-        ``late``: it took too long; ``memory``: it ran out of it; ``large``: its answer is too
-        large; ``ended``: it ended by itself.
-    code
-        With which it ended by itself.
+    The cause is ``late``: it took too long; ``memory``: it ran out of it; ``large``: its answer is
+    too large; or ``ended``: it ended by itself, with `code`.
     """
 
     def __init__(self, cause: Literal["late", "memory", "large", "ended"], code: int = 0) -> None:
@@ -59,13 +54,7 @@ class EndedError(Exception):
 
 
 class Process:
-    """A process that does one service; starting it takes no time here, the first answer does.
-
-    Attributes
-    ----------
-    stopped
-        Whether it is no more.
-    """
+    """A process that does one service, until it is `stopped`; its first answer awaits its start."""
 
     def __init__(self, service: Service) -> None:
         self.stopped = self._late = self._greeted = False
@@ -102,7 +91,7 @@ class Process:
         tables: Mapping[str, pa.Table] | None = None,
         most_bytes: int = sys.maxsize,
     ) -> list[pa.Table]:
-        """The tables that it answers.
+        """Ask for tables.
 
         Parameters
         ----------
@@ -118,7 +107,7 @@ class Process:
         Raises
         ------
         FSLBenchError
-            The error that it met.
+            The error that the process met.
         EndedError
             If it gave no answer; the process has been ended.
         """

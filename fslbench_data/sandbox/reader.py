@@ -29,14 +29,9 @@ _LISTS = {"class_correct": pa.list_(pa.int16()), "predictions": pa.list_(pa.int8
 
 
 def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
-    """The table of a submission as :func:`canonical` gives it, and no metadata but fslbench's.
+    """Read a submission as :func:`canonical` gives it, with no metadata but fslbench's.
 
-    Raises
-    ------
-    FSLBenchError
-        As :func:`fslbench_data.sandbox.client.read_untrusted` says.
-    MemoryError
-        If it takes more memory than there is.
+    Raises the errors of :func:`fslbench_data.sandbox.client.read_untrusted`, or a MemoryError.
     """
     try:
         return _read(path, where, limits)
