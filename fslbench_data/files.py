@@ -60,8 +60,8 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
             with temporary.open("r+b") as written:
                 os.fsync(written.fileno())
             if target is None:
-                with temporary.open("rb") as written, _in_place(name) as there:
-                    shutil.copyfileobj(written, there)
+                with temporary.open("rb") as written, _in_place(name) as target_file:
+                    shutil.copyfileobj(written, target_file)
                 return
             with _UMASK:  # which can only be read by setting it, for the whole process
                 mask = os.umask(0)

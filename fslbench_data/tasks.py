@@ -131,10 +131,10 @@ def task_set_names(names: str | Sequence[str]) -> tuple[str, ...]:
 
     What is no such name is left as it is, for those who know which there are to refuse.
     """
-    found: dict[str, None] = {}
+    chosen: dict[str, None] = {}
     for name in names_of(names):
         try:
-            found |= dict.fromkeys(task_sets_of(name))
+            chosen |= dict.fromkeys(task_sets_of(name))
         except FSLBenchError:
-            found[name] = None
-    return tuple(found)
+            chosen[name] = None
+    return tuple(chosen)

@@ -17,6 +17,6 @@ def completion(ctx: click.Context, shell: str) -> None:
     """  # noqa: D301
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101
-    click.echo(found(ctx.find_root().command, {}, "fslbench", "_FSLBENCH_COMPLETE").source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None  # noqa: S101
+    click.echo(shell_class(ctx.find_root().command, {}, "fslbench", "_FSLBENCH_COMPLETE").source())

@@ -71,12 +71,12 @@ def evaluate(
             expected="a new file: a finished run is never written over",
             fix="name another file, or remove that one",
         )
-    found, opened = load_callable(method), load_release(release)
-    name = name or callable_name(found)
+    loaded, opened = load_callable(method), load_release(release)
+    name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)
     journal = path.with_name(path.name + ".partial")
     submission = run(
-        found,
+        loaded,
         opened,
         name=name,
         datasets=datasets,

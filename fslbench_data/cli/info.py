@@ -114,8 +114,8 @@ def _by_backbone(methods: Iterable[str]) -> str:
         backbone, _, head = method.rpartition("/")
         heads.setdefault(backbone, []).append(head)
     return "; ".join(
-        f"{backbone}/{', '.join(known)}" if backbone else ", ".join(known)
-        for backbone, known in heads.items()
+        f"{backbone}/{', '.join(names)}" if backbone else ", ".join(names)
+        for backbone, names in heads.items()
     )
 
 

@@ -29,6 +29,15 @@ _MOST_NAMED = 10
 """Files that are named with the reason why they are left out."""
 
 
+releases_option = click.option(
+    "--release",
+    "names",
+    multiple=True,
+    metavar="R",
+    help="A release in place of those of leaderboard.toml; may be repeated, newest first.",
+)
+
+
 @click.command(short_help="Rank all submissions of a results repository.")
 @click.option(
     "--results",
@@ -37,13 +46,7 @@ _MOST_NAMED = 10
     metavar="DIR|ORG/RESULTS",
     help="The results repository: a folder, or on the Hub.",
 )
-@click.option(
-    "--release",
-    "names",
-    multiple=True,
-    metavar="R",
-    help="A release in place of those of leaderboard.toml; may be repeated, newest first.",
-)
+@releases_option
 @dataset_option
 @task_set_option
 @level_option
@@ -78,7 +81,7 @@ def leaderboard(
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
-        found = run(
+        ranking = run(
             files,
             open_releases(names or settings.releases),
             title=settings.title,
@@ -87,23 +90,23 @@ def leaderboard(
             level=level,
             progress=step,
         )
-    _write(found, form, path, None if every else MOST_ROWS)
-    if pointers := sum(one.is_pointer for one in found.rejected):
-        total = len(found.rejected) + sum(len(board.submissions) for board in found.boards)
+    _write(ranking, form, path, None if every else MOST_ROWS)
+    if pointers := sum(one.is_pointer for one in ranking.rejected):
+        total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
         click.echo(unfetched(pointers, total), err=True)
     for what, reasons in (
-        ("refused", [(each.name, each.reason) for each in found.rejected]),
-        ("ignored", [(each.name, each.reason) for each in found.ignored]),
+        ("refused", [(one.name, one.reason) for one in ranking.rejected]),
+        ("ignored", [(one.name, one.reason) for one in ranking.ignored]),
     ):
         for name, reason in reasons[:_MOST_NAMED]:
             click.echo(f"{what} {name}: {reason}", err=True)
         if len(reasons) > _MOST_NAMED:
             click.echo(f"… and {len(reasons) - _MOST_NAMED} more {what}", err=True)
-    if check and found.rejected:
+    if check and ranking.rejected:
         raise SystemExit(1)
 
 
-def _write(found: Leaderboard, form: str | None, path: Path | None, most: int | None) -> None:
+def _write(ranking: Leaderboard, form: str | None, path: Path | None, most: int | None) -> None:
     """Write a leaderboard in the format that is asked for, or that `path` names, or as tables."""
     from fslbench_data.cli.report_output import BY_ENDING
     from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
@@ -113,35 +116,35 @@ def _write(found: Leaderboard, form: str | None, path: Path | None, most: int | 
 
     form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
     if form in ("csv", "json"):
-        output((leaderboard_csv if form == "csv" else leaderboard_json)(found), path)
+        output((leaderboard_csv if form == "csv" else leaderboard_json)(ranking), path)
     elif form in ("markdown", "latex"):
         write = markdown if form == "markdown" else latex
-        grids = leaderboard_grids(found)
+        grids = leaderboard_grids(ranking)
         if form == "markdown":
             grids = [neutral_grid(grid) for grid in grids]
-        output(write(grids, found.signature, leaderboard_legend(found)), path)
+        output(write(grids, ranking.signature, leaderboard_legend(ranking)), path)
     else:
-        draw(lambda console: _print(found, console, most), path)
+        draw(lambda console: _print(ranking, console, most), path)
 
 
-def _print(found: Leaderboard, console: Console, most: int | None) -> None:
+def _print(leaderboard: Leaderboard, console: Console, most: int | None) -> None:
     """The signature, the title, and the first rows of every table."""
     from rich.text import Text
 
     from fslbench_data.leaderboard.tables import leaderboard_legend, set_grid
     from fslbench_data.render.console import print_grid
 
-    console.print(Text(found.signature, style="dim"), soft_wrap=True)
-    if found.title:
-        console.print(Text(f"\n{found.title}", style="bold"))
-    for board in found.boards:
-        before = f"{board.release}: " if len(found.boards) > 1 else ""
-        for each in board.sets:
-            rows = list(each.rows(most))
+    console.print(Text(leaderboard.signature, style="dim"), soft_wrap=True)
+    if leaderboard.title:
+        console.print(Text(f"\n{leaderboard.title}", style="bold"))
+    for board in leaderboard.boards:
+        before = f"{board.release}: " if len(leaderboard.boards) > 1 else ""
+        for standing in board.sets:
+            rows = list(standing.rows(most))
             console.print()
-            print_grid(set_grid(each, rows, before), console, most=len(rows))
-            if left := len(each) - len(rows):
-                said = f"… {left} more methods left out: --all, or --format csv or json, has them"
-                console.print(Text(said, style="yellow"))
-    for note in leaderboard_legend(found):
+            print_grid(set_grid(standing, rows, before), console, most=len(rows))
+            if left := len(standing) - len(rows):
+                note = f"… {left} more methods left out: --all, or --format csv or json, has them"
+                console.print(Text(note, style="yellow"))
+    for note in leaderboard_legend(leaderboard):
         console.print(Text(f"\n{note}", style="dim"))

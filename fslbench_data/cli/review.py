@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fslbench_data.cli.leaderboard import releases_option
 from fslbench_data.cli.options import FILE, check_output, level_option, output, output_option
 
 
@@ -18,13 +19,7 @@ from fslbench_data.cli.options import FILE, check_output, level_option, output, 
     metavar="DIR|ORG/RESULTS",
     help="The results repository as it stands: a folder, or on the Hub.",
 )
-@click.option(
-    "--release",
-    "names",
-    multiple=True,
-    metavar="R",
-    help="A release in place of those of leaderboard.toml; may be repeated, newest first.",
-)
+@releases_option
 @level_option
 @output_option
 def review(
@@ -53,13 +48,13 @@ def review(
         if name.rpartition("/")[2] != file.name:
             click.echo(f"{one_line(str(file))} would be {name}", err=True)
     with steps("reviewing"):
-        found = run(
+        reviewed = run(
             proposed,
             proposed.names(),
             open_results(where),
             open_releases(names) if names else None,
             level=level,
         )
-    output(review_text(found), path)
-    if found.rejected:
+    output(review_text(reviewed), path)
+    if reviewed.rejected:
         raise SystemExit(1)

@@ -55,8 +55,8 @@ def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: 
     if url:
         click.echo(f"{to} has these results already, as {proposal.path}")
     elif dry_run:
-        there = open_proposal(proposal.repo_id, "dataset", proposal.title, [proposal.path])
-        click.echo(there or f"would propose {proposal.path} to {to}")
+        address = open_proposal(proposal.repo_id, "dataset", proposal.title, [proposal.path])
+        click.echo(address or f"would propose {proposal.path} to {to}")
     else:
         url = propose(proposal)
         click.echo(url)

@@ -55,8 +55,8 @@ class FeatureInputs:
         yield self._of(support), self._of(query)
 
     def _of(self, ids: NDArray[Any]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self.features[ids].astype(np.float32)
-        return found
+        values: NDArray[np.float32] = self.features[ids].astype(np.float32)
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +107,6 @@ def _name(seed: int, task: Task, place: int) -> str:
     info = task.info
     text = json.dumps(["fslbench-image-1", seed, info.dataset, str(info.name), task.task_id, place])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def feature_inputs(release: Release, dataset: str, backbone: str) -> FeatureInputs:
-    """Inputs from the release's features."""
-    return FeatureInputs(release.features(dataset, backbone))
 
 
 def image_inputs(release: Release, dataset: str, folder: Path, seed: int) -> ImageInputs:

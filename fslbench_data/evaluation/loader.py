@@ -30,17 +30,17 @@ def load_callable(text: str) -> Callable[..., Any]:
         )
     module = _load(module_name)
     if not hasattr(module, name):
-        there = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise UnknownNameError("callable", name, there, where=module_name)
-    found = getattr(module, name)
-    if isinstance(found, type):
+        names = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise UnknownNameError("callable", name, names, where=module_name)
+    method = getattr(module, name)
+    if isinstance(method, type):
         try:
-            found = found()
+            method = method()
         except Exception as error:
             raise MethodFailedError(f"{text}() raised {type(error).__name__}: {error}") from error
-    if not callable(found):
-        raise SpecError(f"{text} is a {type(found).__name__}", expected="something to call")
-    result: Callable[..., Any] = found
+    if not callable(method):
+        raise SpecError(f"{text} is a {type(method).__name__}", expected="something to call")
+    result: Callable[..., Any] = method
     return result
 
 

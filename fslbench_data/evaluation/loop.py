@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError, UnknownNameError
 from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
-from fslbench_data.evaluation.inputs import Inputs, feature_inputs, image_inputs
+from fslbench_data.evaluation.inputs import FeatureInputs, Inputs, image_inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.evaluation.stopping import Rival
@@ -170,8 +170,8 @@ def _chosen(
             raise UnknownNameError("data set", dataset, release.datasets, where=str(release))
     able = release.datasets_with("images" if has_images else "features", features or "")
     if not able:
-        there = release.backbones
-        raise UnknownNameError("features", features or "", there, where=f"release {release}")
+        backbones = release.backbones
+        raise UnknownNameError("features", features or "", backbones, where=f"release {release}")
     wanted = [info for info in release.task_sets if info.dataset in (datasets or able)]
     names = list(dict.fromkeys(str(info.name) for info in wanted))
     for task_set in task_sets:
@@ -184,6 +184,6 @@ def _inputs(
     release: Release, dataset: str, features: str | None, images: str | Path | None, seed: int
 ) -> Inputs:
     if features is not None:
-        return feature_inputs(release, dataset, features)
+        return FeatureInputs(release.features(dataset, features))
     assert images is not None  # noqa: S101
     return image_inputs(release, dataset, Path(images), seed)

@@ -55,17 +55,17 @@ def is_address(text: str) -> bool:
 
 def meant_address(text: str) -> str:
     """The address that somebody may have meant by another way to write it; empty for none."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"\s*(?:https?://[^/\s]+/|hf://)?(?:datasets/)?({_NAME}/{_NAME}?)"
         r"(?:[@:/](?:(?:tree|blob|resolve)/)?([^/\s]*).*)?\s*",
         text,
     )
-    if found is None or not is_repo_id(found[1]):
+    if match is None or not is_repo_id(match[1]):
         return ""
-    revision = found[2] or ""
+    revision = match[2] or ""
     if re.fullmatch(r"[vV]?[0-9]+\.[0-9]+\.[0-9]+", revision):
         revision = f"v{revision.lstrip('vV')}"
-    return f"{found[1]}@{revision}" if revision and _is_revision(revision) else found[1]
+    return f"{match[1]}@{revision}" if revision and _is_revision(revision) else match[1]
 
 
 def is_commit(revision: str) -> bool:

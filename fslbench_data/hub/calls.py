@@ -53,10 +53,10 @@ def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
     except FSLBenchError:
         raise
     except Exception as error:
-        found = _translated(error, doing, repo_id)
-        if found is None:
+        translated = _translated(error, doing, repo_id)
+        if translated is None:
             raise
-        raise found from None
+        raise translated from None
 
 
 def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | None:
@@ -66,10 +66,10 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
     while cause is not None and cause not in causes:
         causes.append(cause)
         cause = cause.__cause__
-    for each in reversed(causes):  # what happened first says most
-        found = _of_one(each, doing, repo_id)
-        if found is not None:
-            return found
+    for one in reversed(causes):  # what happened first says most
+        translated = _of_one(one, doing, repo_id)
+        if translated is not None:
+            return translated
     return None
 
 
@@ -141,18 +141,18 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
         return HubNotFoundError("the repository has no such tag, branch or commit", where=where)
     if isinstance(error, errors.EntryNotFoundError):
         return HubNotFoundError("the repository has no such file at that revision", where=where)
-    said = plain(error.server_message or "")
-    if status == 401 and "credentials" in f"{said} {error}":
+    message = plain(error.server_message or "")
+    if status == 401 and "credentials" in f"{message} {error}":
         return HubAccessError(
             "the token is not valid, or no longer", where=where, fix="hf auth login, or HF_TOKEN"
         )
     if status in (401, 403):
         return HubAccessError(
-            f"the Hub does not allow it{f': {said}' if said else ''}", where=where, fix=login
+            f"the Hub does not allow it{f': {message}' if message else ''}", where=where, fix=login
         )
     if status in (409, 412):
         return HubError(
-            f"the repository changed meanwhile{f': {said}' if said else ''}",
+            f"the repository changed meanwhile{f': {message}' if message else ''}",
             where=where,
             fix="run the same command again",
         )
@@ -160,18 +160,18 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
         # the client itself asks again for all but contents
         content = status >= 500 and error.response.request.method == "GET"
         return _unreachable(f"it answered {status} each time", where, transient=content)
-    return HubError(f"the Hub answered {status}{f': {said}' if said else ''}", where=where)
+    return HubError(f"the Hub answered {status}{f': {message}' if message else ''}", where=where)
 
 
 def _unreachable(why: str, where: str, *, transient: bool = False) -> HubUnreachableError:
-    found = HubUnreachableError(
+    error = HubUnreachableError(
         f"the Hub cannot be reached{f': {why}' if why else ''}",
         where=where,
         expected="an answer from the Hub, or from the endpoint that HF_ENDPOINT names",
         fix="check the connection and run the same command again: what is complete is kept",
     )
-    found.transient = transient
-    return found
+    error.transient = transient
+    return error
 
 
 def _not_cached(where: str) -> HubUnreachableError:

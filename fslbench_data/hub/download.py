@@ -67,18 +67,20 @@ def fetch_checked(
         If what the Hub gives is wrong twice, with what was `expected`; nothing of it stays in the
         cache.
     """
+    from huggingface_hub import constants
+
     for _ in range(2):
-        found = fetch(repo_id, path, revision)
-        if whole(found):
-            return found
-        if _offline():
+        file = fetch(repo_id, path, revision)
+        if whole(file):
+            return file
+        if constants.HF_HUB_OFFLINE:
             raise CorruptReleaseError(
                 f"the cached copy of {path} is damaged; HF_HUB_OFFLINE forbids to fetch another",
-                where=str(found),
+                where=str(file),
                 expected=expected,
                 fix="load the release once with a connection",
             )
-        forget(found)
+        forget(file)
     raise CorruptReleaseError(
         f"{path} is not the file that was released, however often it is fetched",
         where=f"{repo_id} at {revision}",
@@ -94,11 +96,6 @@ def forget(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def has_digest(path: Path, sha256: str) -> bool:
-    """Whether a file has that SHA-256."""
-    return sha256_of(path) == sha256
-
-
 def fits_its_name(path: Path) -> bool:
     """Say whether a file of the cache has the digest after which the Hub's client named it.
 
@@ -107,17 +104,11 @@ def fits_its_name(path: Path) -> bool:
     """
     blob = path.resolve()
     if re.fullmatch(r"[0-9a-f]{40}", blob.name):
-        found = hashlib.sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
+        digest = hashlib.sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
         with blob.open("rb") as file:
             while chunk := file.read(1 << 20):
-                found.update(chunk)
-        return found.hexdigest() == blob.name
+                digest.update(chunk)
+        return digest.hexdigest() == blob.name
     if re.fullmatch(r"[0-9a-f]{64}", blob.name):
-        return has_digest(blob, blob.name)
+        return sha256_of(blob) == blob.name
     return blob.name == path.name
-
-
-def _offline() -> bool:
-    from huggingface_hub import constants
-
-    return bool(constants.HF_HUB_OFFLINE)

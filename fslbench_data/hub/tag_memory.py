@@ -42,10 +42,10 @@ class Memory:
         """What the tag named when it was first loaded, if that is known."""
         try:
             raw = json.loads(self.pin_path(tag).read_bytes())
-            found = Pin(raw["commit"], raw["manifest"])
+            pin = Pin(raw["commit"], raw["manifest"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        return found if is_commit(str(found.commit)) else None
+        return pin if is_commit(str(pin.commit)) else None
 
     def remember_pin(self, tag: str, pin: Pin) -> None:
         """Remember what a tag names."""
@@ -53,8 +53,8 @@ class Memory:
 
     def tags(self) -> list[str]:
         """The tags of versions that were loaded before."""
-        found = [path.stem for path in (self._folder / "tags").glob("v*.json")]
-        return sorted(tag for tag in found if version_of(tag) is not None)
+        tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
+        return sorted(tag for tag in tags if version_of(tag) is not None)
 
     def is_whole(self, path: Path, sha256: str) -> bool:
         """Whether a cached file was found to have that SHA-256, and was not touched since."""

@@ -41,28 +41,28 @@ def entries(report: Report, method: str, source_url: str) -> list[dict[str, Any]
             "cannot name it",
             fix="leave --model out, or answer a release that is there",
         )
-    found = [
+    results = [
         EvalResultEntry(
             dataset_id=repo_id,
-            task_id=benchmark_task_id(each.scored.dataset, each.scored.task_set),
+            task_id=benchmark_task_id(set_report.scored.dataset, set_report.scored.task_set),
             value=round(score.accuracy.mean, 4),
             dataset_revision=commit,
             source_url=source_url,
             source_name="per-task results",
             notes=_notes(score),
         )
-        for each in report.sets
-        if each.interval_kind == "open"
-        for score in each.scores
+        for set_report in report.sets
+        if set_report.interval_kind == "open"
+        for score in set_report.scores
         if score.method == method and _has_interval(score)
     ]
-    if not found:
+    if not results:
         raise SubmissionError(
             f"{method} has no accuracy with an interval on a task set that reuses no image",
             expected="all tasks of an open set, or as many as were fixed beforehand, two or more",
             fix="leave --model out",
         )
-    return eval_result_entries_to_yaml(found)
+    return eval_result_entries_to_yaml(results)
 
 
 def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
@@ -87,11 +87,11 @@ def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
 
             api().model_info(repo_id)  # so that only the file may be missing
     try:
-        there = yaml.safe_load(text) or []
-        if all(_without_source(entry) in map(_without_source, there) for entry in new):
+        present = yaml.safe_load(text) or []
+        if all(_without_source(entry) in map(_without_source, present) for entry in new):
             return b""
         about = {_key(entry) for entry in new}
-        kept = [entry for entry in there if _key(entry) not in about]
+        kept = [entry for entry in present if _key(entry) not in about]
     except (yaml.YAMLError, TypeError, KeyError, AttributeError, RecursionError):
         raise SubmissionError(
             f"{PATH} of {repo_id} is not a list of results",

@@ -59,11 +59,11 @@ def arrivals(folder: Path, below: str) -> dict[str, int]:
         )
     except (OSError, subprocess.SubprocessError):
         return {}
-    found: dict[str, int] = {}
+    commits: dict[str, int] = {}
     commit = 0
     for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
         marks, name = part.count(_MARK), part.replace(_MARK, "").strip("\n")
         commit += marks
         if name:
-            found.setdefault(name, commit)
-    return found
+            commits.setdefault(name, commit)
+    return commits

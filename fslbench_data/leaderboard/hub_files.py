@@ -23,7 +23,7 @@ _ASKED = 100
 
 
 @dataclass(frozen=True)
-class Entry:
+class HubFile:
     """A file of a repository: its bytes, and the digest that Git knows it by."""
 
     size: int
@@ -44,7 +44,7 @@ class HubResults:
 
     address: HubAddress
     commit: str
-    tree: dict[str, Entry] = field(repr=False)
+    tree: dict[str, HubFile] = field(repr=False)
 
     @classmethod
     def open(cls, address: HubAddress) -> HubResults:
@@ -68,7 +68,7 @@ class HubResults:
                 address.repo_id, recursive=True, revision=info.sha, repo_type="dataset"
             )
             entries = {
-                file.path: Entry(file.size, file.blob_id)
+                file.path: HubFile(file.size, file.blob_id)
                 for file in tree
                 if isinstance(file, RepoFile)
             }
@@ -109,11 +109,11 @@ class HubResults:
         """
         from huggingface_hub.hf_api import RepoFile
 
-        repo_id, found = self.address.repo_id, dict[str, int]()
+        repo_id, came = self.address.repo_id, dict[str, int]()
         with hub_errors("reading its history", repo_id):
             client = api()
             commits = client.list_repo_commits(repo_id, repo_type="dataset", revision=self.commit)
-            number = {each.commit_id: n for n, each in enumerate(reversed(commits))}
+            number = {commit.commit_id: n for n, commit in enumerate(reversed(commits))}
             for start in range(0, len(names), _ASKED):
                 for file in client.get_paths_info(
                     repo_id,
@@ -125,8 +125,8 @@ class HubResults:
                     last = file.last_commit if isinstance(file, RepoFile) else None
                     if last is None or last.oid not in number:
                         return {}
-                    found[file.path] = number[last.oid]
-        return found
+                    came[file.path] = number[last.oid]
+        return came
 
     @cached_property
     def _all(self) -> Path:

@@ -112,18 +112,18 @@ def open_proposal(repo_id: str, repo_type: str, title: str, paths: Iterable[str]
     with hub_errors("looking for an open pull request", repo_id):
         client = api()
         own_name = client.whoami()["name"]
-        for each in client.get_repo_discussions(
+        for proposal in client.get_repo_discussions(
             repo_id,
             repo_type=repo_type,
             discussion_type="pull_request",
             discussion_status="open",
         ):
-            there = f"refs/pr/{each.num}"
-            if (each.title, each.author) == (title, own_name) and all(
-                client.file_exists(repo_id, path, repo_type=repo_type, revision=there)
+            revision = f"refs/pr/{proposal.num}"
+            if (proposal.title, proposal.author) == (title, own_name) and all(
+                client.file_exists(repo_id, path, repo_type=repo_type, revision=revision)
                 for path in paths
             ):
-                return str(each.url)
+                return str(proposal.url)
     return ""
 
 
@@ -136,9 +136,9 @@ def pull_request(
     """
     from huggingface_hub import CommitOperationAdd
 
-    there = open_proposal(repo_id, repo_type, title, files)
-    if there:
-        return there
+    address = open_proposal(repo_id, repo_type, title, files)
+    if address:
+        return address
     with hub_errors("opening a pull request", repo_id):
         commit = api().create_commit(
             repo_id,

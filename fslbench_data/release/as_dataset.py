@@ -45,7 +45,7 @@ def as_dataset(
 
     try:
         with hub_errors(f"loading {config}, split {split}", where):
-            found = load_dataset(where, config, split=split, revision=revision)
+            dataset = load_dataset(where, config, split=split, revision=revision)
     except ValueError as error:
         raise CorruptReleaseError(
             f"the dataset card does not say where {config}, split {split}, is",
@@ -55,7 +55,7 @@ def as_dataset(
         ) from None
     tables, first = splits[config][split], 0
     for table in tables:  # the reference methods' results share a split
-        rows = found.data.table.slice(first, table.rows)
+        rows = dataset.data.table.slice(first, table.rows)
         first += table.rows
         if content_digest(rows) == table.digest:
             continue
@@ -66,4 +66,4 @@ def as_dataset(
             fix="load it again with download_mode='force_redownload' of datasets.load_dataset, "
             "which keeps what it read in a cache of its own",
         )
-    return found
+    return dataset

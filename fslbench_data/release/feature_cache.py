@@ -79,10 +79,10 @@ class FeatureCopy:
                 if rest or dimensions < 1 or file.read(_HEADER) != self._header(dimensions):
                     return None
                 shape = (self.rows, dimensions)
-                found = np.memmap(file, self.dtype, "r", _HEADER, shape)
+                mapped = np.memmap(file, self.dtype, "r", _HEADER, shape)
         except (OSError, ValueError):
             return None
-        return found.view(np.ndarray)
+        return mapped.view(np.ndarray)
 
     def write(self, dimensions: int, parts: Iterable[NDArray[Any]]) -> bool:
         """Make the copy, whole or not at all, of `parts`: pieces (n, D), together N rows.

@@ -19,6 +19,7 @@ from benchmark_spec.tables import Table
 from fslbench_data.files import sha256_of
 from fslbench_data.release.feature_cache import FeatureCopy
 from fslbench_data.release.tables import open_table, readable
+from fslbench_data.release.values import corrupt
 
 WORTH_A_COPY = 8 * 2**20
 """Bytes of a feature set's files from which a raw copy is made of it."""
@@ -48,14 +49,14 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     CorruptReleaseError
         If a file is not the one that was released, or the shards do not fit each other.
     """
-    found = _FeatureSet(shards, path_of)
+    features = _FeatureSet(shards, path_of)
     if sum(table.bytes for table in shards) < WORTH_A_COPY:
-        return found.read()
-    copy = FeatureCopy.of([table.sha256 for table in shards], found.scale, found.rows)
+        return features.read()
+    copy = FeatureCopy.of([table.sha256 for table in shards], features.scale, features.rows)
     mapped = copy.open()
-    if mapped is None and copy.write(found.dimensions, found.parts(compare=True)):
+    if mapped is None and copy.write(features.dimensions, features.parts(compare=True)):
         mapped = copy.open()
-    return found.read() if mapped is None else mapped
+    return features.read() if mapped is None else mapped
 
 
 class _FeatureSet:
@@ -84,12 +85,12 @@ class _FeatureSet:
         for table in self._shards:  # before memory is taken for what the manifest says
             self._open(self._path_of(table), table).close()
         kind = np.float16 if self.scale is None else np.float32
-        found, first = np.empty((self.rows, self.dimensions), kind), 0
+        values, first = np.empty((self.rows, self.dimensions), kind), 0
         for part in self.parts():
-            found[first : first + len(part)] = part
+            values[first : first + len(part)] = part
             first += len(part)
-        found.flags.writeable = False
-        return found
+        values.flags.writeable = False
+        return values
 
     def parts(self, *, compare: bool = False) -> Iterator[Features]:
         """Yield the features in pieces (n, D), one row group of a file after another.
@@ -114,9 +115,9 @@ class _FeatureSet:
     def _open(self, path: Path, table: Table) -> pq.ParquetFile:
         """A shard's file, if its features are as those of the first."""
         file = _opened(path, table)
-        found = file.schema_arrow.field("feature").type
-        if type_name(found) != type_name(self.type):
-            raise _corrupt(table, f"holds {found}", f"{self.type}, as the first of its shards")
+        kind = file.schema_arrow.field("feature").type
+        if type_name(kind) != type_name(self.type):
+            raise _corrupt(table, f"holds {kind}", f"{self.type}, as the first of its shards")
         return file
 
     def _values(self, table: Table, rows: pa.Table, first: int) -> Features:
@@ -138,9 +139,4 @@ def _opened(path: Path, table: Table) -> pq.ParquetFile:
 
 
 def _corrupt(table: Table, what: str, expected: str = "") -> CorruptReleaseError:
-    return CorruptReleaseError(
-        f"{table.path} {what}",
-        where=f"features of {table.dataset} by {table.name}",
-        expected=expected,
-        fix="get the release again, and tell its maintainers: fslbench-build verify lists problems",
-    )
+    return corrupt(table, what, expected, f"features of {table.dataset} by {table.name}")

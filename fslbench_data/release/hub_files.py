@@ -18,7 +18,7 @@ from benchmark_spec.tables import Table
 from fslbench_data.files import sha256_of
 from fslbench_data.hub.address import HubAddress, is_commit, version_of
 from fslbench_data.hub.calls import api, hub_errors
-from fslbench_data.hub.download import fetch_checked, fits_its_name, has_digest
+from fslbench_data.hub.download import fetch_checked, fits_its_name
 from fslbench_data.hub.tag_memory import Memory, Pin
 from fslbench_data.release.folder import read_manifest_file
 
@@ -47,7 +47,7 @@ class HubFiles:
         def whole(path: Path) -> bool:
             if memory.is_whole(path, table.sha256):
                 return True
-            if not has_digest(path, table.sha256):
+            if sha256_of(path) != table.sha256:
                 return False
             memory.remember_whole(path, table.sha256)
             return True
@@ -103,13 +103,13 @@ def newest_tag(repo_id: str) -> str:
     """
     from huggingface_hub import constants
 
-    known = Memory(repo_id).tags()
+    remembered = Memory(repo_id).tags()
     try:
-        tags = known if constants.HF_HUB_OFFLINE else _tags(repo_id)
+        tags = remembered if constants.HF_HUB_OFFLINE else _tags(repo_id)
     except HubUnreachableError as error:
-        if known:
+        if remembered:
             raise error.saying(
-                fix=f"{error.fix}; or name a version that was loaded before: {listing(known)}"
+                fix=f"{error.fix}; or name a version that was loaded before: {listing(remembered)}"
             ) from None
         raise
     versions = {version: tag for tag in tags if (version := version_of(tag)) is not None}

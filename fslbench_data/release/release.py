@@ -102,8 +102,8 @@ class Release:
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
                 return info
-        there = [str(info.name) for info in self.task_sets if info.dataset == dataset]
-        raise UnknownNameError("task set", name, there, where=f"{dataset} of release {self}")
+        names = [str(info.name) for info in self.task_sets if info.dataset == dataset]
+        raise UnknownNameError("task set", name, names, where=f"{dataset} of release {self}")
 
     def task_table(self, info: TaskSetInfo) -> pa.Table:
         """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""

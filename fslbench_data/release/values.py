@@ -29,7 +29,7 @@ def check_rows(manifest: Manifest, where: str) -> None:
     rows = Counter[tuple[str, str, str]]()
     for table in manifest.tables:
         rows[table.kind, table.dataset, table.name] += table.rows
-    for (kind, dataset, name), found in rows.items():
+    for (kind, dataset, name), number in rows.items():
         least, most = 0, MOST_ROWS
         if kind == "classes":
             least = most = about[dataset].n_classes
@@ -37,11 +37,11 @@ def check_rows(manifest: Manifest, where: str) -> None:
             least = most = about[dataset].n_images
         elif kind == "tasks" and (of := TaskSetName.parse(name)).interval == "open":
             most = about[dataset].n_images // (of.protocol.way * of.protocol.per_class)
-        if not least <= found <= min(most, MOST_ROWS):
+        if not least <= number <= min(most, MOST_ROWS):
             bound = f"{most}" if least == most else f"at most {min(most, MOST_ROWS)}"
             raise CorruptReleaseError(
                 f"{' '.join(filter(None, (kind, shown(name, 60)[1:-1], 'of', dataset)))}: the "
-                f"manifest lists {found} rows",
+                f"manifest lists {number} rows",
                 where=where,
                 expected=f"{bound}, by its numbers of classes and images",
                 fix="get the release again, and tell its maintainers",
@@ -54,9 +54,9 @@ def check_classes(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
     _counts_from_0(table, entry, "class_id")
     sizes = _integers(table, "n_images").astype(np.int64)
     if (sizes < 1).any() or sizes.sum() != about.n_images:
-        raise _corrupt(entry, "has other numbers of images", f"{about.n_images} in all, each >= 1")
+        raise corrupt(entry, "has other numbers of images", f"{about.n_images} in all, each >= 1")
     if not np.array_equal(_integers(table, "first_image_id"), sizes.cumsum() - sizes):
-        raise _corrupt(entry, "does not number images class by class", "sums of the sizes before")
+        raise corrupt(entry, "does not number images class by class", "sums of the sizes before")
     return table
 
 
@@ -67,10 +67,10 @@ def check_images(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
     classes = _integers(table, "class_id")
     _in_range(classes, entry, "class_id", about.n_classes)
     if (np.diff(classes) < 0).any():
-        raise _corrupt(entry, "is not in the order of classes", "class_id that never falls")
+        raise corrupt(entry, "is not in the order of classes", "class_id that never falls")
     astray = pc.match_substring_regex(table.column("path"), OUT_OF_THE_FOLDER)
     if pc.any(astray).as_py():
-        raise _corrupt(entry, "has paths that lead out of the folder of images", "paths in it")
+        raise corrupt(entry, "has paths that lead out of the folder of images", "paths in it")
     return table
 
 
@@ -104,7 +104,7 @@ def check_results(submission: Submission, entry: Table) -> Submission:
     """
     named = pc.unique(submission.table.column("method")).to_pylist()
     if {*named, *submission.methods} != {entry.name}:
-        raise _corrupt(entry, "holds results of other methods", f"those of {entry.name}")
+        raise corrupt(entry, "holds results of other methods", f"those of {entry.name}")
     return submission
 
 
@@ -115,18 +115,18 @@ def _complete(table: pa.Table, entry: Table, columns: list[str]) -> None:
             if not nulls and pa.types.is_nested(chunk.type):
                 nulls = chunk.flatten().null_count
             if nulls:
-                raise _corrupt(entry, f"has nulls in column {name!r}", "a value in every row")
+                raise corrupt(entry, f"has nulls in column {name!r}", "a value in every row")
 
 
 def _counts_from_0(table: pa.Table, entry: Table, name: str) -> None:
     if not np.array_equal(_integers(table, name), np.arange(len(table))):
-        raise _corrupt(entry, f"has other values of {name} or another order", "0, 1, 2, …")
+        raise corrupt(entry, f"has other values of {name} or another order", "0, 1, 2, …")
 
 
 def _in_range(values: NDArray[np.integer], entry: Table, name: str, most: int) -> None:
     if values.size and (values.min() < 0 or values.max() >= most):
         worst = values.min() if values.min() < 0 else values.max()
-        raise _corrupt(entry, f"has {worst} among its {name}", f"0 to {most - 1}")
+        raise corrupt(entry, f"has {worst} among its {name}", f"0 to {most - 1}")
 
 
 def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:
@@ -138,9 +138,11 @@ def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:
     return values
 
 
-def _corrupt(entry: Table, what: str, expected: str) -> CorruptReleaseError:
+def corrupt(entry: Table, what: str, expected: str = "", where: str = "") -> CorruptReleaseError:
+    """Make the error about a table whose values are not those of a release."""
     return CorruptReleaseError(
         f"{entry.path} {what}",
+        where=where,
         expected=expected,
         fix="get the release again, and tell its maintainers: fslbench-build verify lists problems",
     )

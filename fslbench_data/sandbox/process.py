@@ -146,17 +146,17 @@ class Process:
             question.flush()
         except (OSError, ValueError):  # it reads no more
             raise EndedError("ended") from None
-        found: list[pa.Table] = []
+        received: list[pa.Table] = []
         while "bytes" in (answer := self._line()):
             most_bytes -= answer["bytes"]
             if most_bytes < 0:
                 raise EndedError("large")
-            found.append(self._table(answer["bytes"]))
+            received.append(self._table(answer["bytes"]))
         if "memory" in answer:
             raise EndedError("memory")
         if "error" in answer:
             raise _as_error(answer["error"], answer["about"])
-        return found
+        return received
 
     def _line(self) -> dict[str, Any]:
         """The next line of its answer."""

@@ -132,10 +132,10 @@ def _check_names(names: pa.Array, column: str, where: str, limits: Limits) -> No
     _at_most(4 * limits.name_length, longest, f"bytes in a text of {column}", where)
 
 
-def _at_most(limit: int, found: int, what: str, where: str) -> None:
-    if found > limit:
+def _at_most(limit: int, number: int, what: str, where: str) -> None:
+    if number > limit:
         raise TooLargeError(
-            f"the submission has {found} {what}",
+            f"the submission has {number} {what}",
             where=where,
             expected=f"at most {limit}",
             fix="split it into several files, or leave out what was written by mistake",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -213,3 +214,25 @@ def test_limits_that_are_none_are_refused(options: list[str]) -> None:
 
 def test_limits_that_are_large_are_none_in_effect(started: Callable[..., QueryProcess]) -> None:
     assert started(seconds=1e300, memory="900PB".replace("P", "T")).run("SELECT 1").num_rows == 1
+
+
+@on_linux
+def test_a_query_ends_soon_after_a_killed_command() -> None:
+    code = (
+        "from fslbench_data.release.release import load_release\n"
+        "from fslbench_data.sandbox.querying import QueryProcess\n"
+        "from fslbench_data.scoring.sql import tables\n"
+        "process = QueryProcess(); process.load(tables(load_release()))\n"
+        "print(process._process.pid, flush=True)\n"
+        f"process.run({HUGE!r})\n"
+    )
+    command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert command.stdout is not None
+    status = Path(f"/proc/{int(command.stdout.readline())}/stat")
+    time.sleep(1.0)
+    command.kill()
+    command.wait()
+    deadline = time.monotonic() + 20.0
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
