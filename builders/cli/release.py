@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from builders.cli.extraction_options import engine_from, extraction_options, settings_from
+from builders.cli.options import FOLDER, extraction_options, settings_from
+from fslbench_data.cli.options import FILE
 
 
 @click.command()
-@click.argument("spec", type=click.Path(path_type=Path), metavar="SPEC.toml")
+@click.argument("spec", type=FILE, metavar="SPEC.toml")
 @click.option(
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=FILE,
     required=True,
     help="A new folder, or one that a build of the same left.",
 )
 @click.option(
     "--raw",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=FOLDER,
     help="Folder of the raw folders, each named as its source unless SPEC says otherwise.",
 )
 @click.option(
@@ -31,8 +33,8 @@ from builders.cli.extraction_options import engine_from, extraction_options, set
 )
 @click.option(
     "--features",
-    "given",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    "extracted",
+    type=FOLDER,
     multiple=True,
     metavar="DIR",
     help="What `fslbench-build features` has made, perhaps on another machine: not extracted "
@@ -50,14 +52,9 @@ def release(
     folder: Path,
     raw: Path | None,
     allow_missing: bool,
-    given: tuple[Path, ...],
+    extracted: tuple[Path, ...],
     earlier: str | None,
-    weights: Path | None,
-    device: str | None,
-    dtype: str,
-    engine_name: str,
-    address: str | None,
-    **numbers: int | None,
+    **extraction: Any,
 ) -> None:
     """Make a release as SPEC.toml describes it.
 
@@ -74,20 +71,20 @@ def release(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    wanted = read_spec(find_spec(spec))
+    specification = read_spec(find_spec(spec))
+    elsewhere = extraction["engine_name"] != "local" or extraction["address"] is not None
     settings = None
-    if uses_networks(wanted) or engine_name != "local" or address is not None:
-        engine = engine_from(engine_name, address)
-        settings = settings_from(weights, device, dtype, engine, **numbers)
+    if uses_networks(specification) or elsewhere:
+        settings = settings_from(**extraction)
     before = is_finished(folder)
-    with steps(f"making {wanted.name} {wanted.version}") as progress:
+    with steps(f"making {specification.name} {specification.version}") as progress:
         manifest = build_release(
-            wanted,
+            specification,
             folder,
             raw=raw.resolve() if raw else None,
             allow_missing=allow_missing,
             settings=settings,
-            features=[read_precomputed(path) for path in given],
+            features=[read_precomputed(path) for path in extracted],
             earlier=load_release(earlier) if earlier is not None else None,
             progress=progress,
         )

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from fslbench_data.cli.options import FILE
+
 
 @click.command("results-repo")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("folder", type=FILE, metavar="DIR")
 @click.option(
     "--release",
     "releases",

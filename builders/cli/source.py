@@ -6,31 +6,23 @@ from pathlib import Path
 
 import click
 
+from builders.cli.options import check_table_file, spec_option
+from fslbench_data.cli.options import FILE
+
 
 @click.command()
 @click.argument("name", metavar="SOURCE")
-@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
+@click.argument("folder", required=False, type=FILE, metavar="[DIR]")
 @click.option("--allow-missing", is_flag=True, help="Leave out what is missing or damaged.")
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Write the images table there (.parquet).",
-)
+@click.option("-o", "--output", "path", type=FILE, help="Write the images table there (.parquet).")
 @click.option(
     "--pictures",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="OUT",
     help="Write every image there, as the source shows it: <image_id>.png, 8 digits, for "
     "`fslbench evaluate --images`. Goes on where it was interrupted.",
 )
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path),
-    metavar="SPEC",
-    help="SOURCE is a data set of this specification of a release, with its source and options.",
-)
+@spec_option
 def source(
     name: str,
     folder: Path | None,
@@ -46,20 +38,18 @@ def source(
     """
     import pyarrow.parquet as pq
 
-    from benchmark_spec.errors import OutputError
     from builders.cli.named_source import named_source
     from builders.sources.export import check_folder, write_pictures
     from builders.sources.read import read_source
     from fslbench_data.files import whole_file
     from fslbench_data.render.console import steps
 
-    if path is not None and path.suffix != ".parquet":
-        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-    kind, given = named_source(name, spec)
+    check_table_file(path)
+    kind, extra = named_source(name, spec)
     if pictures is not None:
         check_folder(pictures, folder)
     with steps(f"reading {name}") as progress:
-        images = read_source(kind, folder, allow_missing=allow_missing, progress=progress, **given)
+        images = read_source(kind, folder, allow_missing=allow_missing, progress=progress, **extra)
     sizes = images.class_sizes
     groups = len(set(images.images.column("group").to_pylist()) - {None})
     click.echo(

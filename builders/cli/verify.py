@@ -6,17 +6,20 @@ from pathlib import Path
 
 import click
 
+from builders.cli.options import FOLDER
+from fslbench_data.cli.options import FILE
+
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("folder", type=FILE, metavar="DIR")
 @click.option(
     "--raw",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=FOLDER,
     help="Folder of the raw folders, as for `release`: every image is read and hashed again.",
 )
 @click.option(
     "--spec",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="SPEC.toml",
     help="With --raw: what the release was made from, if its sources take options.",
 )
@@ -35,19 +38,19 @@ def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None
 
     if spec is not None and raw is None:
         raise click.UsageError("--spec goes with --raw")
-    wanted = read_spec(find_spec(spec)) if spec is not None else None
+    specification = read_spec(find_spec(spec)) if spec is not None else None
     with steps(f"verifying {folder}") as progress:
-        found = check(folder, progress, raw=raw, spec=wanted)
-    manifest = found.manifest
-    for problem in found.problems:
+        done = check(folder, progress, raw=raw, spec=specification)
+    manifest = done.manifest
+    for problem in done.problems:
         click.echo(f"{problem.path}: {problem.what}")
-    images = f"{found.images_read:,} images read again, " if raw is not None else ""
+    images = f"{done.images_read:,} images read again, " if raw is not None else ""
     tasks = sum(table.kind == "tasks" for table in manifest.tables)
     click.echo(
         f"{manifest.name}@{manifest.version} {manifest.digest[:12]}: "
-        f"{len(manifest.tables)} tables, {found.drawn_again} of {tasks} task sets drawn again "
-        f"with equal digests, {images}{len(found.problems) or 'no'} "
-        f"problem{'s' if len(found.problems) != 1 else ''}"
+        f"{len(manifest.tables)} tables, {done.drawn_again} of {tasks} task sets drawn again "
+        f"with equal digests, {images}{len(done.problems) or 'no'} "
+        f"problem{'s' if len(done.problems) != 1 else ''}"
     )
-    if found.problems:
+    if done.problems:
         ctx.exit(1)

@@ -1,12 +1,14 @@
-"""Options of the commands that extract features."""
+"""Options that commands share: what is read, and how features are extracted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from fslbench_data.cli.options import FILE
 
 if TYPE_CHECKING:
     from builders.execution.engine import Engine
@@ -14,10 +16,23 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS = (
+FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+spec_option: Callable[[F], F] = click.option(
+    "--spec",
+    type=FILE,
+    metavar="SPEC",
+    help="SOURCE is a data set of this specification of a release, with its source and options.",
+)
+_SOURCE = (
+    click.option("--raw", type=FOLDER, metavar="DIR", help="The raw folder of the data set."),
+    spec_option,
+    click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber."),
+)
+_EXTRACTION = (
     click.option(
         "--weights",
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        type=FOLDER,
         metavar="DIR",
         help="What `fslbench-build fetch weights` has filled, and where checkpoints are.",
     ),
@@ -65,20 +80,38 @@ _OPTIONS = (
 )
 
 
-def extraction_options(command: F) -> F:
-    """Add the options that say how features are extracted."""
-    for option in reversed(_OPTIONS):
+def add_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    """Add options to a command, in this order."""
+    for option in reversed(options):
         command = option(command)
     return command
 
 
-def engine_from(name: str, address: str | None) -> Engine:
-    """The engine that the options ask for."""
+def source_options(command: F) -> F:
+    """Add the options that say which images are read: `raw`, `spec` and `allow_missing`."""
+    return add_options(command, _SOURCE)
+
+
+def extraction_options(command: F) -> F:
+    """Add the options that say how features are extracted."""
+    return add_options(command, _EXTRACTION)
+
+
+def check_table_file(path: Path | None) -> None:
+    """Refuse a file for a table whose name says that it is something else."""
+    from benchmark_spec.errors import OutputError
+
+    if path is not None and path.suffix != ".parquet":
+        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
+
+
+def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
+    """Return the engine that the options ask for."""
     from builders.execution.engine import LocalEngine
 
-    if address is not None and name != "ray":
+    if address is not None and engine_name != "ray":
         raise click.UsageError("--address goes with --engine ray")
-    if name != "ray":
+    if engine_name != "ray":
         return LocalEngine()
     from builders.execution.ray_engine import RayEngine
 
@@ -86,13 +119,15 @@ def engine_from(name: str, address: str | None) -> Engine:
 
 
 def settings_from(
+    *,
     weights: Path | None,
     device: str | None,
     dtype: str,
-    engine: Engine,
-    **given: Any,
+    engine_name: str,
+    address: str | None,
+    **fields: Any,
 ) -> Settings:
-    """How to extract, as the options say; `given` has those that are fields of it."""
+    """Return how to extract, as the options say; `fields` has those that are fields of it."""
     from builders.features import Settings
     from builders.features.processor import default_device
 
@@ -100,6 +135,6 @@ def settings_from(
         weights=weights.resolve() if weights is not None else None,
         device="cuda" if device == "cuda" else "cpu" if device == "cpu" else default_device(),
         dtype="bfloat16" if dtype == "bf16" else "float32",
-        engine=engine,
-        **given,
+        engine=engine_from(engine_name=engine_name, address=address),
+        **fields,
     )
