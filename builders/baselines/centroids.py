@@ -16,21 +16,7 @@ from builders.baselines.tables import Tensor, gather
 
 
 def ncc(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
-    """NCC's cosines.
-
-    Parameters
-    ----------
-    unit : Tensor (N, D)
-        Unit vectors, or zero.
-    support : Tensor int64 (B, K, S)
-        Row numbers of the support images of B tasks.
-    query : Tensor int64 (B, M)
-        Row numbers of their queries.
-
-    Returns
-    -------
-    Tensor (B, M, K)
-    """
+    """Compute NCC's cosines, as :attr:`builders.baselines.heads.Head.scores`."""
     torch = require("torch")
     sums = _sums(unit, support)
     if support.shape[2] > 1:  # one vector has its length already
@@ -40,13 +26,13 @@ def ncc(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
 
 
 def matching_net(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
-    """MatchingNet's mean cosines, with shapes as in :func:`ncc`."""
+    """Compute MatchingNet's mean cosines, as :attr:`builders.baselines.heads.Head.scores`."""
     sums = _sums(unit, support)
     return require("torch").bmm(gather(unit, query), sums.mT) / support.shape[2]
 
 
 def _sums(unit: Tensor, support: Tensor) -> Tensor:
-    """Sums (B, K, D) of each class's support vectors, none of which is copied first."""
+    """Add up each class's support vectors to (B, K, D); none is copied first."""
     bag = require("torch").nn.functional.embedding_bag
-    found = bag(support.reshape(-1, support.shape[2]), unit, mode="sum")
-    return found.view(*support.shape[:2], unit.shape[1])
+    sums = bag(support.reshape(-1, support.shape[2]), unit, mode="sum")
+    return sums.view(*support.shape[:2], unit.shape[1])

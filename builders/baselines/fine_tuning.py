@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
 from builders.baselines.linear_probe import MOMENTUM, RATE, STEPS, cosine_decay
 from builders.baselines.tables import Tensor
-from builders.sources.pictures import Picture, decode
+from builders.features.preprocessing import Preprocessing
+from builders.sources.pictures import decode
 
 BACKBONE_RATE = 1e-4
 _QUERIES_AT_ONCE = 100
@@ -51,12 +52,9 @@ class FineTuner:
         self._start = [values.detach().clone() for values in self._state()]
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
-        """Logits (M, K) of the queries of one task, on the device.
+        """Compute the logits (M, K) of one task, on the device.
 
-        Parameters
-        ----------
-        support : Tensor float (K, S, 3, H, W)
-        query : Tensor float (M, 3, H, W)
+        Of float support images (K, S, 3, H, W) and queries (M, 3, H, W).
 
         Raises
         ------
@@ -70,18 +68,18 @@ class FineTuner:
             try:
                 layer = self._train(support.flatten(0, 1).to(self._device), way, shot)
                 with torch.no_grad():
-                    found = [
+                    logits = [
                         linear(self._features(images.to(self._device)), *layer)
                         for images in query.split(_QUERIES_AT_ONCE)
                     ]
             finally:
                 self._restore()
-        return torch.cat(found)
+        return torch.cat(logits)
 
     def __call__(self, support: Tensor, query: Tensor) -> NDArray[np.int64]:
-        """Predictions int64 (M,), positions 0..K-1 of classes; see :meth:`scores`."""
-        found: NDArray[np.int64] = self.scores(support, query).argmax(dim=1).cpu().numpy()
-        return found
+        """Predict int64 (M,), positions 0..K-1 of classes; see :meth:`scores`."""
+        predicted: NDArray[np.int64] = self.scores(support, query).argmax(dim=1).cpu().numpy()
+        return predicted
 
     def _train(self, images: Tensor, way: int, shot: int) -> tuple[Tensor, Tensor]:
         """Train on images (K·S, 3, H, W); gives the layer's weights (K, D) and biases (K,)."""
@@ -111,18 +109,18 @@ class FineTuner:
         return weights, biases
 
     def _features(self, images: Tensor) -> Tensor:
-        """Features (B, D) of length 1."""
+        """Compute features (B, D) of length 1."""
         torch = require("torch")
-        found = self._module(images)
-        if found.ndim != 2:
+        features = self._module(images)
+        if features.ndim != 2:
             raise SpecError(
-                f"the network gives {tuple(found.shape)} of {len(images)} images",
+                f"the network gives {tuple(features.shape)} of {len(images)} images",
                 expected="one vector of each, (B, D)",
             )
-        return torch.nn.functional.normalize(found, dim=1)
+        return torch.nn.functional.normalize(features, dim=1)
 
     def _state(self) -> list[Any]:
-        """All that training may change."""
+        """List all that training may change."""
         return [*self._module.parameters(), *self._module.buffers()]
 
     def _restore(self) -> None:
@@ -132,51 +130,22 @@ class FineTuner:
         self._module.zero_grad(set_to_none=True)
 
 
-def fine_tune(
-    module: Any, support: Tensor, query: Tensor, *, device: str = "cpu", rate: float = BACKBONE_RATE
-) -> NDArray[np.int64]:
-    """Predictions (M,) of one task; :class:`FineTuner` is faster for several."""
-    return FineTuner(module, device, rate=rate)(support, query)
-
-
-class Preprocessing(Protocol):
-    """What makes a network's input of a picture."""
-
-    def reference(self, picture: Picture) -> NDArray[np.float32]:
-        """The float32 (3, H, W) of an RGB picture."""
-
-
 class PictureFineTuner:
-    """FT as a method for :func:`fslbench_data.evaluate`, on the files of pictures.
+    """FT as a method for :func:`fslbench_data.evaluate`, on the files of pictures."""
 
-    Parameters
-    ----------
-    module, device, rate
-        As for :class:`FineTuner`.
-    preprocessing
-        Of the network.
-    """
-
-    def __init__(
-        self,
-        module: Any,
-        preprocessing: Preprocessing,
-        device: str = "cpu",
-        *,
-        rate: float = BACKBONE_RATE,
-    ) -> None:
-        self._tune = FineTuner(module, device, rate=rate)
+    def __init__(self, module: Any, preprocessing: Preprocessing, device: str = "cpu") -> None:
+        self._tune = FineTuner(module, device)
         self._preprocessing = preprocessing
 
     def __call__(
         self, support: Sequence[Sequence[Path]], query: Sequence[Path], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Predictions (K·Q,) of a task; the generator is not used."""
+        """Predict (K·Q,) of a task; the generator is not used."""
         torch = require("torch")
         return self._tune(torch.stack([self._read(row) for row in support]), self._read(query))
 
     def _read(self, paths: Sequence[Path]) -> Tensor:
-        """The network's input (B, 3, H, W)."""
+        """Make the network's input (B, 3, H, W)."""
         read = self._preprocessing.reference
         return require("torch").from_numpy(
             np.stack([read(decode(path.read_bytes())) for path in paths])

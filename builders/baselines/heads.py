@@ -36,8 +36,9 @@ class Head:
     description
         For those who read its results.
     scores
-        ``scores(unit, support, query)``: of unit vectors (N, D), row numbers of support images
-        (B, K, S) and of queries (B, M) makes scores (B, M, K), of which the largest counts.
+        ``scores(unit, support, query)``: of unit or zero vectors (N, D), and as int64 the row
+        numbers of B tasks' support images (B, K, S) and of their queries (B, M), makes scores
+        (B, M, K), of which the largest counts.
     double
         Whether it needs float64; otherwise it is computed in float32 where that decides.
     """
@@ -58,13 +59,7 @@ HEADS: Mapping[str, Head] = {
 
 
 def head_of(name: str) -> Head:
-    """The head of a name.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none.
-    """
+    """Return the head of a name; raises UnknownNameError if there is none."""
     if name not in HEADS:
         raise UnknownNameError("head", name, HEADS)
     return HEADS[name]
@@ -84,10 +79,8 @@ class Predictor:
 
     Raises
     ------
-    UnknownNameError
-        If there is no such head.
-    SpecError
-        If the features are no such array, or not finite.
+    UnknownNameError, SpecError
+        If there is no such head, or the features are no such array, or not finite.
     """
 
     def __init__(self, head: str, features: NDArray[Any], device: str = "cpu") -> None:
@@ -95,7 +88,7 @@ class Predictor:
         self._unit = unit_vectors(features, device, double=self._head.double)
 
     def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
-        """Predictions int64 (T, M), positions 0..K-1 of classes.
+        """Predict int64 (T, M), positions 0..K-1 of classes.
 
         Parameters
         ----------
@@ -104,7 +97,7 @@ class Predictor:
         query : int (T, M)
             Image ids of their queries.
         """
-        found, close = _predictions(self._head, self._unit, support, query)
+        predicted, close = _predictions(self._head, self._unit, support, query)
         again = np.flatnonzero(close.any(axis=1))
         if again.size:
             support, query = support[again], query[again]
@@ -112,34 +105,34 @@ class Predictor:
                 np.concatenate([support.reshape(-1), query.reshape(-1)]), return_inverse=True
             )
             rows = place.reshape(-1)
-            found[again], _ = _predictions(
+            predicted[again], _ = _predictions(
                 replace(self._head, double=True),
                 unit_vectors(self._features[used], self._device),
                 rows[: support.size].reshape(support.shape),
                 rows[support.size :].reshape(query.shape),
             )
-        return found
+        return predicted
 
 
 def _predictions(
     head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Predictions (T, M), and which of them (T, M) float32 does not decide."""
+    """Predict (T, M), and say which of them (T, M) float32 does not decide."""
     torch = require("torch")
     at = [torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)]
-    found = torch.empty(query.shape, dtype=torch.int64)
+    predicted = torch.empty(query.shape, dtype=torch.int64)
     close = torch.zeros(query.shape, dtype=torch.bool)
     rows = support[:1].size + query[:1].size
     with torch.no_grad(), _full_precision():
         for some in groups(len(query), rows, unit):
             scores = head.scores(unit, *(ids[some] for ids in at))
             if head.double:
-                found[some] = scores.argmax(dim=-1)
+                predicted[some] = scores.argmax(dim=-1)
             else:
                 best = scores.topk(2, dim=-1)
-                found[some] = best.indices[..., 0]
+                predicted[some] = best.indices[..., 0]
                 close[some] = best.values[..., 0] - best.values[..., 1] < CLOSE
-    return found.numpy(), close.numpy()
+    return predicted.numpy(), close.numpy()
 
 
 @contextmanager

@@ -23,24 +23,14 @@ STEPS, MOMENTUM, RATE = 30, 0.9, 0.1
 
 
 def cosine_decay(step: int, steps: int = STEPS) -> float:
-    """The share of the learning rate at a step 0..steps-1."""
+    """Return the share of the learning rate at a step 0..steps-1."""
     return (1.0 + cos(pi * step / steps)) / 2.0
 
 
 def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
-    """Logits of the queries, less what all classes share.
+    """Compute the queries' logits in float64, less what all classes share.
 
-    Parameters
-    ----------
-    unit : Tensor float64 (N, D)
-    support : Tensor int64 (B, K, S)
-        Row numbers of the support images of B tasks.
-    query : Tensor int64 (B, M)
-        Row numbers of their queries.
-
-    Returns
-    -------
-    Tensor float64 (B, M, K)
+    Shapes are those of :attr:`builders.baselines.heads.Head.scores`.
     """
     torch = require("torch")
     tasks, way, shot = support.shape

@@ -57,21 +57,9 @@ _NEWTON_STEPS, _HALVINGS = 100, 40
 def logistic_regression(
     unit: Tensor, support: Tensor, query: Tensor, *, strength: float = 1.0
 ) -> Tensor:
-    """Logits of the queries, of which an argmax is scikit-learn's prediction.
+    """Compute the queries' logits in float64, of which an argmax is scikit-learn's prediction.
 
-    Parameters
-    ----------
-    unit : Tensor float64 (N, D)
-    support : Tensor int64 (B, K, S)
-        Row numbers of the support images of B tasks.
-    query : Tensor int64 (B, M)
-        Row numbers of their queries.
-    strength
-        scikit-learn's C.
-
-    Returns
-    -------
-    Tensor float64 (B, M, K)
+    Shapes are those of :attr:`builders.baselines.heads.Head.scores`; `strength` is C.
     """
     torch = require("torch")
     tasks, way, shot = support.shape
@@ -140,7 +128,7 @@ class Problem:
 
 
 def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
-    """The minimum for B tasks.
+    """Find the minimum for B tasks.
 
     Parameters
     ----------
@@ -184,7 +172,7 @@ def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]
 
 
 def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> Tensor:
-    """U (B, K, n+1) with φ''[U] = -φ', by conjugate gradients, to |φ'|² or a tenth of |φ'|."""
+    """Find U (B, K, n+1) with φ''[U] = -φ', by conjugate gradients, to |φ'|² or a tenth of |φ'|."""
     torch = require("torch")
     tiny = torch.finfo(gradient.dtype).tiny
     residual, step = -gradient, torch.zeros_like(gradient)
@@ -206,7 +194,7 @@ def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> T
 def _descend(
     problem: Problem, v: Tensor, logits: Tensor, value: Tensor, gradient: Tensor, step: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """V, F and φ after the step, which is halved in those tasks where φ falls too little."""
+    """Return V, F and φ after the step, which is halved in those tasks where φ falls too little."""
     torch = require("torch")
     slope = _inner(gradient, step)
     noise = 1e-13 * (1 + value)
@@ -224,5 +212,5 @@ def _descend(
 
 
 def _inner(a: Tensor, b: Tensor) -> Tensor:
-    """Inner products (B,) of two tensors (B, ...)."""
+    """Return the inner products (B,) of two tensors (B, ...)."""
     return require("torch").linalg.vecdot(a.flatten(1), b.flatten(1))

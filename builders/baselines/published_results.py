@@ -39,7 +39,7 @@ def import_published(folder: Path, release: Release) -> Submission:
         1/(K·Q).
     """
     recorders: dict[str, Recorder] = {}
-    found = 0
+    files = 0
     for protocol in PUBLISHED_PROTOCOLS:
         name = TaskSetName("published", protocol)
         for path in sorted((folder / f"{protocol.shot}-shot").glob("*/*/*.pt")):
@@ -62,8 +62,8 @@ def import_published(folder: Path, release: Release) -> Submission:
             )
             info = release.task_set_info(dataset, str(name))
             recorder.add_counts(info, counts_of(load_tensor(path), info, 100.0, str(path)))
-            found += 1
-    if not found:
+            files += 1
+    if not files:
         raise SourceError(
             f"there are no results in {folder}",
             expected="a checkout of the authors' results: {1,5,10}-shot/<backbone>/<head>/"

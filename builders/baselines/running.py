@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
 
-from builders.baselines.fine_tuning import PictureFineTuner, Preprocessing
+from builders.baselines.fine_tuning import PictureFineTuner
 from builders.baselines.heads import head_of
 from builders.baselines.task_ranges import predictions
 from builders.execution.engine import Engine
+from builders.features.backbone import Backbone
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
@@ -38,19 +38,13 @@ def run_head(
     ----------
     features
         Gives those (N, D) of a data set; the release's unless given.
-    device
-        As torch names it, such as ``cpu`` or ``cuda``.
-    engine
-        What computes, over fixed ranges of tasks: this process unless given.
-    threads
-        Of the processor: all unless given.
+    device, engine, threads
+        As for :func:`builders.baselines.task_ranges.predictions`, which raises its errors.
 
     Raises
     ------
     UnknownNameError
         If there is no such head, or the release has no such features.
-    EngineError
-        If the engine cannot compute a range of tasks.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
@@ -59,31 +53,15 @@ def run_head(
         infos = [info for info in release.task_sets if info.dataset == dataset]
         sets = [release.task_set(dataset, str(info.name)) for info in infos]
         arrays = [(tasks.support, tasks.query) for tasks in sets]
-        found = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
-        for tasks, answers in zip(sets, found, strict=True):
+        answered = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
+        for tasks, answers in zip(sets, answered, strict=True):
             recorder.add_task_set(tasks, answers)
     return recorder.submission()
 
 
-class Tunable(Protocol):
-    """What :func:`run_ft` needs of a backbone."""
-
-    @property
-    def name(self) -> str:
-        """For the method's name."""
-
-    @property
-    def module(self) -> Any:
-        """The ``torch.nn.Module`` from (B, 3, H, W) to (B, D)."""
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """What makes (3, H, W) of a picture."""
-
-
 def run_ft(
     release: Release,
-    backbone: Tunable,
+    backbone: Backbone,
     images: str | Path,
     dataset: str,
     task_sets: str | Sequence[str] = (),
@@ -100,19 +78,10 @@ def run_ft(
 
     Parameters
     ----------
-    images
-        Folder of the data set's images, as for :func:`fslbench_data.evaluate`.
-    task_sets
-        By default all of the data set.
-    max_tasks
-        Answer only the first few tasks of each set.
     device
         As torch names it, such as ``cpu`` or ``cuda``.
-    journal
-        File that keeps every answered task: a run that was stopped, or that is asked for more
-        tasks, goes on from there.
-    show_progress
-        Show a progress bar on standard error, where that is a terminal.
+    images, dataset, task_sets, max_tasks, journal, show_progress
+        As for :func:`fslbench_data.evaluate`, which raises its errors.
     """
     submission = evaluate(
         PictureFineTuner(backbone.module, backbone.preprocessing, device),

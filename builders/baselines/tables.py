@@ -25,14 +25,12 @@ _BLOCK_BYTES = 2**22
 
 
 def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = True) -> Tensor:
-    """Features divided by their lengths, which are computed in float64.
+    """Divide features by their lengths, which are computed in float64.
 
     Parameters
     ----------
     features : float (N, D)
         Of any type of floating-point numbers.
-    device
-        Where they are to lie, as torch names it.
     double
         Whether as float64 or as float32.
 
@@ -66,15 +64,15 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
 
 
 def groups(tasks: int, rows: int, unit: Tensor) -> Iterator[slice]:
-    """Which tasks are taken at once: each gathers `rows` rows of the unit vectors (N, D)."""
-    each = max(1, rows * unit.shape[1] * unit.element_size())
+    """Yield which tasks are taken at once: each gathers `rows` rows of the unit vectors (N, D)."""
+    of_task = max(1, rows * unit.shape[1] * unit.element_size())
     on_cpu = unit.device.type == "cpu"
-    step = max(1, min(MOST_TASKS, CPU_BYTES // each) if on_cpu else GPU_BYTES // each)
+    step = max(1, min(MOST_TASKS, CPU_BYTES // of_task) if on_cpu else GPU_BYTES // of_task)
     for start in range(0, tasks, step):
         yield slice(start, min(start + step, tasks))
 
 
 def gather(unit: Tensor, ids: Tensor) -> Tensor:
-    """The rows of unit vectors (N, D) that ids (B, n) name: (B, n, D)."""
+    """Take the rows of unit vectors (N, D) that ids (B, n) name: (B, n, D)."""
     rows = unit.index_select(0, ids.reshape(-1))
     return rows.view(*ids.shape, unit.shape[1])

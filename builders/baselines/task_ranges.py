@@ -67,29 +67,21 @@ def predictions(
     engine: Engine | None = None,
     threads: int | None = None,
 ) -> list[NDArray[np.int64]]:
-    """What a head predicts in task sets of one data set.
+    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes.
 
     Parameters
     ----------
-    head
-        One of :data:`builders.baselines.heads.HEADS`.
-    features : float (N, D)
-        Row i is image i.
+    head, features, device
+        As for :class:`builders.baselines.heads.Predictor`, which raises its errors.
     sets
-        Support int (T, K, S) and queries int (T, M) of each task set, as image ids.
-    device
-        As torch names it, such as ``cpu`` or ``cuda``.
+        As for :class:`TaskRanges`.
+    engine
+        What computes: this process unless given.
     threads
         Of the processor: all unless given.
 
-    Returns
-    -------
-    Of each set, int64 (T, M): positions 0..K-1 of classes.
-
     Raises
     ------
-    UnknownNameError, SpecError
-        See :class:`builders.baselines.heads.Predictor`.
     EngineError
         If the engine cannot compute a range.
     """
@@ -99,8 +91,8 @@ def predictions(
         for number, (support, _) in enumerate(sets)
         for first in range(0, len(support), TASKS)
     ]
-    found: list[list[NDArray[np.int64]]] = [[] for _ in sets]
-    answered: NDArray[np.int64]
-    for (number, _), answered in (engine or LocalEngine()).run(job, ranges):
-        found[number].append(answered)
-    return [np.concatenate(parts) for parts in found]
+    predicted: list[list[NDArray[np.int64]]] = [[] for _ in sets]
+    answers: NDArray[np.int64]
+    for (number, _), answers in (engine or LocalEngine()).run(job, ranges):
+        predicted[number].append(answers)
+    return [np.concatenate(parts) for parts in predicted]

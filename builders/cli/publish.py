@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,14 +30,7 @@ from fslbench_data.cli.options import FILE
     is_flag=True,
     help="Add eval.yaml, which registers it as a benchmark of the Hub.",
 )
-def publish(
-    folder: Path,
-    repo_id: str,
-    private: bool,
-    create_pr: bool,
-    tag: str | None,
-    register_benchmark: bool,
-) -> None:
+def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     """Publish a release on the Hugging Face Hub.
 
     Verifies it and its licences, uploads in one commit what the repository lacks, downloads every
@@ -51,15 +45,7 @@ def publish(
     from fslbench_data.render.console import steps
 
     with steps(f"publishing {folder}") as progress:
-        done = run(
-            folder,
-            repo_id,
-            private=private,
-            create_pr=create_pr,
-            tag=tag,
-            register_benchmark=register_benchmark,
-            progress=progress,
-        )
+        done = run(folder, repo_id, **settings, progress=progress)
     release = f"{done.manifest.name}@{done.manifest.version} {done.manifest.digest[:12]}"
     address = f"{done.repo_id}@{done.tag}"
     if done.changes is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from fslbench_data.cli.options import (
     queries_option,
     release_option,
 )
-
-if TYPE_CHECKING:
-    from builders.query_size.sweep import QuerySweep
 
 
 @click.command("query-size")
@@ -51,19 +48,7 @@ if TYPE_CHECKING:
 )
 @output_option
 def query_size(
-    dataset: str,
-    backbone: str,
-    head: str,
-    way: int,
-    shot: int,
-    queries: str,
-    seeds: int,
-    suite: str,
-    parts: int,
-    level: float,
-    release: str | None,
-    form: str,
-    path: Path | None,
+    queries: str, release: str | None, form: str, path: Path | None, **settings: Any
 ) -> None:
     """Find the number of queries with the narrowest open interval.
 
@@ -78,23 +63,10 @@ def query_size(
     from fslbench_data.render.console import steps
 
     check_output(path)
-    wanted = parse_queries(queries)
+    settings["queries"] = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
-        found: QuerySweep = sweep(
-            load_release(release),
-            dataset,
-            backbone,
-            head,
-            way=way,
-            shot=shot,
-            queries=wanted,
-            seeds=seeds,
-            level=level,
-            suite=suite,
-            parts=parts,
-            progress=progress,
-        )
+        swept = sweep(load_release(release), **settings, progress=progress)
     if form == "table":
-        draw(lambda console: print_sweep(found, console), path)
+        draw(lambda console: print_sweep(swept, console), path)
     else:
-        output((csv_text if form == "csv" else json_text)(found), path)
+        output((csv_text if form == "csv" else json_text)(swept), path)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import sqrt
 
 import numpy as np
@@ -49,10 +50,10 @@ class SweepRow:
 
     query: int
     tasks: float
-    accuracy: float | None
-    observed: float | None
-    observed_error: float | None
-    model: float | None
+    accuracy: float | None = None
+    observed: float | None = None
+    observed_error: float | None = None
+    model: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,8 @@ class QuerySweep:
 
     Attributes
     ----------
-    method
-        ``<backbone>/<head>``.
-    seeds
-        0..seeds-1.
+    method, seeds
+        ``<backbone>/<head>``; 0..seeds-1.
     estimate, model
         Of the fitted variances, in fractions squared.
     rows
@@ -149,8 +148,7 @@ def sweep(
             tasks.setdefault(query, []).append(len(task_set))
             if query in asked:
                 counts.setdefault(query, []).append(sets.counts(task_set))
-    by_seed = [[(query, counts[query][seed]) for query in asked] for seed in range(seeds)]
-    estimate = pool([estimates(each, seed) for seed, each in enumerate(by_seed)], shot)
+    estimate = _pooled({query: counts[query] for query in asked}, seeds, shot)
     if part is not None:
         without = []
         for i in range(parts):
@@ -184,23 +182,25 @@ def sweep(
 
 
 def _count(sets: QuerySets, queries: list[int], seeds: int) -> dict[int, list[int]]:
-    """T of each seed's set, for the Q, ascending, of which any task can be drawn."""
-    found: dict[int, list[int]] = {}
-    for query in queries:
-        if not sets.can_draw(query):
-            break
-        found[query] = [sets.tasks(query, seed) for seed in range(seeds)]
-    return found
+    """Count T of each seed's set, for the Q, ascending, of which any task can be drawn."""
+    drawable = takewhile(sets.can_draw, queries)
+    return {query: [sets.tasks(query, seed) for seed in range(seeds)] for query in drawable}
 
 
 def _fit(sets: QuerySets, queries: list[int], seeds: int) -> PooledEstimate:
-    """The variances alone, from those Q of which tasks can be drawn."""
-    drawable = [query for query in queries if query >= 2 and sets.can_draw(query)]
-    by_seed = [
-        [(query, sets.counts(sets.draw(query, seed))) for query in drawable]
-        for seed in range(seeds)
-    ]
-    return pool([estimates(each, seed) for seed, each in enumerate(by_seed)], sets.shot)
+    """Estimate the variances alone, from those Q of which tasks can be drawn."""
+    counts = {
+        query: [sets.counts(sets.draw(query, seed)) for seed in range(seeds)]
+        for query in queries
+        if query >= 2 and sets.can_draw(query)
+    }
+    return _pooled(counts, seeds, sets.shot)
+
+
+def _pooled(counts: dict[int, list[NDArray[np.int64]]], seeds: int, shot: int) -> PooledEstimate:
+    """Estimate the variances from the counts of each Q and seed."""
+    by_seed = [[(query, counts[query][seed]) for query in counts] for seed in range(seeds)]
+    return pool([estimates(of_seed, seed) for seed, of_seed in enumerate(by_seed)], shot)
 
 
 def _row(
@@ -212,14 +212,14 @@ def _row(
     way: int,
     level: float,
 ) -> SweepRow:
-    """What was observed at one Q, beside the half-width that the model expects."""
-    mean_tasks = float(np.mean(tasks))
+    """Summarise what was observed at one Q, beside the half-width that the model expects."""
+    row = SweepRow(query, float(np.mean(tasks)), model=expected)
     if counts is None:
-        return SweepRow(query, mean_tasks, None, None, None, expected)
-    each = [Moments.of(x.sum(axis=1), way * query) for x in counts]
-    accuracy = float(np.mean([moments.mean for moments in each]))
+        return row
+    by_seed = [Moments.of(x.sum(axis=1), way * query) for x in counts]
+    row = replace(row, accuracy=float(np.mean([moments.mean for moments in by_seed])))
     if min(tasks) < 2:
-        return SweepRow(query, mean_tasks, accuracy, None, None, expected)
-    widths = np.array([float(halfwidths(moments, "open", level)) for moments in each])
+        return row
+    widths = np.array([float(halfwidths(moments, "open", level)) for moments in by_seed])
     error = float(widths.std(ddof=1) / np.sqrt(widths.size)) if widths.size > 1 else None
-    return SweepRow(query, mean_tasks, accuracy, float(widths.mean()), error, expected)
+    return replace(row, observed=float(widths.mean()), observed_error=error)

@@ -30,10 +30,8 @@ class QuerySets:
 
     Attributes
     ----------
-    head
-        One of :data:`builders.baselines.heads.HEADS`.
-    features : float (N, D)
-        Row i is image i; images stand in class order.
+    head, features
+        As for :class:`builders.baselines.heads.Predictor`; images stand in class order.
     sizes
         Images of each class.
     groups : int64 (N,)
@@ -61,7 +59,7 @@ class QuerySets:
         shot: int,
         suite: str,
     ) -> QuerySets:
-        """Of a data set with features, for a head and a suite given by name."""
+        """Take what stays the same, for a head and a suite given by name."""
         head_of(head)
         if suite not in DRAWABLE:
             raise UnknownNameError("suite to draw without replacement", suite, DRAWABLE)
@@ -71,13 +69,13 @@ class QuerySets:
         return cls(dataset, suite, way, shot, head, features, tuple(sizes), groups)
 
     def draw(self, query: int, seed: int) -> TaskSet:
-        """The task set of one Q and seed."""
+        """Draw the task set of one Q and seed."""
         name = TaskSetName(self.suite, Protocol(self.way, self.shot, query))
         table, _ = draw_task_set(self.dataset, name, self.sizes, seed=seed, groups=self.groups)
         return TaskSet.from_table(TaskSetInfo(self.dataset, name, len(table), ""), table)
 
     def tasks(self, query: int, seed: int) -> int:
-        """How many tasks :meth:`draw` gives, in much less time; 0 where it can draw none."""
+        """Count the tasks that :meth:`draw` gives, in much less time; 0 where it can draw none."""
         name = TaskSetName(self.suite, Protocol(self.way, self.shot, query))
         try:
             return count_tasks(self.dataset, name, self.sizes, seed=seed, groups=self.groups)
@@ -89,7 +87,7 @@ class QuerySets:
         return self.tasks(query, 0) > 0
 
     def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
-        """Correct queries of each class of each task, int64 (T, K)."""
+        """Count the correct queries of each class of each task, int64 (T, K)."""
         right = self._predict(task_set.support, task_set.query) == task_set.query_label
         by_class = [(right & (task_set.query_label == k)).sum(axis=1) for k in range(self.way)]
         return np.stack(by_class, axis=1).astype(np.int64)
@@ -99,7 +97,7 @@ class QuerySets:
         return Predictor(self.head, self.features)
 
     def parts(self, number: int) -> NDArray[np.int64]:
-        """Which of `number` parts each image belongs to, int64 (N,).
+        """Say which of `number` parts each image belongs to, int64 (N,).
 
         Every class is spread evenly over the parts, in random order; with groups, these are
         spread, none of them divided.
@@ -118,14 +116,14 @@ class QuerySets:
                 expected=f"0 parts, or 3 to {most}",
             )
         if self.groups is None:
-            each = [stream.permutations(1, n)[0] % number for n in self.sizes]
-            return np.concatenate(each).astype(np.int64)
+            by_class = [stream.permutations(1, n)[0] % number for n in self.sizes]
+            return np.concatenate(by_class).astype(np.int64)
         unit, units = self._units()
         part: NDArray[np.int64] = stream.permutations(1, units)[0] % number
         return part[unit]
 
     def _units(self) -> tuple[NDArray[np.int64], int]:
-        """What is not divided, a group or else an image: the number of each image's, and of all."""
+        """Number what is not divided, a group or else an image; of each image, and of all."""
         if self.groups is None:
             return np.arange(sum(self.sizes), dtype=np.int64), sum(self.sizes)
         alone = self.groups.max() + 1 + np.arange(self.groups.size)
@@ -133,7 +131,7 @@ class QuerySets:
         return unit.astype(np.int64), int(unit.max()) + 1
 
     def only(self, keep: NDArray[np.bool_]) -> QuerySets:
-        """The same with some images (N,) only."""
+        """Keep some images (N,) only."""
         class_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
         sizes = np.bincount(class_of[keep], minlength=len(self.sizes)).tolist()
         groups = None if self.groups is None else self.groups[keep]
@@ -141,19 +139,19 @@ class QuerySets:
 
 
 def estimates(counts: Sequence[tuple[int, NDArray[Any]]], seed: int) -> list[SetEstimate]:
-    """Estimates of one seed from its (Q, counts), for those Q at which they exist.
+    """Estimate one seed's variances from its (Q, counts), for those Q at which they exist.
 
     Raises
     ------
     SamplingError
         If there is no such Q.
     """
-    found = [estimate_set(x, query) for query, x in counts if query >= 2 and len(x) >= MIN_TASKS]
-    if not found:
+    enough = [(x, query) for query, x in counts if query >= 2 and len(x) >= MIN_TASKS]
+    if not enough:
         have = ", ".join(f"{len(x)} at Q = {query}" for query, x in counts)
         raise SamplingError(
             f"no variance can be estimated from these task sets: tasks are {have} (seed {seed})",
             expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
             fix="sweep other numbers of queries, or ask for fewer ways or shots",
         )
-    return found
+    return [estimate_set(x, query) for x, query in enough]

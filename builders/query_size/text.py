@@ -19,33 +19,33 @@ from fslbench_data.render.grid import Grid
 from fslbench_data.render.plan_text import best_text
 
 
-def print_sweep(found: QuerySweep, console: Console) -> None:
+def print_sweep(sweep: QuerySweep, console: Console) -> None:
     """Print what was swept, the table, the conclusion, and what it rests on."""
-    console.print(Text(title(found), style="bold"), soft_wrap=True)
-    print_grid(grid(found), console)
-    console.print(Text(f"\n{sentence(found)}"), soft_wrap=True)
-    console.print(Text(basis(found), style="dim"), soft_wrap=True)
+    console.print(Text(title(sweep), style="bold"), soft_wrap=True)
+    print_grid(grid(sweep), console)
+    console.print(Text(f"\n{sentence(sweep)}"), soft_wrap=True)
+    console.print(Text(basis(sweep), style="dim"), soft_wrap=True)
 
 
-def title(found: QuerySweep) -> str:
-    """What was swept, in one line."""
+def title(sweep: QuerySweep) -> str:
+    """Say what was swept, in one line."""
     return (
-        f"{found.dataset}, {found.method}, {found.way}-way {found.shot}-shot, suite "
-        f"{found.suite}, {_seeds(found)}, {100 * found.level:.8g} % open intervals "
-        f"[release {found.release}]"
+        f"{sweep.dataset}, {sweep.method}, {sweep.way}-way {sweep.shot}-shot, suite "
+        f"{sweep.suite}, {_seeds(sweep)}, {100 * sweep.level:.8g} % open intervals "
+        f"[release {sweep.release}]"
     )
 
 
-def grid(found: QuerySweep) -> Grid:
-    """One row a Q: tasks, accuracy, observed and modelled half-width, cost."""
+def grid(sweep: QuerySweep) -> Grid:
+    """Lay out one row a Q: tasks, accuracy, observed and modelled half-width, cost."""
     columns = ("Q", "tasks", "accuracy", "open ± observed", "± model", "cost", "from – to")
-    rows = tuple(_cells(row, found.choice) for row in found.rows)
+    rows = tuple(_cells(row, sweep.choice) for row in sweep.rows)
     return Grid("", columns, frozenset(columns), rows)
 
 
-def sentence(found: QuerySweep) -> str:
-    """The conclusion: Q*, its interval, and the costs of the usual Q."""
-    choice = found.choice
+def sentence(sweep: QuerySweep) -> str:
+    """Say the conclusion: Q*, its interval, and the costs of the usual Q."""
+    choice = sweep.choice
     costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
     usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
     missing = [q for q in USUAL if q not in choice.tried]
@@ -53,47 +53,47 @@ def sentence(found: QuerySweep) -> str:
     return f"{best_text(choice)}; wider than at Q*: {usual or 'unknown'}{none}."
 
 
-def basis(found: QuerySweep) -> str:
-    """What is minimised, and what the numbers rest on."""
-    model, parts = found.model, found.estimate.parts
-    tasks = [row.tasks for row in found.rows if row.accuracy is not None]
+def basis(sweep: QuerySweep) -> str:
+    """Say what is minimised, and what the numbers rest on."""
+    model, parts = sweep.model, sweep.estimate.parts
+    tasks = [row.tasks for row in sweep.rows if row.accuracy is not None]
     how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"
     if parts:
         how = f"from leaving out each of {parts} parts of the images"
     return (
-        f"Q* minimises {CRITERION}, at {100 * found.level:.8g} %; the mean's true deviation given "
+        f"Q* minimises {CRITERION}, at {100 * sweep.level:.8g} %; the mean's true deviation given "
         "the classes is least at a larger Q, and over new classes hardly depends on it. "
-        f"α = {model.alpha:.4g}, w = {model.w:.4g} from {_seeds(found)}, "
-        f"{found.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
+        f"α = {model.alpha:.4g}, w = {model.w:.4g} from {_seeds(sweep)}, "
+        f"{sweep.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
         f"Intervals are about new images of these classes, {how}."
     )
 
 
-def csv_text(found: QuerySweep) -> str:
-    """One row a Q."""
+def csv_text(sweep: QuerySweep) -> str:
+    """Write one row a Q."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = ("query", "tasks", "accuracy", "observed", "observed_error", "model")
     writer.writerow([*names, "cost", "cost_low", "cost_high"])
-    for row in found.rows:
-        cost = _cost(row.query, found.choice)
+    for row in sweep.rows:
+        cost = _cost(row.query, sweep.choice)
         values = [*(getattr(row, name) for name in names), cost.cost, cost.low, cost.high]
         writer.writerow(["" if value is None else repr(value) for value in values])
     return out.getvalue()
 
 
-def json_text(found: QuerySweep) -> str:
-    """Everything; None is undetermined."""
-    model = {"beta": found.model.beta, "gamma": found.model.gamma}
+def json_text(sweep: QuerySweep) -> str:
+    """Write everything; None is undetermined."""
+    model = {"beta": sweep.model.beta, "gamma": sweep.model.gamma}
     content = {
         "schema": OUTPUT_SCHEMA,
-        **asdict(found),
-        "model": {**asdict(found.model), **model},
-        "alpha_interval": found.estimate.alpha_interval(found.level),
-        "w_interval": found.estimate.w_interval(found.level),
+        **asdict(sweep),
+        "model": {**asdict(sweep.model), **model},
+        "alpha_interval": sweep.estimate.alpha_interval(sweep.level),
+        "w_interval": sweep.estimate.w_interval(sweep.level),
         "criterion": CRITERION,
-        "sentence": sentence(found),
-        "basis": basis(found),
+        "sentence": sentence(sweep),
+        "basis": basis(sweep),
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -115,7 +115,7 @@ def _cells(row: SweepRow, choice: QueryChoice) -> tuple[str, ...]:
 
 
 def _cost(query: int, choice: QueryChoice) -> Cost:
-    """The cost of a Q, unknown where it has no interval."""
+    """Return the cost of a Q, unknown where it has no interval."""
     return choice.cost_of(query) if query in choice.tried else Cost(query, None, None, None)
 
 
@@ -127,5 +127,5 @@ def _from_to(cost: Cost) -> str:
     return f"{_percent(cost.low)} to {_percent(cost.high)}"
 
 
-def _seeds(found: QuerySweep) -> str:
-    return f"{found.seeds} seed{'s' if found.seeds != 1 else ''}"
+def _seeds(sweep: QuerySweep) -> str:
+    return f"{sweep.seeds} seed{'s' if sweep.seeds != 1 else ''}"

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmark_spec.errors import SpecError
-from builders.baselines.fine_tuning import FineTuner, fine_tune
+from builders.baselines.fine_tuning import FineTuner
 from builders.baselines.linear_probe import linear_probe
 from builders.baselines.tables import unit_vectors
 
@@ -69,7 +69,7 @@ def test_it_is_what_the_paper_does(rate: float) -> None:
     found = FineTuner(module, rate=rate).scores(support, query)
     expected = plainly(module, support, query, rate)
     assert_allclose(found, expected, atol=2e-5)
-    predictions = fine_tune(module, support, query, rate=rate)
+    predictions = FineTuner(module, rate=rate)(support, query)
     assert predictions.dtype == np.int64
     assert_array_equal(predictions, expected.argmax(dim=1))
 
@@ -134,4 +134,4 @@ def test_many_queries_and_a_failure() -> None:
 
 def test_what_is_no_backbone_is_refused() -> None:
     with pytest.raises(SpecError, match=r"\(6, 5, 3, 3\) of 6 images"):
-        fine_tune(network()[:1], *task(8))
+        FineTuner(network()[:1])(*task(8))
