@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from benchmark_spec.errors import UnknownNameError
 from builders.features.preprocessing import Preprocessing
@@ -17,38 +19,44 @@ CAPTIONERS = (*(f"{name}[@FOLDER]" for name in ON_FOLDERS), f"{COCA}[:ARCH/TAG_O
 """Forms of a captioner's name."""
 
 
-class Captioner(Protocol):
-    """A network that writes captions."""
+@dataclass(frozen=True, eq=False)
+class Captioner(ABC):
+    """A network that writes captions.
 
-    @property
-    def name(self) -> str:
-        """As in a recipe, with a folder's or file's name in place of its path."""
+    Attributes
+    ----------
+    name
+        As in a recipe, with a folder's or file's name in place of its path.
+    preprocessing
+        What makes the network's input of a picture.
+    weights
+        Where its weights came from, with their SHA-256.
+    generation
+        How captions are generated.
+    model, tokenizer
+        As the library of its family has them.
+    """
 
-    @property
-    def preprocessing(self) -> Preprocessing:
-        """What makes the network's input of a picture."""
+    name: str
+    preprocessing: Preprocessing
+    weights: Mapping[str, Any]
+    generation: Mapping[str, Any]
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
 
-    @property
-    def weights(self) -> Mapping[str, Any]:
-        """Where its weights came from, with their SHA-256."""
-
-    @property
-    def generation(self) -> Mapping[str, Any]:
-        """How captions are generated."""
-
+    @abstractmethod
     def captions(self, batch: Any) -> list[str]:
         """Write a caption for each preprocessed picture of a torch.Tensor (B, 3, H, W)."""
 
-
-def describe(captioner: Captioner) -> dict[str, Any]:
-    """Return what captions depend on, of the network."""
-    return {
-        "captioner": captioner.name,
-        "weights": dict(captioner.weights),
-        "generation": dict(captioner.generation),
-        "preprocessing": captioner.preprocessing.describe(),
-        "dtype": "float32",
-    }
+    def describe(self) -> dict[str, Any]:
+        """Return what captions depend on, of the network."""
+        return {
+            "captioner": self.name,
+            "weights": dict(self.weights),
+            "generation": dict(self.generation),
+            "preprocessing": self.preprocessing.describe(),
+            "dtype": "float32",
+        }
 
 
 def plain(caption: str) -> str:

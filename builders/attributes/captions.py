@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmark_spec.digest import content_digest
-from builders.attributes.captioner import Captioner, describe
+from builders.attributes.captioner import Captioner
 from builders.attributes.captioners import CaptionerName, forget_captioner
 from builders.features.block_job import BlockJob, BlockResult, Survey, work_folder
 from builders.features.decoding import Batches
@@ -39,7 +39,7 @@ class _Captioner(CaptionerName):
     def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
         """Find out what captions depend on, on this machine."""
         return {
-            **describe(self.load()),
+            **self.load().describe(),
             **facts(self.device, self.family),
             "threads": threads,
             "batch": batch,

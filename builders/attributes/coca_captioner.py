@@ -9,17 +9,14 @@ caption ends with the end, or with the token that the network takes for padding,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from benchmark_spec.extras import require
-from builders.attributes.captioner import COCA, plain
+from builders.attributes.captioner import COCA, Captioner, plain
 from builders.features.checkpoints import local_file
 from builders.features.open_clip_models import find, preprocessing_of
-from builders.features.preprocessing import Preprocessing
 from builders.features.processor import Device
 from fslbench_data.files import sha256_of
 
@@ -28,28 +25,8 @@ LONGEST, SHORTEST = 30, 5
 """Tokens of a caption, with that of the start."""
 
 
-@dataclass(frozen=True, eq=False)
-class CocaCaptioner:
-    """CoCa; see :class:`builders.attributes.captioner.Captioner`.
-
-    Attributes
-    ----------
-    model
-        ``open_clip.CoCa``.
-    tokenizer
-        ``open_clip.SimpleTokenizer``.
-    """
-
-    name: str
-    preprocessing: Preprocessing
-    weights: Mapping[str, Any]
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
-
-    @property
-    def generation(self) -> Mapping[str, Any]:
-        """How captions are generated."""
-        return {"search": "greedy", "max_tokens": LONGEST, "min_tokens": SHORTEST}
+class CocaCaptioner(Captioner):
+    """CoCa, an ``open_clip.CoCa`` with an ``open_clip.SimpleTokenizer``."""
 
     @classmethod
     def load(cls, spec: str, folder: Path | None, device: Device) -> CocaCaptioner:
@@ -72,6 +49,7 @@ class CocaCaptioner:
             checkpoint.name,
             preprocessing_of(model.visual.preprocess_cfg),
             {**checkpoint.weights, "sha256": sha256_of(checkpoint.file)},
+            {"search": "greedy", "max_tokens": LONGEST, "min_tokens": SHORTEST},
             model.eval().to(device),
             tokenizer,
         )

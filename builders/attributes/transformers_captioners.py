@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import BackboneError
 from benchmark_spec.extras import require
-from builders.attributes.captioner import plain
+from builders.attributes.captioner import Captioner, plain
 from builders.attributes.captioner_folders import (
     CONFIG,
     FAMILIES,
@@ -29,23 +28,14 @@ from builders.attributes.captioner_folders import (
     preprocessing_of,
 )
 from builders.features.checkpoints import loading
-from builders.features.preprocessing import Preprocessing
 from builders.features.processor import Device
 from fslbench_data.files import sha256_of
 
 _SPECIAL = ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id")
 
 
-@dataclass(frozen=True, eq=False)
-class TransformersCaptioner:
-    """A captioner of transformers; see :class:`builders.attributes.captioner.Captioner`."""
-
-    name: str
-    preprocessing: Preprocessing
-    weights: Mapping[str, Any]
-    generation: Mapping[str, Any]
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
+class TransformersCaptioner(Captioner):
+    """A captioner of transformers."""
 
     @classmethod
     def load(

@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseFile:
-    """A file to publish.
-
-    Attributes
-    ----------
-    content
-        Its path on the disk, or its bytes.
-    digest
-        Its content digest, if it is a table.
-    """
+    """A file to publish: its path on the disk or its bytes; of a table its content digest, too."""
 
     content: Path | bytes
     size: int
@@ -40,64 +32,56 @@ class ReleaseFile:
             return False
         if remote.lfs is not None:
             return remote.lfs.sha256 == self.sha256
-        return remote.blob_id == self._blob_id()
-
-    def _blob_id(self) -> str:
-        """Git's digest of the file, for those that a repository does not keep as large ones."""
-        found = hashlib.sha1(f"blob {self.size}\0".encode(), usedforsecurity=False)
-        if isinstance(self.content, bytes):
-            found.update(self.content)
-        else:
-            with self.content.open("rb") as file:
-                while chunk := file.read(2**20):
-                    found.update(chunk)
-        return found.hexdigest()
+        # a file that the repository does not keep as a large one has git's digest, and is small
+        content = self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+        blob = f"blob {self.size}\0".encode() + content
+        return remote.blob_id == hashlib.sha1(blob, usedforsecurity=False).hexdigest()
 
 
 def release_files(folder: Path, manifest: Manifest) -> dict[str, ReleaseFile]:
-    """The files of a release by their paths: its tables, its card and last its manifest.
+    """List the files of a release by their paths: its tables, its card and last its manifest.
 
     Raises
     ------
     OutputError
         If the manifest in the folder is not `manifest` any more.
     """
-    found = {
+    files = {
         t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest) for t in manifest.tables
     }
     for name in (CARD_FILE, MANIFEST_FILE):
-        found[name] = small_file((folder / name).read_bytes())
-    text = found[MANIFEST_FILE].content
+        files[name] = small_file((folder / name).read_bytes())
+    text = files[MANIFEST_FILE].content
     if not isinstance(text, bytes) or Manifest.from_json(text, MANIFEST_FILE) != manifest:
         raise changed_meanwhile(folder)
-    return found
+    return files
 
 
 def changed_meanwhile(folder: Path) -> OutputError:
-    """The error of a release whose files change while it is published."""
+    """Make the error of a release whose files change while it is published."""
     return OutputError(
         f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
     )
 
 
 def registration(manifest: Manifest) -> dict[str, ReleaseFile]:
-    """The file that registers the release as a benchmark of the Hub."""
+    """Make the file that registers the release as a benchmark of the Hub."""
     return {BENCHMARK_FILE: small_file(benchmark_file(manifest).encode())}
 
 
 def small_file(content: bytes) -> ReleaseFile:
-    """A file of these bytes."""
+    """Make a file of these bytes."""
     return ReleaseFile(content, len(content), hashlib.sha256(content).hexdigest())
 
 
 def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
-    """What else lies in a release's folder, such as images: it is not published."""
-    there = (
+    """List what else lies in a release's folder, such as images: it is not published."""
+    paths = (
         p.relative_to(folder).as_posix()
         for p in folder.rglob("*")
         if not p.is_dir() and temporary_of(p.name) is None
     )
-    return tuple(sorted(path for path in there if path not in files))
+    return tuple(sorted(path for path in paths if path not in files))
 
 
 @dataclass(frozen=True)
@@ -118,24 +102,19 @@ class Changes:
 
 
 def changes(
-    files: Mapping[str, ReleaseFile], there: Mapping[str, RepoFile], before: Manifest | None
+    files: Mapping[str, ReleaseFile], remote: Mapping[str, RepoFile], before: Manifest | None
 ) -> Changes:
-    """What differs between a release and a repository's files.
+    """List what differs between a release and a repository's files.
 
-    Parameters
-    ----------
-    there
-        The repository's files.
-    before
-        The release that it holds: tables of it that are no longer listed are deleted, and nothing
-        else is.
+    Tables of the release that it held before, and which are no longer listed, are deleted, and
+    nothing else is.
     """
-    same = [path for path, file in files.items() if file.is_as(there.get(path))]
+    same = [path for path, file in files.items() if file.is_as(remote.get(path))]
     other = [path for path in files if path not in same]
     old = [t.path for t in before.tables] if before else []
     return Changes(
-        new=tuple(path for path in other if path not in there),
-        changed=tuple(path for path in other if path in there),
+        new=tuple(path for path in other if path not in remote),
+        changed=tuple(path for path in other if path in remote),
         unchanged=tuple(same),
-        deleted=tuple(path for path in old if path in there and path not in files),
+        deleted=tuple(path for path in old if path in remote and path not in files),
     )

@@ -19,28 +19,27 @@ queries a method answered rightly.
 
 
 def check_licences(manifest: Manifest) -> None:
-    """Refuse a release with tables that may not be redistributed.
+    """Refuse a release with tables computed from images whose licence does not let them pass on.
 
     Raises
     ------
     LicenceError
-        If it holds features or attributes of a data set whose licence does not let them be passed
-        on; it names each table.
+        Naming each table.
     """
     kept = {d.name: d for d in manifest.datasets if redistribution_of(d) == "tables"}
-    found = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
-    if not found:
+    tables = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
+    if not tables:
         return
-    names = list(dict.fromkeys(t.dataset for t in found))
-    one = len(found) == 1
+    names = list(dict.fromkeys(t.dataset for t in tables))
+    one = len(tables) == 1
     raise LicenceError(
-        f"{len(found)} table{'' if one else 's'} may not be published: "
+        f"{len(tables)} table{'' if one else 's'} may not be published: "
         f"{'it is' if one else 'they are'} computed from images, and the licence of these does "
         "not let that be passed on",
-        where="; ".join(_named(found, kept)),
+        where="; ".join(_named(tables, kept)),
         expected=f"of {', '.join(names)} no {' or '.join(FROM_IMAGES)}: only classes, the list of "
         "images, task sets and results",
-        fix=f"take {' and '.join(dict.fromkeys(t.kind for t in found))} of {', '.join(names)} out "
+        fix=f"take {' and '.join(dict.fromkeys(t.kind for t in tables))} of {', '.join(names)} out "
         "of the specification and build the release again. A private repository changes nothing: "
         "it is a copy for others, too. If the licence of images of your own does allow it, say "
         'redistribution = "features" in the options of that data set',
@@ -48,7 +47,7 @@ def check_licences(manifest: Manifest) -> None:
 
 
 def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator[str]:
-    """Each table with its licence; of a feature set's shards the first."""
+    """Name each table with its licence; of a feature set's shards the first."""
     counts = Counter(without_shard(table.path) for table in tables)
     for table in tables:
         others = counts.pop(without_shard(table.path), 0) - 1
@@ -58,8 +57,6 @@ def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator
 
 
 def redistribution_of(dataset: Dataset) -> Redistribution:
-    """What may be redistributed of a data set: no more than the catalogue says, if it knows it."""
-    known = catalogue().get(dataset.name)
-    if known is not None and known.redistribution == "tables":
-        return "tables"
-    return dataset.redistribution
+    """Say what may be redistributed of a data set: no more than the catalogue says, if anything."""
+    entry = catalogue().get(dataset.name)
+    return "tables" if entry and entry.redistribution == "tables" else dataset.redistribution

@@ -28,10 +28,8 @@ class Published:
 
     Attributes
     ----------
-    tag, commit
-        Of the release in the repository.
-    tagged
-        Whether the tag is set.
+    tag, commit, tagged
+        Of the release in the repository, and whether the tag is set.
     changes
         What was committed or proposed; None if all was published before.
     proposal
@@ -58,17 +56,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Publication:
-    """The publication of one release in one repository, as far as it is left to do.
-
-    Parameters
-    ----------
-    files
-        Of the release, by path.
-    tag
-        Of its version.
-    create_pr
-        Only propose it.
-    """
+    """The publication of one release in one repository, as far as it is left to do."""
 
     repo: Repository
     release: Release
@@ -113,7 +101,7 @@ class Publication:
         )
 
     def _repository(self, private: bool) -> Refs:
-        """Branches and tags of the repository, which is made if there is none."""
+        """Look up branches and tags of the repository, which is made if there is none."""
         refs = self.repo.refs()
         if refs is None:
             return self.repo.create(private=private)
@@ -126,7 +114,7 @@ class Publication:
         return refs
 
     def _before(self, refs: Refs, there: Mapping[str, RepoFile]) -> Manifest | None:
-        """The release that the main branch holds, if any: an earlier one, or this one."""
+        """Return the release that the main branch holds, if any: an earlier one, or this one."""
         if MANIFEST_FILE not in there:
             strange = sorted(there.keys() - {*_OTHERS, *self.files})
             if strange:
@@ -157,15 +145,13 @@ class Publication:
     def _check_version(self, refs: Refs) -> None:
         """Compare the release with the published versions next to it, as the Hub has them."""
         version = _number(self.manifest)
-        published: dict[tuple[int, ...], str] = {}
-        for tag, commit in refs.tags.items():
-            number = version_of(tag)
-            if number is not None:
-                published[number] = commit
-        below = self._nearest(
-            published, sorted((n for n in published if n < version), reverse=True)
-        )
-        above = self._nearest(published, sorted(n for n in published if n > version))
+        published: dict[tuple[int, ...], str] = {
+            number: commit for tag, commit in refs.tags.items() if (number := version_of(tag))
+        }
+        lower = [number for number in published if number < version]
+        higher = [number for number in published if number > version]
+        below = self._nearest(published, sorted(lower, reverse=True))
+        above = self._nearest(published, sorted(higher))
         if below is not None:
             self.progress(f"comparing with {below}")
             check_version(below, self.release)
@@ -177,7 +163,7 @@ class Publication:
     def _nearest(
         self, published: Mapping[tuple[int, ...], str], numbers: Sequence[tuple[int, ...]]
     ) -> Release | None:
-        """The first of these versions whose tag names a release."""
+        """Return the first of these versions whose tag names a release."""
         for number in numbers:
             if MANIFEST_FILE in self.repo.files(published[number]):
                 return load_release(f"{self.repo.id}@{published[number]}")

@@ -37,9 +37,7 @@ def publish(
     Parameters
     ----------
     repo_id
-        ``ORG/NAME``; the repository is made if there is none.
-    private
-        Make it a private one.
+        ``ORG/NAME``; the repository is made, perhaps a `private` one, if there is none.
     create_pr
         Only propose the release in a pull request; the tag is set by a later run without this,
         once that is merged.
@@ -51,35 +49,34 @@ def publish(
     Raises
     ------
     ReleaseError
-        If the release has problems, or a version that says less than has changed since those that
-        are published (:func:`builders.release.diff.check_version`), or tables that may not be
-        redistributed (LicenceError), or comes back from the Hub as another one
-        (CorruptReleaseError); nothing is then tagged.
+        If the release has problems, too low a version (:func:`builders.release.diff.check_version`)
+        or tables that may not be redistributed (LicenceError), or comes back from the Hub as
+        another one (CorruptReleaseError); nothing is then tagged.
     HubError
         If the repository holds something else, the tag another release, or the Hub refuses.
     """
     folder, manifest = read_manifest(folder)
-    wanted_tag = _checked(manifest, repo_id, tag)
+    release_tag = _checked(manifest, repo_id, tag)
     check_licences(manifest)
-    found = verify(folder, lambda path: progress(f"verifying {path}"))
-    if found.problems:
+    verified = verify(folder, lambda path: progress(f"verifying {path}"))
+    if problems := verified.problems:
         raise ReleaseError(
-            f"{folder} has {len(found.problems)} problem{'s' if len(found.problems) > 1 else ''}",
-            where=listing([f"{p.path}: {p.what}" for p in found.problems]),
+            f"{folder} has {len(problems)} problem{'s' if len(problems) > 1 else ''}",
+            where=listing([f"{p.path}: {p.what}" for p in problems]),
             expected="a release as fslbench-build release makes it",
             fix="see fslbench-build verify, and build it again",
         )
-    if found.manifest != manifest:
+    if verified.manifest != manifest:
         raise changed_meanwhile(folder)
     files = release_files(folder, manifest)
     release = Release(manifest, Folder(folder))
-    left = Publication(Repository(repo_id), release, files, wanted_tag, create_pr, progress)
+    left = Publication(Repository(repo_id), release, files, release_tag, create_pr, progress)
     done = left.run(private=private, register=register_benchmark)
     return replace(done, left_out=left_out(folder, files))
 
 
 def _checked(manifest: Manifest, repo_id: str, tag: str | None) -> str:
-    """The tag, after what can be seen to be wrong without the network."""
+    """Return the tag, after what can be seen to be wrong without the network."""
     from huggingface_hub import get_token
 
     if not is_repo_id(repo_id):

@@ -46,14 +46,14 @@ class Repository:
         self._api = api()
 
     def refs(self) -> Refs | None:
-        """Its main branch and tags; None if there is no such repository."""
+        """Look up its main branch and tags; None if there is no such repository."""
         try:
             with hub_errors("looking at its tags", self.id):
-                found = self._api.list_repo_refs(self.id, repo_type="dataset")
+                refs = self._api.list_repo_refs(self.id, repo_type="dataset")
         except HubNotFoundError:
             return None
-        branches = {ref.name: ref.target_commit for ref in found.branches}
-        return Refs(branches.get("main", ""), {ref.name: ref.target_commit for ref in found.tags})
+        branches = {ref.name: ref.target_commit for ref in refs.branches}
+        return Refs(branches.get("main", ""), {ref.name: ref.target_commit for ref in refs.tags})
 
     def is_private(self) -> bool:
         """Whether only its owners see it."""
@@ -67,7 +67,7 @@ class Repository:
         return self.refs() or Refs("", {})
 
     def files(self, revision: str) -> dict[str, RepoFile]:
-        """All files of a revision by path."""
+        """List all files of a revision by path."""
         if not revision:
             return {}
         with hub_errors(f"listing the files at {revision}", self.id):
@@ -77,7 +77,7 @@ class Repository:
             return {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
 
     def manifest(self, revision: str) -> Manifest:
-        """The manifest of the release that a revision holds."""
+        """Read the manifest of the release that a revision holds."""
         with self.downloaded(MANIFEST_FILE, revision) as path:
             return Manifest.from_json(path.read_bytes(), f"{MANIFEST_FILE} of {self.id}@{revision}")
 
@@ -134,9 +134,9 @@ class Repository:
         return done.oid, Proposal(number, url, done.oid)
 
     def proposals(self, title: str) -> Iterator[Proposal]:
-        """Open pull requests of that title."""
+        """Yield open pull requests of that title."""
         with hub_errors("listing its pull requests", self.id):
-            found = list(
+            requests = list(
                 self._api.get_repo_discussions(
                     self.id,
                     repo_type="dataset",
@@ -148,10 +148,10 @@ class Repository:
                 self.id, repo_type="dataset", include_pull_requests=True
             ).pull_requests
         commits = {ref.ref: ref.target_commit for ref in heads or []}
-        for each in found:
-            ref = f"refs/pr/{each.num}"
-            if each.title == title and ref in commits:
-                yield Proposal(each.num, each.url, commits[ref])
+        for request in requests:
+            ref = f"refs/pr/{request.num}"
+            if request.title == title and ref in commits:
+                yield Proposal(request.num, request.url, commits[ref])
 
     def tag(self, name: str, commit: str) -> None:
         """Set a tag, and see that it names the commit; one that exists is not moved.
@@ -166,10 +166,10 @@ class Repository:
                 self.id, tag=name, revision=commit, repo_type="dataset", exist_ok=True
             )
         with hub_errors(f"looking up the tag {name}", self.id):
-            found = self._api.dataset_info(self.id, revision=name).sha
-        if found != commit:
+            tagged = self._api.dataset_info(self.id, revision=name).sha
+        if tagged != commit:
             raise HubError(
-                f"the tag {name} names commit {found}, and not the one that was just verified",
+                f"the tag {name} names commit {tagged}, and not the one that was just verified",
                 where=self.id,
                 expected=commit,
                 fix="see who else publishes there: a tag is never moved, so the next version must "
@@ -188,12 +188,12 @@ class Repository:
         """
         for path, file in files.items():
             progress(f"downloading {path} again")
-            with self.downloaded(path, revision) as found:
-                sha256, problem = sha256_of(found), ""
+            with self.downloaded(path, revision) as copy:
+                sha256, problem = sha256_of(copy), ""
                 if sha256 != file.sha256:
                     problem = f"its SHA-256 is {sha256}, not {file.sha256}"
                 elif file.digest:
-                    digest = content_digest(pq.ParquetFile(found).read())
+                    digest = content_digest(pq.ParquetFile(copy).read())
                     if digest != file.digest:
                         problem = f"its content digest is {digest}, not {file.digest}"
             if problem:
@@ -207,16 +207,16 @@ class Repository:
 
     @contextmanager
     def downloaded(self, path: str, revision: str) -> Iterator[Path]:
-        """A file of a revision, downloaded anew, for as long as it is looked at."""
+        """Give a file of a revision, downloaded anew, for as long as it is looked at."""
         with tempfile.TemporaryDirectory(prefix="fslbench-publish-") as folder:
             with _without_bars():
-                found = fetch(self.id, path, revision, cache=Path(folder))
-            yield found
+                copy = fetch(self.id, path, revision, cache=Path(folder))
+            yield copy
 
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """Without the progress bars of the Hub's client: the command shows what it is at itself."""
+    """Do without the progress bars of the Hub's client: the command shows what it is at itself."""
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,
         disable_progress_bars,

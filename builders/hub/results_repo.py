@@ -30,7 +30,7 @@ DEFAULT_TITLE = "Few-shot leaderboard"
 def start_results_repository(
     folder: Path, releases: Sequence[str], title: str = DEFAULT_TITLE
 ) -> tuple[Path, ...]:
-    """Write the files that a results repository starts with.
+    """Write the files that a results repository starts with, and return their paths.
 
     Parameters
     ----------
@@ -41,10 +41,6 @@ def start_results_repository(
         anything is written.
     title
         Of the leaderboard; one printable line.
-
-    Returns
-    -------
-    The files written.
 
     Raises
     ------

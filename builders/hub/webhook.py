@@ -6,7 +6,7 @@ The Hub is told its address, and the secret that it shares in the variable WEBHO
 
 import logging
 import re
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from huggingface_hub import WebhookPayload, WebhooksServer
@@ -30,11 +30,11 @@ _LOG = logging.getLogger(__name__)
 
 
 def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
-    """The pull requests whose content an event changed; empty for every other event."""
+    """List the pull requests whose content an event changed; empty for every other event."""
     if payload.repo.type != "dataset" or payload.repo.name != repo_id:
         return []
     if payload.event.scope == "repo.content":
-        refs = [_REF.fullmatch(each.ref) for each in payload.updatedRefs or [] if each.newSha]
+        refs = [_REF.fullmatch(ref.ref) for ref in payload.updatedRefs or [] if ref.newSha]
         return [int(match[1]) for match in refs if match]
     discussion = payload.discussion
     if (
@@ -51,15 +51,7 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
 def comment_on(repo_id: str, number: int) -> bool:
     """Review a pull request as it is now, and comment; once for each commit.
 
-    Returns
-    -------
-    bool
-        Whether there was something to say.
-
-    Raises
-    ------
-    HubError
-        If the Hub refuses or does not answer.
+    Says whether there was something to comment; raises HubError as the Hub does.
     """
     changes = changes_of(repo_id, number)
     checked = f"Checked commit {changes.proposed.commit[:12]}"
@@ -77,7 +69,7 @@ def comment_on(repo_id: str, number: int) -> bool:
 
 
 def _comment(changes: Changes) -> str:
-    """What the proposed submissions would bring, and what else the pull request does."""
+    """Say what the proposed submissions would bring, and what else the pull request does."""
     text = review_text(review(changes.proposed, changes.submissions, changes.main))
     others = [
         *(f"removes {escaped(path)}" for path in changes.removed),
@@ -87,7 +79,7 @@ def _comment(changes: Changes) -> str:
 
 
 def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
-    """The app of one results repository.
+    """Make the app of one results repository.
 
     Events are answered at once and worked off one after another, so that neither the Hub waits
     nor many pull requests at a time take more memory than one.
@@ -123,23 +115,19 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
 
     @app.add_webhook(PATH)
     async def on_event(payload: WebhookPayload) -> dict[str, Any]:
-        return _queued(payload, repo_id, queue)
+        numbers = pull_requests(payload, repo_id)
+        for number in numbers:
+            queue.submit(_work, repo_id, number)
+        return {"pull_requests": numbers}
 
     return app
-
-
-def _queued(payload: WebhookPayload, repo_id: str, queue: Executor) -> dict[str, Any]:
-    numbers = pull_requests(payload, repo_id)
-    for number in numbers:
-        queue.submit(_work, repo_id, number)
-    return {"pull_requests": numbers}
 
 
 def _work(repo_id: str, number: int) -> None:
     """Comment on a pull request; what goes wrong is logged, and the app goes on."""
     try:
-        said = comment_on(repo_id, number)
-        _LOG.info("pull request %d: %s", number, "commented" if said else "nothing new")
+        commented = comment_on(repo_id, number)
+        _LOG.info("pull request %d: %s", number, "commented" if commented else "nothing new")
     except FSLBenchError as error:
         _LOG.error("pull request %d: %s", number, error)
     except Exception:
