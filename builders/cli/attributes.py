@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from builders.cli.named_source import named_source
 from builders.cli.options import (
     check_table_file,
     engine_from,
     extraction_options,
+    named_source,
     settings_from,
     source_options,
 )

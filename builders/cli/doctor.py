@@ -66,7 +66,7 @@ def doctor(
 
 
 def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str, Any]], str]:
-    """The user's features of the canaries, what is recorded of them, and whose they are."""
+    """Read the user's features of the canaries, what is recorded of them, and whose they are."""
     from builders.features.precomputed import read_precomputed
     from builders.sources.packaged.canaries import NAME
 
@@ -88,7 +88,7 @@ def _own(path: Path, backbone: str | None) -> tuple[NDArray[Any], list[dict[str,
 def _expected(
     backbone: str, release: str | None, against: Path | None
 ) -> tuple[NDArray[Any], dict[str, Any], str]:
-    """The features to compare with, what is recorded of them, and where they are from."""
+    """Read the features to compare with, what is recorded of them, and where they are from."""
     from benchmark_spec.errors import ReleaseError
     from builders.features.precomputed import read_precomputed
     from builders.sources.packaged.canaries import NAME
@@ -107,5 +107,5 @@ def _expected(
             fix="name one with --release, or a folder with --against",
         )
     values = opened.features(NAME, backbone)
-    tables = [t for t in opened.manifest.tables if (t.dataset, t.name) == (NAME, backbone)]
-    return values, dict(tables[0].provenance), str(opened)
+    table = next(t for t in opened.manifest.tables if (t.dataset, t.name) == (NAME, backbone))
+    return values, dict(table.provenance), str(opened)

@@ -8,23 +8,21 @@ from typing import Any
 
 import click
 
-from builders.cli.named_source import named_source
-from builders.cli.options import engine_from, extraction_options, settings_from, source_options
-from fslbench_data.cli.options import FILE
+from builders.cli.options import (
+    engine_from,
+    extraction_options,
+    made_option,
+    named_source,
+    settings_from,
+    source_options,
+)
 
 
 @click.command()
 @click.argument("name", metavar="SOURCE")
 @click.option("--backbone", required=True, help="Such as efficientnet_lite0 or timm:MODEL@FILE.")
 @source_options
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=FILE,
-    required=True,
-    help="A new folder, or one that an interrupted extraction left.",
-)
+@made_option("folder", "A new folder, or one that an interrupted extraction left.")
 @click.option(
     "--skip-corrupt",
     is_flag=True,

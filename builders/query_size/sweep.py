@@ -110,16 +110,13 @@ def sweep(
 
     Parameters
     ----------
-    dataset, backbone, head
-        Features in the release, and one of :data:`builders.baselines.heads.HEADS`.
     queries
         Q to sweep.
     suite
-        How tasks are drawn; one in which no image is used twice, other than `published`.
+        One of :data:`builders.query_size.task_sets.DRAWABLE`.
     parts
-        0, or how many parts of the images to leave out in turn: then uncertainties are those of
-        :func:`analysis_sql.planning.query_pooling.jackknife_images` rather than those of a single
-        task set, for `parts` times the work.
+        0, or how many parts of the images to leave out in turn, for uncertainties by
+        :func:`analysis_sql.planning.query_pooling.jackknife_images` and as many times the work.
 
     Raises
     ------

@@ -41,22 +41,28 @@ class Difference:
     ----------
     changes
         From major to patch, then by place.
-    needed
-        The highest level among them; None where the releases say the same.
     raised
         The level by which the second version is above the first; None where it is not.
     """
 
     changes: tuple[Change, ...]
-    needed: Level | None
     raised: Level | None
+
+    @property
+    def needed(self) -> Level | None:
+        """The highest level among the changes; None where the releases say the same."""
+        return self.changes[0].level if self.changes else None
+
+    @property
+    def unsaid(self) -> tuple[Change, ...]:
+        """The changes that are too large for the second release's version."""
+        raised = LEVELS.index(self.raised) if self.raised else -1
+        return tuple(change for change in self.changes if LEVELS.index(change.level) > raised)
 
     @property
     def enough(self) -> bool:
         """Whether the second release's version says as much as has changed."""
-        if self.needed is None:
-            return True
-        return self.raised is not None and LEVELS.index(self.raised) >= LEVELS.index(self.needed)
+        return not self.unsaid
 
 
 def diff(old: Release, new: Release) -> Difference:
@@ -67,8 +73,7 @@ def diff(old: Release, new: Release) -> Difference:
     if old.manifest.description != new.manifest.description:
         changes.append(Change("patch", "the description differs", "release"))
     changes.sort(key=lambda change: -LEVELS.index(change.level))
-    needed = changes[0].level if changes else None
-    return Difference(tuple(changes), needed, _raised(old.manifest, new.manifest))
+    return Difference(tuple(changes), _raised(old.manifest, new.manifest))
 
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
@@ -79,12 +84,10 @@ def check_version(old: Release, new: Release, fix: str = "") -> None:
     ReleaseError
         Naming the changes that are too large for it, and the lowest version that they need.
     """
-    found = diff(old, new)
-    if found.enough or found.needed is None:
+    large = diff(old, new).unsaid
+    if not large:
         return
-    raised = LEVELS.index(found.raised) if found.raised else -1
-    large = [change for change in found.changes if LEVELS.index(change.level) > raised]
-    needed, before = next_version(old.manifest.version, found.needed), old.manifest.version
+    needed, before = next_version(old.manifest.version, large[0].level), old.manifest.version
     raise ReleaseError(
         f"{new.manifest.version} says less than has changed since {before}: "
         f"{len(large)} change{'s need' if len(large) > 1 else ' needs'} {needed}",
@@ -97,7 +100,7 @@ def check_version(old: Release, new: Release, fix: str = "") -> None:
 
 
 def next_version(version: str, level: Level) -> str:
-    """The lowest version above another by a level."""
+    """Return the lowest version above another by a level."""
     major, minor, patch = (int(part) for part in version.split("."))
     if level == "major":
         return f"{major + 1}.0.0"
@@ -136,11 +139,11 @@ def _tables(old: Release, new: Release) -> Iterator[Change]:
 
 
 def _by_table(manifest: Manifest) -> dict[str, list[Table]]:
-    """The tables of a release by their paths; the shards of a feature set have one together."""
-    found: dict[str, list[Table]] = {}
+    """Map paths to the tables of a release; the shards of a feature set have one together."""
+    tables: dict[str, list[Table]] = {}
     for table in manifest.tables:
-        found.setdefault(without_shard(table.path), []).append(table)
-    return found
+        tables.setdefault(without_shard(table.path), []).append(table)
+    return tables
 
 
 def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Change]:
@@ -156,7 +159,7 @@ def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Chang
 
 
 def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release) -> Change:
-    """How a feature set differs that is cut otherwise."""
+    """Say how a feature set differs that is cut otherwise."""
     contents = [
         [
             content_digest_of(

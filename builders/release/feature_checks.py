@@ -31,7 +31,7 @@ class FeatureChecks:
     _sets: dict[tuple[str, str], _Seen] = field(default_factory=dict)
 
     def problems(self, entry: Table, table: pa.Table, images: int) -> Iterator[str]:
-        """What is wrong with one shard of a data set of so many images.
+        """Say what is wrong with one shard of a data set of so many images.
 
         Raises
         ------

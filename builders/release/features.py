@@ -58,10 +58,7 @@ def uses_captioners(spec: ReleaseSpec) -> bool:
 def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
     """Add the canaries to a release with features of networks, and their features.
 
-    Raises
-    ------
-    SpecError
-        If another data set has that name.
+    Raises SpecError if another data set has that name.
     """
     backbones = networks(spec)
     if not backbones:

@@ -50,8 +50,6 @@ class Verification:
 
     Attributes
     ----------
-    manifest
-        Of the release.
     drawn_again
         Task sets that were drawn again from their provenance with an equal digest.
     problems
@@ -83,8 +81,7 @@ def verify(
     Parameters
     ----------
     raw, spec
-        Where images are, to be read and hashed again (:mod:`builders.release.image_checks`); not
-        looked at unless given.
+        As for :func:`builders.release.image_checks.raw_problems`; not looked at unless given.
 
     Raises
     ------
