@@ -7,6 +7,7 @@ stands above every room of its package that it imports.  The first line of its d
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -17,7 +18,7 @@ PACKAGES = ("builders", "fslbench_data", "analysis_sql", "benchmark_spec")
 """From the top of the house to the ground."""
 
 WIDTH, MARGIN, GAP, LINE = 1180, 16, 10, 15
-ROOM_HEIGHT = 74
+ROOM_HEIGHT = 60
 
 Rooms = Mapping[str, list[Path]]
 
@@ -75,7 +76,8 @@ def job(files: list[Path]) -> str:
     """Return the first sentence of a room's docstring."""
     face = next((path for path in files if path.stem == "__init__"), files[0])
     text = ast.get_docstring(ast.parse(face.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split()).replace("``", "").rstrip(".")
+    first = " ".join(text.split("\n\n")[0].split())
+    return re.sub(r":\w+:|`", "", first).rstrip(".")
 
 
 def draw() -> str:
@@ -105,7 +107,7 @@ def _floor(level: list[str], rooms: Rooms, top: int) -> Iterator[str]:
         x = MARGIN + GAP + number * (inside // len(level))
         yield f'<rect x="{x}" y="{top}" width="{width}" height="{ROOM_HEIGHT}" rx="3" class="room"/>'
         yield f'<text x="{x + 8}" y="{top + 18}" class="name">{room}</text>'
-        lines = textwrap.wrap(job(rooms[room]), max(12, width // 6), max_lines=3, placeholder=" …")
+        lines = textwrap.wrap(job(rooms[room]), max(12, width // 6), max_lines=2, placeholder=" …")
         for i, line in enumerate(lines):
             yield f'<text x="{x + 8}" y="{top + 34 + i * LINE}">{escape(line)}</text>'
 

@@ -175,3 +175,13 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert "allow_unbound" in api
     front = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "pixels/Ridge" in front
+
+
+def test_the_picture_of_the_house_is_what_its_script_draws() -> None:
+    spec = importlib.util.spec_from_file_location("draw_house", ROOT / "docs/draw_house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    drawn = (ROOT / "docs/house.svg").read_text(encoding="utf-8")
+    assert drawn == module.draw(), "draw it again: python docs/draw_house.py"
