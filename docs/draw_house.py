@@ -105,7 +105,8 @@ def _floor(level: list[str], rooms: Rooms, top: int) -> Iterator[str]:
     width = inside // len(level) - GAP
     for number, room in enumerate(level):
         x = MARGIN + GAP + number * (inside // len(level))
-        yield f'<rect x="{x}" y="{top}" width="{width}" height="{ROOM_HEIGHT}" rx="3" class="room"/>'
+        size = f'width="{width}" height="{ROOM_HEIGHT}"'
+        yield f'<rect x="{x}" y="{top}" {size} rx="3" class="room"/>'
         yield f'<text x="{x + 8}" y="{top + 18}" class="name">{room}</text>'
         lines = textwrap.wrap(job(rooms[room]), max(12, width // 6), max_lines=2, placeholder=" …")
         for i, line in enumerate(lines):
