@@ -99,8 +99,8 @@ def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root
         valid = fb.validate(submission, fb.load_release())
         shown = [repr(submission), repr(report), str(report.signature), repr(valid.methods)]
         keep(name, shown)
-        keep("groups", [(g.method, str(g.info), g.tasks, g.unit, g.bound, g.runs, g.run_spread,
-                         int(g.counts.sum())) for g in valid.groups])  # fmt: skip
+        keep("groups", [(g.method, str(g.info), g.tasks, g.queries_per_task, g.bound, g.runs,
+                         g.run_spread, int(g.counts.sum())) for g in valid.groups])  # fmt: skip
         keep("first score", report.scores[0])
         keep("first comparisons", list(report.comparisons)[:2])
         keep("verdicts", [str(c.verdict) for c in report.comparisons])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,17 @@ class Counts:
     def __post_init__(self) -> None:
         queries = np.asarray(self.queries_per_task, np.int64)
         object.__setattr__(self, "queries_per_task", np.broadcast_to(queries, len(self)))
+
+    @classmethod
+    def of(cls, counts: Sequence[NDArray[Any]], queries_per_task: Sequence[int]) -> Counts:
+        """Join the counts of at least one method, (tasks,) each, over the first tasks of a set."""
+        tasks = np.array([len(own) for own in counts], np.int64)
+        if (tasks == tasks.max()).all():
+            return cls(np.stack(counts), tasks, queries_per_task)
+        correct = np.zeros((len(counts), int(tasks.max())), np.result_type(*counts))
+        for row, own in zip(correct, counts, strict=True):
+            row[: len(own)] = own
+        return cls(correct, tasks, queries_per_task)
 
     def __len__(self) -> int:
         return len(self.correct)

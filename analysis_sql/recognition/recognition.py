@@ -11,14 +11,14 @@ statistic is::
 
     |Z'y + a|² - |a|²            a = Σ over the method's other task sets of the data set of Z_s'y_s
 
-For a = 0 this is Σ λ_i u_i² / |y|² times T, the score of the class variance
-(:func:`analysis_sql.class_aware.likelihood.score_statistic`); otherwise that of the model in which
-a class is as hard in one task set as in the other, where the other sets are held fixed.  So a set
-that uses each class but twice can be recognised by what a larger set says of the classes, and a
-wrong set next to a right one is not.  (R² would not do: it is 1 wherever k = T-1.)  The score is
-preferred to the likelihood ratio because it is the most powerful where effects are small, which is
-where it matters, adds over task sets, and needs one product of matrices for all permutations.  The
-ratio does better only for few tasks with large effects.
+For a = 0 this is Σ λ_i u_i² / |y|² times T, the score of the class variance (the locally most
+powerful statistic against g = 0); otherwise that of the model in which a class is as hard in one
+task set as in the other, where the other sets are held fixed.  So a set that uses each class but
+twice can be recognised by what a larger set says of the classes, and a wrong set next to a right
+one is not.  (R² would not do: it is 1 wherever k = T-1.) The score is preferred to the likelihood
+ratio because it is the most powerful where effects are small, which is where it matters, adds over
+task sets, and needs one product of matrices for all permutations.  The ratio does better only for
+few tasks with large effects.
 
 **References.**  Tasks that are hard for reference methods are hard for others: the correlation of y
 with the mean accuracy of the reference methods on each task.

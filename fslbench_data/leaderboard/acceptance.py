@@ -59,7 +59,7 @@ class Result:
         return self.stopped is None and not self.prefix
 
     @property
-    def unit(self) -> int:
+    def queries_per_task(self) -> int:
         """Queries in a task, over all runs."""
         return self.info.protocol.n_query * self.runs
 

@@ -25,7 +25,7 @@ def coincident(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
     for entry in entries:
         result = entry.result
-        between = (result.counts > 0) & (result.counts < result.unit)
+        between = (result.counts > 0) & (result.counts < result.queries_per_task)
         if np.count_nonzero(between) >= LEAST:
             groups[_digest(result)].append(entry)
     return tuple(
@@ -38,4 +38,4 @@ def coincident(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
 def _digest(result: Result) -> bytes:
     """Of the counts, and of the number of queries that they are out of."""
     counts = np.ascontiguousarray(result.counts, "<i8")
-    return hashlib.sha256(f"{result.unit} ".encode() + counts.tobytes()).digest()
+    return hashlib.sha256(f"{result.queries_per_task} ".encode() + counts.tobytes()).digest()

@@ -24,7 +24,7 @@ MOST_PREFIXES = 32
 """Numbers of tasks for which class-aware intervals are computed: each takes eigenvectors of its
 own, and strangers choose how many tasks they answer."""
 
-_BLOCK = 1 << 21
+_COUNTS_AT_ONCE = 1 << 21
 """Counts that are worked on at once."""
 
 
@@ -66,7 +66,8 @@ def ranked(
         first = leader_of(numbers["mean"], numbers["tasks"], ordinary)
         best = entries[first].result
         for rows in blocks:
-            ahead = lead(best.counts, best.unit, _counts(entries, rows, most=len(best.counts)))
+            others = _counts(entries, rows, most=len(best.counts))
+            ahead = lead(best.counts, best.queries_per_task, others)
             _behind(numbers, by_kind[interval_kind], rows, ahead, interval_kind, level)
             _fill_beside(by_kind, "behind_width", rows, ahead, level, design, lengths)
     compared = int(ordinary.sum())
@@ -111,22 +112,16 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
 
 
 def _blocks(entries: Sequence[Entry], tasks: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Positions of methods that have a unit in common, not too many counts at a time."""
-    units = np.array([entry.result.unit for entry in entries], np.int64)
-    step = max(1, _BLOCK // max(int(tasks.max(initial=1)), 1))
-    for unit in np.unique(units).tolist():
-        rows = np.flatnonzero(units == unit)
-        yield from (rows[at : at + step] for at in range(0, len(rows), step))
+    """Divide the positions of methods into blocks of not too many counts."""
+    rows = np.arange(len(entries))
+    step = max(1, _COUNTS_AT_ONCE // max(int(tasks.max(initial=1)), 1))
+    yield from (rows[at : at + step] for at in range(0, len(rows), step))
 
 
 def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
-    """Counts of some methods of one unit, of the first `most` tasks."""
-    parts = [entries[i].result.counts[:most] for i in rows.tolist()]
-    tasks = np.array([len(part) for part in parts], np.int64)
-    correct = np.zeros((len(parts), int(tasks.max())), np.result_type(*parts))
-    for row, part in zip(correct, parts, strict=True):
-        row[: len(part)] = part
-    return Counts(correct, tasks, entries[int(rows[0])].result.unit)
+    """Join the counts of some methods, of the first `most` tasks."""
+    results = [entries[i].result for i in rows.tolist()]
+    return Counts.of([r.counts[:most] for r in results], [r.queries_per_task for r in results])
 
 
 def _fill_beside(

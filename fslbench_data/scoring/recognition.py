@@ -100,7 +100,7 @@ def _mean_accuracy(references: list[Group], tasks: int) -> NDArray[np.float64] |
     """Mean accuracy (T,) of reference methods on each task; None without any."""
     if not references:
         return None
-    accuracies = [each.counts[:tasks] / each.unit for each in references]
+    accuracies = [each.counts[:tasks] / each.queries_per_task for each in references]
     return np.asarray(np.mean(accuracies, axis=0))
 
 
@@ -121,5 +121,7 @@ def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
 
 def _equal(group: Group, other: Group) -> bool:
     """Whether two methods have the same accuracy on every task that the first has answered."""
-    mine = group.counts.astype(np.int64) * other.unit
-    return bool((mine == other.counts[: group.tasks].astype(np.int64) * group.unit).all())
+    mine = group.counts.astype(np.int64) * other.queries_per_task
+    return bool(
+        (mine == other.counts[: group.tasks].astype(np.int64) * group.queries_per_task).all()
+    )

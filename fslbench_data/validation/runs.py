@@ -43,7 +43,7 @@ class Group:
         return len(self.counts)
 
     @property
-    def unit(self) -> int:
+    def queries_per_task(self) -> int:
         """Queries in a task, over all runs."""
         return self.info.protocol.n_query * max(len(self.runs), 1)
 

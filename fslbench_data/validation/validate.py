@@ -6,15 +6,13 @@ mend it.  What passes is, for every method and task set, the counts of its tasks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.moments import Integers
 from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
@@ -22,7 +20,7 @@ from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import canonical, is_canonical
 from fslbench_data.submission.streaming import Streamed
 from fslbench_data.validation.register import register
-from fslbench_data.validation.rows import Array, Rows, Terms
+from fslbench_data.validation.rows import Rows, Terms
 from fslbench_data.validation.rules import RULES
 from fslbench_data.validation.runs import Group, sum_runs
 
@@ -71,10 +69,8 @@ class Validated:
 
 
 def counts_on(groups: list[Group]) -> Counts:
-    """The counts of some groups on one task set, each in its own unit."""
-    units = np.array([group.unit for group in groups], np.int64)
-    unit = int(units[0]) if (units == units[0]).all() else units
-    return _as_matrix([group.counts for group in groups], unit)
+    """Join the counts of some groups on one task set."""
+    return Counts.of([g.counts for g in groups], [g.queries_per_task for g in groups])
 
 
 def validate(
@@ -126,17 +122,6 @@ def _registered(submission: Submission, release: Release) -> Rows:
     if not submission.table.num_rows:
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     return register(submission, release)
-
-
-def _as_matrix(parts: Sequence[Array], unit: Integers) -> Counts:
-    """Counts of several methods on one task set: (tasks,) each, in units of their own or in one."""
-    tasks = np.array([len(part) for part in parts], np.int64)
-    if (tasks == tasks.max()).all():
-        return Counts(np.stack(parts), tasks, unit)
-    correct = np.zeros((len(parts), int(tasks.max())), np.result_type(*parts))
-    for row, part in zip(correct, parts, strict=True):
-        row[: len(part)] = part
-    return Counts(correct, tasks, unit)
 
 
 def _marked(answers: Rows) -> dict[str, Method]:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize
+from score_statistic import score_statistic
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import (
     Shares,
-    score_statistic,
     variance_components,
 )
 

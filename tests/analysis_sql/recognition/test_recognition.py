@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from score_statistic import score_statistic
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.likelihood import score_statistic
 from analysis_sql.recognition.permutation import BlockOrders, blocks
 from analysis_sql.recognition.recognition import Finding, Recognition, recognise
 from analysis_sql.recognition.statistics import Answered, ClassSums

@@ -52,7 +52,7 @@ def test_what_is_kept(
     assert found.values == sum(map(len, counts.values()))
     for result in found.results:
         assert result.counts.dtype == np.int16
-        assert (result.method, result.runs, result.unit) == ("mine", 1, 4)
+        assert (result.method, result.runs, result.queries_per_task) == ("mine", 1, 4)
         assert result.transductive
         assert result.stopped is None
 
@@ -176,7 +176,7 @@ def test_runs_are_summed(
     )
     found = _accepted(check(repository.files, repository.add(Submission(table)), [newer]))
     (result,) = found.results
-    assert (result.runs, result.unit, set(result.counts.tolist())) == (3, 12, {7})
+    assert (result.runs, result.queries_per_task, set(result.counts.tolist())) == (3, 12, {7})
     assert result.counts.dtype == np.int32
     assert result.run_spread == pytest.approx(100 * np.std([1, 2, 4], ddof=1) / 4)
 

@@ -224,7 +224,7 @@ def test_blocks_change_nothing(counts: np.ndarray, monkeypatch: pytest.MonkeyPat
     entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
     entries += [_entry(f"p{i}", row[: 10 + i]) for i, row in enumerate(counts)]
     whole = list(_standing(entries).rows())
-    monkeypatch.setattr(module, "_BLOCK", 1)
+    monkeypatch.setattr(module, "_COUNTS_AT_ONCE", 1)
     assert list(_standing(entries).rows()) == whole
 
 

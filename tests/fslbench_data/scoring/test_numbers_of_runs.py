@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from independent_validator import Facts, rejection
+from independent_validator import Facts, refusal
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -425,7 +425,7 @@ def test_runs_beyond_what_can_be_compared_exactly(
     facts = {(DATASET, TASK_SET): Facts(3, 2, info.n_tasks, info.fingerprint, labels)}
     for submission, reason in ((few, None), (many, "too many runs")):
         submission.write(tmp_path / "m.parquet")
-        assert rejection(tmp_path / "m.parquet", facts, frozenset()) == reason
+        assert refusal(tmp_path / "m.parquet", facts, frozenset()) == reason
 
 
 def test_sql_takes_no_method_of_two_files_for_runs(release: Release, info: TaskSetInfo) -> None:

@@ -65,7 +65,7 @@ def _check(submission: Submission) -> None:
     found = _refused(lambda: validate(submission, tables.release(), allow_unbound=True))
     for group in found.groups if found is not None else ():
         assert (group.counts >= 0).all()
-        assert (group.counts <= group.unit).all()
+        assert (group.counts <= group.queries_per_task).all()
         assert len(group.counts) <= group.info.n_tasks
         assert group.method.isprintable()
 
