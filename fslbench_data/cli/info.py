@@ -39,7 +39,10 @@ def info(release: str | None, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(_content(opened), indent=1, ensure_ascii=False))
     elif form == "table":
-        _print(opened)
+        from fslbench_data.render.console import screen
+
+        with screen() as console:
+            _print(opened, console)
     else:
         from fslbench_data.render.grid import latex, markdown
 
@@ -142,12 +145,6 @@ def _held(release: Release) -> dict[str, _Held]:
     }
 
 
-def _origin(release: Release) -> str:
-    """Where a release comes from, for people."""
-    commit = release.hub.partition("@")[2]
-    return f"{release.files.where}{f', commit {commit}' if commit else ''}"
-
-
 def _grid(release: Release) -> Grid:
     """One row a task set."""
     from fslbench_data.render.grid import Grid
@@ -172,21 +169,15 @@ def _grid(release: Release) -> Grid:
     )
 
 
-def _print(release: Release) -> None:
-    from fslbench_data.render.console import screen
-
-    with screen() as console:
-        _print_on(console, release)
-
-
-def _print_on(screen: Console, release: Release) -> None:
+def _print(release: Release, screen: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
     manifest = release.manifest
     screen.print(Text(f"release {release}#{manifest.digest[:12]}", style="bold"))
     screen.print(Text(manifest.description))
-    screen.print(Text(f"from {_origin(release)}", overflow="fold"))
+    commit = f", commit {release.hub.partition('@')[2]}" if release.hub else ""
+    screen.print(Text(f"from {release.files.where}{commit}", overflow="fold"))
     by_content: dict[str, list[str]] = {}
     for dataset, held in _held(release).items():
         by_content.setdefault(str(held), []).append(dataset)

@@ -71,8 +71,8 @@ def leaderboard(
     with that release's reference methods. Submissions that are refused are listed on standard
     error with the reason; they change nothing for the others, nor the exit code without --check.
     """
+    from fslbench_data.leaderboard.folder_files import unfetched
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
-    from fslbench_data.leaderboard.lfs_pointers import unfetched
     from fslbench_data.leaderboard.opening import open_releases, open_results
     from fslbench_data.leaderboard.repository import read_board
     from fslbench_data.render.console import steps

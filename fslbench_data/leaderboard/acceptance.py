@@ -19,7 +19,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
-from fslbench_data.leaderboard.lfs_pointers import POINTER, check_is_no_pointer
+from fslbench_data.leaderboard.folder_files import POINTER, check_is_no_pointer
 from fslbench_data.leaderboard.repository import ResultsFiles, submission_name
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted

@@ -15,7 +15,7 @@ LEAST = 5
 """Tasks with some answers right and some wrong that there must be: others coincide easily."""
 
 
-def coincident(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
+def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     """Group the methods of a task set whose counts are the same on every task.
 
     Only results in which at least :data:`LEAST` tasks are neither without an error nor all wrong

@@ -97,7 +97,7 @@ def _set(each: Standing) -> dict[str, Any]:
         "methods_compared": each.compared,
         "methods_could_be_best": each.could_be_best(each.interval_kind),
         **{f"methods_could_be_best_{b.key}": each.could_be_best(k) for k, b in BESIDE.items()},
-        "identical": [[entry.label for entry in group] for group in each.coincident],
+        "identical": [[entry.label for entry in group] for group in each.duplicates],
         "rows": [_row(row) for row in each.rows()],
     }
 

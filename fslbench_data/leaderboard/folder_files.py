@@ -1,4 +1,7 @@
-"""Files of a results repository on this machine: in its folder, or anywhere before they join it."""
+"""Files of a results repository on this machine: in its folder, or anywhere before they join it.
+
+A checkout may have pointers of Git LFS in place of files that were not fetched.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ from fslbench_data.files import sha256_of, temporary_of
 from fslbench_data.leaderboard.history import arrivals
 from fslbench_data.leaderboard.repository import BOARD_FILE, SUBMISSIONS, submission_name
 from fslbench_data.sandbox.limits import LIMITS
+
+POINTER = "it is a pointer of Git LFS, not the file itself"
+FIX = "git lfs pull"
+_BEGINNING = b"version https://git-lfs.github.com/spec/"
+_MOST_BYTES = 1023
+"""A longer file is no pointer, as Git LFS has it."""
 
 
 class FolderFiles:
@@ -137,3 +146,20 @@ def _name_of(path: Path) -> str:
     except OSError:
         pass
     return path.name
+
+
+def check_is_no_pointer(path: Path, size: int) -> None:
+    """Raise a ResultsError if a file of `size` bytes is a pointer; OSError if it is unreadable."""
+    if size > _MOST_BYTES:
+        return
+    with path.open("rb") as file:
+        if file.read(len(_BEGINNING)) == _BEGINNING:
+            raise ResultsError(POINTER, expected="the bytes that it points to", fix=FIX)
+
+
+def unfetched(pointers: int, total: int) -> str:
+    """Say how many of `total` submissions are pointers, and what to do about them."""
+    number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
+    verb = "is a pointer" if pointers == 1 else "are pointers"
+    noun = "submission" if total == 1 else "submissions"
+    return f"{number} {noun} {verb} of Git LFS, not the files themselves: run `{FIX}` first."

@@ -1,12 +1,75 @@
-"""What methods are called on a leaderboard, where strangers choose the same names."""
+"""What methods are called on a leaderboard, where strangers choose names that look like others.
+
+A small part of what Unicode lists as confusable (UTS 39): Cyrillic, Greek and Armenian letters that
+look like Latin ones, and Latin letters and digits that look like or stand for each other.  The rest
+is mostly found by its script.  What stands between digits counts (1.5 is not 15), between letters
+it does not.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fslbench_data.leaderboard.confusable_names import looks, mixes_scripts
-
+_CASES = (
+    # Latin, and what looks like it: of letters as they stand, capitals among them
+    ("A", "4АΑ"),
+    ("B", "8ВΒ"),
+    ("C", "С"),
+    ("E", "3ЕΕЗз"),
+    ("F", "Ϝ"),
+    ("G", "Ԍ"),
+    ("H", "НΗ"),
+    ("J", "ЈͿ"),
+    ("K", "КΚ"),
+    ("M", "МΜ"),
+    ("N", "Ν"),
+    ("O", "0ОΟՕ"),
+    ("P", "РΡ"),
+    ("Q", "Ԛ"),
+    ("S", "5ЅՏ"),
+    ("T", "7ТΤ"),
+    ("U", "Ս"),
+    ("V", "Ѵ"),
+    ("W", "Ԝ"),
+    ("X", "ХΧ"),
+    ("Y", "УҮΥ"),
+    ("Z", "Ζ"),
+    ("6", "б"),
+    ("a", "аαɑ"),
+    ("b", "ьЬβ"),
+    ("c", "сς"),
+    ("d", "ԁ"),
+    ("e", "еєε"),
+    ("g", "ɡց"),
+    ("h", "һհ"),
+    ("j", "јϳյȷ"),
+    ("k", "кκ"),
+    ("l", "1iIіІιΙıӀӏ|ǀ"),
+    ("m", "м"),
+    ("n", "пηո"),
+    ("o", "оοσօ"),
+    ("p", "рρ"),
+    ("q", "ԛզ"),
+    ("r", "г"),
+    ("s", "ѕ"),
+    ("t", "тτ"),
+    ("u", "иυμսʋ"),
+    ("v", "ѵν"),
+    ("w", "ԝωѡա"),
+    ("x", "хχ"),
+    ("y", "уүγʏ"),
+    ("z", "ζ"),
+)
+_SEPARATORS = dict.fromkeys(map(ord, "∙∕⁄╱⧸−ʼ"), "-")  # those that Unicode takes for something else
+_KEPT = "*#&%@"
+"""Punctuation that names a variant, as in ``ProtoNet*``."""
+_TABLE = str.maketrans({other: latin for latin, others in _CASES for other in others})
+_PAIRS = re.compile("rn|vv")
+_APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "MODIFIER")
+"""Beginnings of the names of letters that no script of an alphabet is mistaken for."""
 _DIGITS = 8
 _ALL_DIGITS = 64
 
@@ -14,7 +77,7 @@ _ALL_DIGITS = 64
 def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
     """Give methods, each a name and its file's digest, labels that differ.
 
-    Names that two have, names that look like another's (:mod:`.confusable_names`) and names that
+    Names that two have, names that look like another's (:func:`looks`) and names that
     mix alphabets get the first eight digits of the file's digest behind them, or as many as tell
     them apart: ``ProtoNet (1a2b3c4d)``.  Labels that are `taken`, the names of reference methods,
     stay as they are.
@@ -37,3 +100,47 @@ def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> l
             return labels
         for i in clash:
             digits[i] = min(max(2 * digits[i], _DIGITS), _ALL_DIGITS)
+
+
+def looks(name: str) -> frozenset[str]:
+    """Return what a name looks like; names that have one of these in common look alike."""
+    plain = _plain(name)
+    return frozenset({_skeleton(plain), _skeleton(plain.casefold())})
+
+
+def mixes_scripts(name: str) -> bool:
+    """Whether letters of several alphabets stand in a name, such as Latin and Cyrillic.
+
+    Chinese, Japanese and Korean characters may stand beside any one alphabet.
+    """
+    if name.isascii():
+        return False
+    names = (unicodedata.name(c, "?") for c in _plain(name) if c.isalpha())
+    scripts = {re.split("[ -]", text)[0] for text in names if not text.startswith(_APART)}
+    return len(scripts) > 1
+
+
+def _plain(name: str) -> str:
+    """Without accents, and without other forms of the same characters."""
+    if name.isascii():
+        return name
+    split = unicodedata.normalize("NFKD", name)
+    return "".join(c for c in split if unicodedata.category(c) != "Mn")
+
+
+def _skeleton(text: str) -> str:
+    """What looks the same, written the same way."""
+    shown = _joined(text).translate(_TABLE).casefold()
+    return _PAIRS.sub(lambda match: {"rn": "m", "vv": "w"}[match[0]], shown)
+
+
+def _joined(text: str) -> str:
+    """Without what stands between letters; one mark for whatever stands between digits."""
+    separated = "".join(" " if _separates(c) else c for c in text.translate(_SEPARATORS))
+    joined = re.sub(r"(?<!\d) +| +(?!\d)", "", separated)
+    return re.sub(" +", ".", joined) or text  # a name may be all signs
+
+
+def _separates(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return (kind[0] in "PZ" or kind in ("So", "Sk")) and character not in _KEPT

@@ -16,7 +16,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.ranking.best import could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.leaderboard.duplicate_results import coincident
+from fslbench_data.leaderboard.duplicate_results import duplicates
 from fslbench_data.leaderboard.standing import KIND_NUMBERS, NUMBERS, Entry, Standing
 from fslbench_data.scoring.scores import ScoredSet
 
@@ -84,7 +84,7 @@ def ranked(
         entries=tuple(entries[i] for i in order.tolist()),
         numbers=numbers[order],
         by_kind={kind: own[order] for kind, own in by_kind.items()},
-        coincident=coincident(entries),
+        duplicates=duplicates(entries),
     )
 
 

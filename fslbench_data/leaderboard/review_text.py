@@ -8,8 +8,8 @@ from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import BESIDE
 from benchmark_spec.errors import listing
 from fslbench_data.leaderboard.acceptance import Accepted, Rejected
+from fslbench_data.leaderboard.folder_files import unfetched
 from fslbench_data.leaderboard.leaderboard import Board
-from fslbench_data.leaderboard.lfs_pointers import unfetched
 from fslbench_data.leaderboard.review import Review
 from fslbench_data.leaderboard.standing import Row, Standing
 from fslbench_data.leaderboard.tables import accuracy, behind, from_where, label, legend_of, marks
@@ -113,7 +113,7 @@ def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
     """Say which methods of a file have the counts of other methods, and of which of them."""
     sets_alike: dict[tuple[str, str], list[str]] = {}
     for standing in sets:
-        for group in standing.coincident:
+        for group in standing.duplicates:
             for entry in (entry for entry in group if entry.source == digest):
                 others = [other for other in group if other is not entry]
                 # of many, one of another file, if there is any: a comment is short

@@ -152,7 +152,7 @@ class Standing:
         Best first, as the rows; numbers are of :data:`NUMBERS`.
     by_kind
         Numbers of :data:`KIND_NUMBERS` by kind of interval, first the one that the set carries.
-    coincident
+    duplicates
         Groups of methods whose counts are the same on every task; see :mod:`.duplicate_results`.
     """
 
@@ -164,7 +164,7 @@ class Standing:
     entries: tuple[Entry, ...]
     numbers: NDArray[Any] = field(repr=False)
     by_kind: Mapping[IntervalKind, NDArray[Any]] = field(repr=False)
-    coincident: tuple[tuple[Entry, ...], ...]
+    duplicates: tuple[tuple[Entry, ...], ...]
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -115,7 +115,7 @@ def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
             )
             for row in rows
         ),
-        notes=(summary(each), *marks(rows), *coincidences(each)),
+        notes=(summary(each), *marks(rows), *duplicates_text(each)),
     )
 
 
@@ -139,13 +139,13 @@ def summary(each: Standing) -> str:
     return f"{text}."
 
 
-def coincidences(each: Standing) -> list[str]:
+def duplicates_text(each: Standing) -> list[str]:
     """Which methods of the whole table have the same counts, as one sentence; the first of them."""
     groups = [
         " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
-        for group in each.coincident[:_MOST_GROUPS]
+        for group in each.duplicates[:_MOST_GROUPS]
     ]
-    text = "; ".join([*groups, *_more(each.coincident, _MOST_GROUPS)])
+    text = "; ".join([*groups, *_more(each.duplicates, _MOST_GROUPS)])
     return [f"Identical on every task: {text}."] if text else []
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from results_repository import Repository
 
-from fslbench_data.leaderboard import duplicate_results as coincidence
+from fslbench_data.leaderboard import duplicate_results
 from fslbench_data.leaderboard.acceptance import Result
-from fslbench_data.leaderboard.duplicate_results import coincident
+from fslbench_data.leaderboard.duplicate_results import duplicates
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review
 from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.leaderboard.standing import REFERENCE, Entry
-from fslbench_data.leaderboard.tables import coincidences, leaderboard_grids
+from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_grids
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.compare import renamed
 from fslbench_data.submission.model import Submission
@@ -45,7 +45,7 @@ def test_a_copy_under_another_name(
     ours, others = (f"{name[12:20]}" for name in (copy, theirs))
     note = f"Identical on every task: mine/Better ({ours}) and pixels/Ridge ({others})."
     for each, grid in zip(found.boards[0].sets, leaderboard_grids(found), strict=True):
-        assert coincidences(each) == [note]
+        assert duplicates_text(each) == [note]
         assert grid.notes[-1] == note
     proposal = Repository(tmp_path / "proposal")
     (repository.folder / copy).rename(proposal.folder / copy)
@@ -66,22 +66,22 @@ def test_one_task_that_differs(repository: Repository, answers: Answers, embedde
     (board,) = leaderboard(
         repository.files, [embedded], datasets="digits", task_sets="open-5w5s5q"
     ).boards
-    assert [each.coincident for each in board.sets] == [()]
+    assert [each.duplicates for each in board.sets] == [()]
 
 
 def test_what_is_the_same_by_itself_is_not_told(info: TaskSetInfo) -> None:
     few = [25] * 27 + [24] * 4
     for counts in ([25] * 31, [0] * 31, few):
-        assert coincident([_entry(info, counts, label, label) for label in "ab"]) == ()
-    ((one, other),) = coincident([_entry(info, [25] * 26 + [24] * 5, x, x) for x in "ab"])
+        assert duplicates([_entry(info, counts, label, label) for label in "ab"]) == ()
+    ((one, other),) = duplicates([_entry(info, [25] * 26 + [24] * 5, x, x) for x in "ab"])
     assert (one.label, other.label) == ("a", "b")
     half = [12] * 31
     references = [_entry(info, half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
-    assert coincident(references) == ()
-    ((*group,),) = coincident([*references, _entry(info, half, "mine", "f" * 64)])
+    assert duplicates(references) == ()
+    ((*group,),) = duplicates([*references, _entry(info, half, "mine", "f" * 64)])
     assert [entry.label for entry in group] == ["NCC", "MatchingNet", "mine"]
     # the same counts out of more queries
-    assert coincident([_entry(info, half, "a", "a"), _entry(info, half, "b", "b", runs=2)]) == ()
+    assert duplicates([_entry(info, half, "a", "a"), _entry(info, half, "b", "b", runs=2)]) == ()
 
 
 def test_ten_thousand(info: TaskSetInfo) -> None:
@@ -93,7 +93,7 @@ def test_ten_thousand(info: TaskSetInfo) -> None:
         for i in range(5000)
     ]
     begun = time.perf_counter()
-    ((*group,),) = coincident(entries)
+    ((*group,),) = duplicates(entries)
     assert len(group) == 5000
     assert time.perf_counter() - begun < 5
-    assert coincidence.LEAST == 5
+    assert duplicate_results.LEAST == 5

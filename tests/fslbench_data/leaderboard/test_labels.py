@@ -4,8 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fslbench_data.leaderboard.confusable_names import looks, mixes_scripts
-from fslbench_data.leaderboard.labels import unique_labels
+from fslbench_data.leaderboard.labels import looks, mixes_scripts, unique_labels
 
 A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
