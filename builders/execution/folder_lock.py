@@ -14,13 +14,7 @@ _held: WeakSet[IO[bytes]] = WeakSet()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if they are not there.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be made.
-    """
+    """Make a folder and those above it, if they are not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -37,11 +31,6 @@ def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
 
     The system takes it back when this process ends, however it ends: processes that are forked
     from it do not keep it.
-
-    Raises
-    ------
-    OutputError
-        If another process holds the lock.
     """
     lock = (folder / file).open("ab")  # which changes nothing, whatever file this is
     try:

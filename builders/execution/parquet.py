@@ -91,7 +91,7 @@ def write_features(table: pa.Table, path: Path) -> None:
 
 
 def _without_nulls(table: pa.Table) -> pa.Table:
-    """The same features (N, D) under a schema that says that none is null."""
+    """Return the same features (N, D) under a schema that says that none is null."""
     kind = table.schema.field("feature").type
     values = pa.list_(pa.field("element", kind.value_type, nullable=False), kind.list_size)
     schema = pa.schema(

@@ -45,7 +45,7 @@ class RayEngine:
     retries: int = 3
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Every block with its result, in order.
+        """Give every block with its result, in order.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class RayEngine:
                 _stop(run)
 
     def _connected(self) -> Any:
-        """Ray, connected to the cluster."""
+        """Connect Ray to the cluster."""
         ray = require("ray", "ray")
         if ray.is_initialized():
             return ray
@@ -100,7 +100,7 @@ class RayEngine:
 
 
 def _unconnected(error: Exception, address: str, *, answered: bool) -> EngineError:
-    """What it means that Ray cannot be initialised, perhaps though something answers there."""
+    """Tell what it means that Ray cannot be initialised, perhaps though something answers there."""
     # of Ray's own errors only the message, which they lengthen with advice on its commands
     reason = (str(getattr(error, "message", error)).splitlines() or [""])[0]
     reason = reason or type(error).__name__
@@ -129,14 +129,9 @@ def _unconnected(error: Exception, address: str, *, answered: bool) -> EngineErr
 
 
 def _answers(address: str | None) -> bool:
-    """Whether something answers where a cluster should: Ray itself would wait for minutes.
+    """Tell whether something answers where a cluster should: Ray itself would wait for minutes.
 
     False if the address does not say where.
-
-    Raises
-    ------
-    OSError
-        If nothing answers.
     """
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
@@ -150,7 +145,7 @@ _started: dict[str, Work[Any, Any]] = {}
 
 
 def _do(shared: list[Any], name: str, run: str, block: Any) -> Any:
-    """The result of one block, in a process of the cluster; nothing if nobody waits any more."""
+    """Compute one block, in a process of the cluster; nothing if nobody waits any more."""
     if _is_stopped(run):
         return None
     if name not in _started:
@@ -175,7 +170,7 @@ def _is_stopped(run: str) -> bool:
 
 
 def _get(ray: Any, ref: Any, block: Any) -> Any:
-    """The result of a task; what the job raised is raised again as it was."""
+    """Return the result of a task; what the job raised is raised again as it was."""
     try:
         return ray.get(ref)
     except ray.exceptions.RayTaskError as error:
@@ -190,7 +185,7 @@ def _get(ray: Any, ref: Any, block: Any) -> Any:
 
 
 def _slots(ray: Any, job: Job[Any, Any]) -> int:
-    """How many processes the cluster can have at work on the job at a time."""
+    """Tell how many processes the cluster can have at work on the job at a time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     of_each = [
         min(

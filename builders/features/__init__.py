@@ -22,7 +22,7 @@ WORK = ".extracting"
 
 
 def is_network(backbone: str) -> bool:
-    """Whether features of that name are extracted by a network, and not the pixels themselves."""
+    """Tell whether features of that name are a network's, and not the pixels themselves."""
     return backbone != pixels.NAME
 
 
@@ -48,7 +48,7 @@ def features_of(
     settings: Settings | None = None,
     progress: Progress = nobody,
 ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
-    """Features of a data set in pieces, and how they were made, while the context lasts.
+    """Extract features of a data set: in pieces, and how they were made, while the context lasts.
 
     Parameters
     ----------
@@ -71,5 +71,5 @@ def features_of(
     if not is_network(backbone):
         yield pixels.extract(images)
         return
-    with extracted(images, backbone, folder / WORK, settings, progress) as found:
-        yield found.pieces(), found.provenance
+    with extracted(images, backbone, folder / WORK, settings, progress) as features:
+        yield features.pieces(), features.provenance

@@ -63,7 +63,7 @@ class Backbone:
         weights: Mapping[str, str] | None = None,
         classifier: Any | None = None,
     ) -> Backbone:
-        """A backbone of a module, whose output is tried out on a black picture.
+        """Make a backbone of a module, whose output is tried out on a black picture.
 
         Raises
         ------
@@ -77,13 +77,13 @@ class Backbone:
         black = torch.zeros(1, 3, *preprocessing.crop)
         with torch.no_grad():
             try:
-                found = module(black)
+                features = module(black)
             except (RuntimeError, ValueError, AssertionError, TypeError) as error:
                 raise BackboneError(
                     f"{name} takes no pictures of {preprocessing.crop}: {error}"
                 ) from error
-        if not isinstance(found, torch.Tensor) or found.ndim != 2 or not found.shape[1]:
-            shape = tuple(getattr(found, "shape", ())) or type(found).__name__
+        if not isinstance(features, torch.Tensor) or features.ndim != 2 or not features.shape[1]:
+            shape = tuple(getattr(features, "shape", ())) or type(features).__name__
             raise BackboneError(
                 f"{name} gives no features: {shape} of one picture", expected="a vector, (1, D)"
             )
@@ -91,7 +91,7 @@ class Backbone:
             name=name,
             module=module,
             preprocessing=preprocessing,
-            dimensions=found.shape[1],
+            dimensions=features.shape[1],
             parameters=sum(parameter.numel() for parameter in module.parameters()),
             weights_sha256=weights_sha256 or state_sha256(module.state_dict()),
             weights=weights or {},
@@ -118,7 +118,7 @@ class Backbone:
         return self
 
     def features(self, batch: Any) -> Any:
-        """Features of preprocessed pictures, float32 whatever it computes in.
+        """Compute features of preprocessed pictures, float32 whatever it computes in.
 
         Parameters
         ----------
@@ -132,19 +132,13 @@ class Backbone:
         return self._run(self.module, batch)
 
     def logits(self, features: Any) -> Any:
-        """What the classifier says of features (B, D), float32.
-
-        Raises
-        ------
-        BackboneError
-            If the weights hold no classifier.
-        """
+        """Tell what the classifier says of features (B, D), float32."""
         if self.classifier is None:
             raise BackboneError(f"the weights of {self.name} hold no classifier")
         return self._run(self.classifier, features)
 
     def describe(self) -> dict[str, Any]:
-        """What a feature set says of it: network, weights, preprocessing, type of numbers."""
+        """Tell what a feature set says of it: network, weights, preprocessing, type of numbers."""
         return {
             "backbone": self.name,
             "dimensions": self.dimensions,
@@ -161,7 +155,7 @@ class Backbone:
 
 
 def state_sha256(state: Mapping[str, Any]) -> str:
-    """SHA-256 of weights that come from no file.
+    """Compute the SHA-256 of weights that come from no file.
 
     For each name, in alphabetical order: name, type and shape as text ending in a line feed, then
     the numbers, little-endian in C order.

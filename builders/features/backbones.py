@@ -44,7 +44,7 @@ def load_backbone(
     device: str = "cpu",
     dtype: DType = "float32",
 ) -> Backbone:
-    """A pretrained network by its name.
+    """Load a pretrained network by its name.
 
     Parameters
     ----------

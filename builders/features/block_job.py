@@ -155,7 +155,7 @@ class BlockJob(ABC):
         """Compute blocks; the pictures of the next are on their way meanwhile."""
 
     def ids_of(self, block: int) -> range:
-        """The ids of a block's images."""
+        """Return the ids of a block's images."""
         size = int(self.surveyed["block"])
         return range(block * size, min((block + 1) * size, len(self.images.images)))
 
@@ -167,13 +167,7 @@ class BlockJob(ABC):
                 yield list(ids[first : first + size])
 
     def refuse(self, problems: Mapping[int, str]) -> None:
-        """Refuse images that cannot be shown.
-
-        Raises
-        ------
-        SourceError
-            Naming the first.
-        """
+        """Refuse images that cannot be shown."""
         for image_id, problem in problems.items():
             raise SourceError(
                 problem_of(self.images, image_id, problem),

@@ -13,7 +13,7 @@ from fslbench_data.hub.download import fetch
 
 
 def local_file(text: str, folder: Path | None) -> Path | None:
-    """The file of that path, or of that path in the weights folder; None if there is neither."""
+    """Find the file of that path, as it is or in the weights folder; None if there is neither."""
     for path in (Path(text).expanduser(), *([folder / text] if folder else [])):
         if path.is_file():
             return path
@@ -23,7 +23,7 @@ def local_file(text: str, folder: Path | None) -> Path | None:
 def hub_file(
     name: str, repo: str, files: Sequence[str], by_hand: str
 ) -> tuple[Path, dict[str, str]]:
-    """The first file of a model repository that is in the Hub's cache or on the Hub.
+    """Return the first file of a model repository that is in the Hub's cache or on the Hub.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def hub_file(
         else:
             snapshot = path.parts[path.parts.index("snapshots") + 1]
             return path, {"hub": repo, "file": file, "revision": snapshot}
-    said = problem.what if problem else "no file is known"
+    reason = problem.what if problem else "no file is known"
     raise BackboneError(
-        f"{name} needs a file that cannot be had: {said}",
+        f"{name} needs a file that cannot be had: {reason}",
         where=f"the Hub's repository {repo}",
         expected=" or ".join(files),
         fix=f"where there is a connection: hf download {repo} {files[0]}; then name the file as "
@@ -66,7 +66,7 @@ def hub_file(
 
 
 def url_file(name: str, url: str, by_hand: str) -> tuple[Path, dict[str, str]]:
-    """The file at an address, kept where torch.hub keeps such files; see :func:`hub_file`."""
+    """Get the file at an address, kept where torch.hub keeps such files; see :func:`hub_file`."""
     hub = require("torch.hub")
     path = Path(hub.get_dir()) / "checkpoints" / Path(urlparse(url).path).name
     if not path.is_file():
@@ -85,21 +85,15 @@ def url_file(name: str, url: str, by_hand: str) -> tuple[Path, dict[str, str]]:
 
 @contextmanager
 def loading(name: str, path: Path) -> Iterator[None]:
-    """Turn whatever a library says of a checkpoint that it cannot load into an error of ours.
-
-    Raises
-    ------
-    BackboneError
-        Naming the file, with the first 300 characters of what the library says.
-    """
+    """Turn whatever a library says of a checkpoint that it cannot load into an error of ours."""
     try:
         yield
     except (FSLBenchError, MemoryError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         raise BackboneError(
-            f"{name} cannot be made of {path.name}: {type(error).__name__}: {said[:300]}",
+            f"{name} cannot be made of {path.name}: {type(error).__name__}: {message[:300]}",
             where=str(path),
             expected="a checkpoint of that architecture, as its library saves it",
             fix="check that the file belongs to the architecture and is whole",

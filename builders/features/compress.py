@@ -29,9 +29,9 @@ Parts = Callable[[], Iterable[NDArray[Any]]]
 
 
 def base_of(name: str) -> tuple[str, int | None]:
-    """Backbone of a feature set, and to how many dimensions it is projected: None if it is not."""
-    found = _NAME.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
+    """Split the name of a feature set: backbone, and dimensions if it is projected to some."""
+    match = _NAME.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +53,18 @@ class Projection:
     kept: float
 
     def __call__(self, features: NDArray[Any]) -> NDArray[np.int8]:
-        """Features (n, D) of any images, L2-normalised, projected and rounded: int8 (n, d).
+        """Normalise, project and round features (n, D) of any images: int8 (n, d).
 
         Values beyond those of the data set itself, as other images may have, are cut off at ±127.
         """
-        found = np.empty((len(features), self.directions.shape[1]), np.int8)
+        rounded = np.empty((len(features), self.directions.shape[1]), np.int8)
         for first in range(0, len(features), _ROWS):
             rows = _unit(features[first : first + _ROWS]) @ self.directions
-            found[first : first + _ROWS] = np.clip(np.rint(rows / self.scale), -127, 127)
-        return found
+            rounded[first : first + _ROWS] = np.clip(np.rint(rows / self.scale), -127, 127)
+        return rounded
 
     def provenance(self) -> dict[str, Any]:
-        """What a feature table's provenance says of it."""
+        """Tell what a feature table's provenance says of it."""
         return {
             "dtype": "int8",
             "scale": self.scale,
@@ -78,7 +78,7 @@ class Projection:
 
 
 def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
-    """Principal directions of features.
+    """Compute the principal directions of features.
 
     The eigenvectors of their Gram matrix (D, D) in float64: exact, without any random start, and
     without all features in memory.  On one machine the same features give the same int8 values.
@@ -121,7 +121,7 @@ def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
 def pca_int8(
     features: NDArray[Any], dimensions: int = DIMENSIONS
 ) -> tuple[NDArray[np.int8], float, dict[str, Any]]:
-    """A data set's features projected onto their own principal directions.
+    """Project a data set's features onto their own principal directions.
 
     Parameters
     ----------
@@ -133,25 +133,20 @@ def pca_int8(
     Returns
     -------
     int8 (N, d), the scale that gives them back their size, and what the provenance says of both.
-
-    Raises
-    ------
-    SpecError
-        If N or D is less than `dimensions`.
     """
     projection = fit_projection(lambda: [features], dimensions)
     return projection(features), projection.scale, projection.provenance()
 
 
 def _unit(features: NDArray[Any]) -> NDArray[np.float64]:
-    """Features (n, D) divided by their length; zeros stay zeros."""
+    """Divide features (n, D) by their length; zeros stay zeros."""
     rows = features.astype(np.float64)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(length > 0, length, 1.0))
 
 
 def _blocks(parts: Parts) -> Iterator[NDArray[Any]]:
-    """The features in blocks of so many rows, wherever their pieces begin: sums are the same."""
+    """Cut features in blocks of so many rows, wherever their pieces begin: sums are the same."""
     held: list[NDArray[Any]] = []
     size = 0
     for part in parts():

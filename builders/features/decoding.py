@@ -57,7 +57,7 @@ class Batch:
         return replace(self, data=self.data.pin_memory())
 
     def parts(self) -> list[Any]:
-        """Each picture's part of `data`, in its shape."""
+        """Take each picture's part of `data`, in its shape."""
         sizes = [math.prod(shape) for shape in self.shapes]
         pieces = self.data.split(sizes)
         return [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
@@ -84,13 +84,13 @@ class Reader:
 
     @classmethod
     def of(cls, images: ImageSet, preprocessing: Preprocessing, gives: Gives) -> Reader:
-        """A reader of all images of a data set."""
+        """Return a reader of all images of a data set."""
         table = images.images
         paths, digests = (table.column(name).to_pylist() for name in ("path", "sha256"))
         return cls(images, preprocessing, gives, paths, digests)
 
     def __getitems__(self, ids: Ids) -> Batch:
-        """A batch; an image that cannot be shown is a black one, and said to be a problem."""
+        """Read a batch; an image that cannot be shown is a black one, and said to be a problem."""
         torch = require("torch")
         problems: dict[int, str] = {}
         parts = [torch.from_numpy(self._part(i, problems)) for i in ids]
@@ -125,7 +125,7 @@ class Reader:
 
 
 def is_plain_jpeg(data: bytes) -> bool:
-    """Whether it is a whole JPEG file of the usual kind, which every decoder reads alike.
+    """Tell whether it is a whole JPEG file of the usual kind, which every decoder reads alike.
 
     Others (CMYK, RGB without YCbCr, truncated, no JPEG) are left to Pillow, which shows them or
     says what is wrong.
@@ -173,7 +173,7 @@ class Batches:
         )
 
     def __call__(self, batches: Iterable[Ids]) -> Iterator[Batch]:
-        """The batch of each list of ids.
+        """Return the batch of each list of ids.
 
         Raises
         ------
@@ -207,6 +207,6 @@ def _as_it_is(batch: Batch) -> Batch:
 
 
 def problem_of(images: ImageSet, image_id: int, problem: str) -> str:
-    """A sentence on an image that cannot be shown."""
+    """Return a sentence on an image that cannot be shown."""
     path = images.images.column("path")[image_id].as_py()
     return f"{images.name}: image {image_id} ({path}) cannot be shown: {problem}"

@@ -89,18 +89,18 @@ class Diagnosis:
 
 
 def tolerance_of(*provenances: Mapping[str, Any]) -> float:
-    """The least cosine of two extractions, as the less exact of them has it recorded."""
+    """Return the least cosine of two extractions, as the less exact of them has it recorded."""
     return min(float(p.get("agreement", min(AGREEMENT.values()))) for p in provenances)
 
 
 def diagnose(
-    found: NDArray[Any], expected: NDArray[Any], tolerance: float = AGREEMENT["float32"]
+    own: NDArray[Any], expected: NDArray[Any], tolerance: float = AGREEMENT["float32"]
 ) -> Diagnosis:
     """Compare features of the canaries with those expected.
 
     Parameters
     ----------
-    found, expected : float (32, D)
+    own, expected : float (32, D)
         In the order of :data:`builders.sources.canary_images.CANARY_IMAGES`.
     tolerance
         The least cosine.
@@ -110,7 +110,7 @@ def diagnose(
     SpecError
         If they are of different shapes, or not finite.
     """
-    for name, values in (("found", found), ("expected", expected)):
+    for name, values in (("found", own), ("expected", expected)):
         if values.ndim != 2 or len(values) != len(CANARY_IMAGES):
             raise SpecError(
                 f"the features {name} have the shape {values.shape}",
@@ -118,12 +118,12 @@ def diagnose(
             )
         if not np.isfinite(values).all():
             raise SpecError(f"the features {name} are not all finite")
-    if found.shape != expected.shape:
+    if own.shape != expected.shape:
         raise SpecError(
-            f"the features found have {found.shape[1]} dimensions",
+            f"the features found have {own.shape[1]} dimensions",
             expected=f"{expected.shape[1]}, as the others: perhaps another layer was taken",
         )
-    a, b = found.astype(np.float64), expected.astype(np.float64)
+    a, b = own.astype(np.float64), expected.astype(np.float64)
     cosine = (_unit(a) * _unit(b)).sum(axis=1)
     cosine[(a == b).all(axis=1)] = 1.0  # also where both are zeros
     largest = float(np.abs(a - b).max())
@@ -142,19 +142,19 @@ def diagnose(
 
 
 def _predictions(features: NDArray[np.float64]) -> NDArray[np.int64]:
-    """What NCC says in eight fixed tasks of all 8 classes, int64 (128,).
+    """Tell what NCC says in eight fixed tasks of all 8 classes, int64 (128,).
 
     For each of the four pictures of a class: it alone is the support and the others are queries,
     and the other way round.
     """
     unit = _unit(features).reshape(len(FAMILIES), OF_EACH, -1)
-    found = []
+    predictions = []
     for one in range(OF_EACH):
         alone, others = unit[:, [one]], np.delete(unit, one, axis=1)
         for support, query in ((alone, others), (others, alone)):
             centroids = _unit(support.mean(axis=1))
-            found.append((query.reshape(-1, unit.shape[2]) @ centroids.T).argmax(axis=1))
-    return np.concatenate(found)
+            predictions.append((query.reshape(-1, unit.shape[2]) @ centroids.T).argmax(axis=1))
+    return np.concatenate(predictions)
 
 
 def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:

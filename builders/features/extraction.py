@@ -76,7 +76,7 @@ class Settings:
                 raise SpecError(f"{name} is {value}", expected=f"{least} to {most}")
 
     def workers_for(self, threads: int) -> int:
-        """Processes that decode, beside a network that has so many threads."""
+        """Count the processes that decode, beside a network that has so many threads."""
         if self.workers is not None:
             return self.workers
         return threads if self.device == "cuda" else max(1, threads // 4)
@@ -100,17 +100,17 @@ class Extracted:
     _work: WorkFolder = field(repr=False)
 
     def pieces(self) -> Iterator[NDArray[np.float16]]:
-        """The features, float16 (n, D), block by block in the order of ids."""
+        """Return the features, float16 (n, D), block by block in the order of ids."""
         for block in range(-(-self.images // self.provenance["block"])):
             yield self._work.values(block)
 
     def all(self) -> NDArray[np.float16]:
-        """The features, float16 (N, D)."""
+        """Return the features, float16 (N, D)."""
         return np.concatenate(list(self.pieces()))
 
 
 def nobody(images: int, /, *, resumed: bool = False) -> None:
-    """Progress that nobody follows."""
+    """Tell nobody of progress."""
 
 
 @contextmanager
@@ -156,34 +156,34 @@ def extracted(
 def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
 ) -> Extracted:
-    network, found = _surveyed(backbone, settings, (work.recorded or {}).get("batch"))
+    network, surveyed = _surveyed(backbone, settings, (work.recorded or {}).get("batch"))
     of = {"dataset": images.name, "images": content_digest(images.images)}
     anew = False
     while True:
-        provenance = {**found, **of}
+        provenance = {**surveyed, **of}
         done = work.begin(provenance, anew=anew)
         if not settings.skip_corrupt:
             done -= set(work.problems())
-        workers = settings.workers_for(found["threads"])
-        job = Extraction(network, images, found, workers, skip_corrupt=settings.skip_corrupt)
+        workers = settings.workers_for(surveyed["threads"])
+        job = Extraction(network, images, surveyed, workers, skip_corrupt=settings.skip_corrupt)
         try:
             job.compute(done, work, settings.engine, progress)
             break
         except DeviceMemoryError:
-            if found["batch"] == 1:
+            if surveyed["batch"] == 1:
                 raise
-            found, anew = {**found, "batch": found["batch"] // 2}, True
+            surveyed, anew = {**surveyed, "batch": surveyed["batch"] // 2}, True
     work.check_unchanged(images)
     left_out = {key: value for of in work.problems().values() for key, value in of.items()}
     if left_out:
         provenance["left_out"] = left_out
-    return Extracted(len(images.images), int(found["dimensions"]), provenance, work)
+    return Extracted(len(images.images), int(surveyed["dimensions"]), provenance, work)
 
 
 def described(
     images: ImageSet, backbone: str, settings: Settings, batch: int | None
 ) -> dict[str, Any]:
-    """How the features of a data set would be made now, as their provenance says it.
+    """Tell how the features of a data set would be made now, as their provenance says it.
 
     Parameters
     ----------
@@ -191,18 +191,18 @@ def described(
         Pictures at a time, where the settings do not say.
     """
     try:
-        found = _surveyed(backbone, settings, batch)[1]
+        surveyed = _surveyed(backbone, settings, batch)[1]
     finally:
         forget_network()
-    return {**found, "dataset": images.name, "images": content_digest(images.images)}
+    return {**surveyed, "dataset": images.name, "images": content_digest(images.images)}
 
 
 def _surveyed(
     backbone: str, settings: Settings, batch: int | None
 ) -> tuple[Network, dict[str, Any]]:
-    """A network, and what its features depend on where the work will be done."""
+    """Return a network, and what its features depend on where the work will be done."""
     network = Network(backbone, settings.weights, settings.device, settings.dtype)
     threads = settings.threads or default_threads(settings.device)
     survey = Survey(network, threads, settings.batch or batch, settings.block)
-    ((_, found),) = settings.engine.run(survey, [0])
-    return network, found
+    ((_, surveyed),) = settings.engine.run(survey, [0])
+    return network, surveyed

@@ -145,7 +145,7 @@ class Extraction(BlockJob):
 
 
 def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
-    """Batches of features on their way from the device; gives them, float16 (n, D), once there."""
+    """Send batches of features from the device; gives them, float16 (n, D), once there."""
     torch = require("torch")
     features = torch.cat(parts).to(torch.float16)
     if features.device.type == "cpu":

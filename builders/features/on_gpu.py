@@ -26,7 +26,7 @@ AHEAD = 2
 
 
 def inputs(batches: Iterable[Batch], preprocessing: Preprocessing) -> Iterator[tuple[Batch, Any]]:
-    """Each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
+    """Return each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
     torch = require("torch")
     stream = torch.cuda.Stream()
 
@@ -44,7 +44,7 @@ def inputs(batches: Iterable[Batch], preprocessing: Preprocessing) -> Iterator[t
 
 
 def grey_levels(batch: Batch, device: str) -> list[Any]:
-    """The pictures of a batch on a device, uint8 (3, h, w)."""
+    """Return the pictures of a batch on a device, uint8 (3, h, w)."""
     parts = batch.parts()
     coded = [i for i, part in enumerate(parts) if part.ndim == 1]
     pictures = [None if part.ndim == 1 else part for part in parts]
@@ -59,22 +59,22 @@ def grey_levels(batch: Batch, device: str) -> list[Any]:
 
 
 def _decoded(files: list[Any], device: str) -> list[Any]:
-    """JPEG files, uint8 (n,) each, decoded there by nvJPEG; what it refuses, by Pillow."""
+    """Decode JPEG files, uint8 (n,) each, there by nvJPEG; what it refuses, by Pillow."""
     io, torch = require("torchvision.io"), require("torch")
     try:
         with warnings.catch_warnings():  # of its replacement by torchcodec, one day
             warnings.simplefilter("ignore", DeprecationWarning)
-            found: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device=device)
+            pictures: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device=device)
     except RuntimeError:
-        found = []
+        pictures = []
         for file in files:
             pixels = np.asarray(decode(file.numpy().tobytes())).transpose(2, 0, 1)
-            found.append(torch.from_numpy(np.ascontiguousarray(pixels)).to(device))
-    return found
+            pictures.append(torch.from_numpy(np.ascontiguousarray(pixels)).to(device))
+    return pictures
 
 
 def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
-    """The same items, made by a thread that is up to `depth` of them ahead.
+    """Return the same items, made by a thread that is up to `depth` of them ahead.
 
     What making them raises is raised here.  The thread ends soon after this iterator is closed.
     """

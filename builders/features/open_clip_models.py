@@ -25,7 +25,7 @@ _CONFIG = ("mean", "std", "interpolation", "resize_mode")
 
 
 def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """An image tower.
+    """Load an image tower.
 
     Parameters
     ----------
@@ -35,24 +35,17 @@ def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> 
         Where files are looked for besides.
     paper
         Preprocessing other than that of the weights.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such architecture, or neither a tag nor a file.
-    BackboneError
-        If the weights cannot be had or do not fit.
     """
-    found = find(spec, folder)
-    model = found.create(force_image_size=paper.crop if paper else None)
+    checkpoint = find(spec, folder)
+    model = checkpoint.create(force_image_size=paper.crop if paper else None)
     tower = model.visual
     tower.register_forward_hook(_embedding)
     return Backbone.of(
-        found.name,
+        checkpoint.name,
         tower,
         paper or preprocessing_of(tower.preprocess_cfg),
-        weights_sha256=sha256_of(found.file),
-        weights=found.weights,
+        weights_sha256=sha256_of(checkpoint.file),
+        weights=checkpoint.weights,
     )
 
 
@@ -77,13 +70,7 @@ class Checkpoint:
     tag: Mapping[str, Any]
 
     def create(self, **options: Any) -> Any:
-        """The whole model, with what open_clip's ``create_model`` takes besides.
-
-        Raises
-        ------
-        BackboneError
-            If the weights do not fit.
-        """
+        """Return the whole model, with what open_clip's ``create_model`` takes besides."""
         tag = self.tag
         with loading(self.name, self.file):
             return require("open_clip").create_model(
@@ -129,7 +116,7 @@ def find(spec: str, folder: Path | None, family: str = FAMILY) -> Checkpoint:
 
 
 def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
-    """What open_clip's ``image_transform_v2`` does for evaluation with that configuration.
+    """Tell what open_clip's ``image_transform_v2`` does for evaluation with that configuration.
 
     Raises
     ------
@@ -154,7 +141,7 @@ def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
 
 
 def _of_hub(entry: str) -> tuple[str, tuple[str, ...]]:
-    """Repository and files of an entry ``owner/name/`` or ``owner/name/file``, best first."""
+    """Split ``owner/name/`` or ``owner/name/file`` into repository and files, best first."""
     repo, _, file = entry.rpartition("/")
     file = file or "open_clip_pytorch_model.bin"
     if file == "open_clip_pytorch_model.bin":
@@ -163,5 +150,5 @@ def _of_hub(entry: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _embedding(module: Any, inputs: Any, output: Any) -> Any:
-    """The embedding alone, of towers that give the tokens too (CoCa)."""
+    """Return the embedding alone, of towers that give the tokens too (CoCa)."""
     return output[0] if isinstance(output, tuple) else output

@@ -33,7 +33,7 @@ MOBILENET_V2 = Preprocessing(
 
 
 def efficientnet_lite(size: int) -> Preprocessing:
-    """What an EfficientNet-Lite takes: grey levels less 127, over 128."""
+    """Tell what an EfficientNet-Lite takes: grey levels less 127, over 128."""
     return Preprocessing(
         resize=(size + MARGIN, size + MARGIN),
         crop=(size, size),
@@ -45,7 +45,7 @@ def efficientnet_lite(size: int) -> Preprocessing:
 
 
 def load(name: str, folder: Path | None) -> Backbone:
-    """A backbone with the weights of its package.
+    """Load a backbone with the weights of its package.
 
     Parameters
     ----------

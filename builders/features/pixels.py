@@ -16,7 +16,9 @@ NAME = "pixels"
 
 
 def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str, Any]]:
-    """Feature table of images (N, D) with grey levels 0..`white`, scaled to 0..1, and provenance.
+    """Make a feature table of images (N, D) with grey levels 0..`white`, and its provenance.
+
+    Levels are scaled to 0..1.
 
     Grey levels over a power of two are exact in float16.
     """
@@ -26,13 +28,7 @@ def pixel_features(pixels: NDArray[Any], white: int) -> tuple[pa.Table, dict[str
 
 
 def extract(images: ImageSet) -> tuple[pa.Table, dict[str, Any]]:
-    """Feature table of a data set whose images are small grey pixels, and provenance.
-
-    Raises
-    ------
-    SourceError
-        If its images are no such pixels.
-    """
+    """Make the feature table of a data set whose images are small grey pixels, and provenance."""
     if images.pixels is None:
         raise SourceError(
             f"{images.name} has no small grey pixels to use as features",

@@ -59,7 +59,7 @@ class PrecomputedFeatures:
         return tuple(dict.fromkeys(table.dataset for table in self.tables))
 
     def features(self, dataset: str) -> Features:
-        """Features (N, D) of a data set: row i is image id i.
+        """Return features (N, D) of a data set: row i is image id i.
 
         Raises
         ------
@@ -71,11 +71,11 @@ class PrecomputedFeatures:
         return read_features(self.of(dataset), self.compared)
 
     def provenance(self, dataset: str) -> dict[str, Any]:
-        """How they were made."""
+        """Tell how they were made."""
         return dict(self.of(dataset)[0].provenance)
 
     def compared(self, table: Table) -> Path:
-        """The file of a table, if it is the one that is listed."""
+        """Return the file of a table, if it is the one that is listed."""
         path = self.folder / table.path
         if not path.is_file() or sha256_of(path) != table.sha256:
             raise CorruptReleaseError(
@@ -87,7 +87,7 @@ class PrecomputedFeatures:
         return path
 
     def of(self, dataset: str) -> list[Table]:
-        """The shards of a data set's features."""
+        """Return the shards of a data set's features."""
         if dataset not in self.datasets:
             raise UnknownNameError("data set", dataset, self.datasets, where=str(self.folder))
         return [table for table in self.tables if table.dataset == dataset]
@@ -129,11 +129,11 @@ def write_precomputed(
         of = [canaries.read(), images]  # the few first: what is wrong shows at once
     with ExitStack() as unfinished:  # all is kept until all is written
         tables: list[Table] = []
-        for each in of:
-            tell = progress if each is images else nobody
-            context = features_of(backbone, each, folder, settings, tell)
+        for dataset in of:
+            tell = progress if dataset is images else nobody
+            context = features_of(backbone, dataset, folder, settings, tell)
             pieces, provenance = unfinished.enter_context(context)
-            tables = [*_write(each, pieces, provenance, folder), *tables]
+            tables = [*_write(dataset, pieces, provenance, folder), *tables]
         content = {
             "made_with": f"fslbench {__version__}",
             "tables": [asdict(table) for table in tables],
@@ -202,19 +202,13 @@ def _write(
 def _finished(
     folder: Path, images: ImageSet, backbone: str, settings: Settings
 ) -> PrecomputedFeatures | None:
-    """What a run of the same images, backbone and settings has finished there, if any.
-
-    Raises
-    ------
-    CorruptReleaseError
-        If one of its files is not what was written.
-    """
+    """Tell what a run of the same images, backbone and settings has finished there, if any."""
     if not (folder / FILE).is_file():
         return None
-    found = read_precomputed(folder)
-    if found.datasets[0] != images.name:
+    finished = read_precomputed(folder)
+    if finished.datasets[0] != images.name:
         return None
-    provenance, tables = found.provenance(images.name), found.of(images.name)
+    provenance, tables = finished.provenance(images.name), finished.of(images.name)
     if is_network(backbone):
         left_out = provenance.pop("left_out", None)
         wanted = described(images, backbone, settings, provenance.get("batch"))
@@ -227,9 +221,9 @@ def _finished(
             return None
     if provenance != json.loads(json.dumps(wanted)):
         return None
-    for table in found.tables:
-        found.compared(table)
-    return found
+    for table in finished.tables:
+        finished.compared(table)
+    return finished
 
 
 def _check_folder(folder: Path) -> None:

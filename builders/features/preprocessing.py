@@ -65,7 +65,7 @@ class Preprocessing:
     fill: tuple[int, int, int] = (0, 0, 0)
 
     def resized(self, height: int, width: int) -> Size:
-        """The height and width that a picture of these becomes, rounded as torchvision does."""
+        """Compute the height and width that a picture becomes, rounded as torchvision does."""
         tall, wide = self.resize
         if self.side == "both":
             return tall, wide
@@ -78,7 +78,7 @@ class Preprocessing:
         return round(height / ratio), round(width / ratio)
 
     def reference(self, picture: Picture) -> NDArray[np.float32]:
-        """The float32 (3, H, W) of a ``PIL.Image.Image``, with Pillow on the CPU."""
+        """Return the float32 (3, H, W) of a ``PIL.Image.Image``, with Pillow on the CPU."""
         pil = require("PIL.Image")
         kernel = {"bilinear": pil.Resampling.BILINEAR, "bicubic": pil.Resampling.BICUBIC}
         picture = picture.convert("RGB")
@@ -97,7 +97,7 @@ class Preprocessing:
         return np.ascontiguousarray((values - mean) / std)
 
     def batch(self, images: Sequence[Any] | Any) -> Any:
-        """The float32 (B, 3, H, W) of images, on the device where they are.
+        """Return the float32 (B, 3, H, W) of images, on the device where they are.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Preprocessing:
         return self._scaled(grey)
 
     def describe(self) -> dict[str, Any]:
-        """What a feature set says of it."""
+        """Tell what a feature set says of it."""
         return {
             "mode": "RGB",
             "resize": list(self.resize),
@@ -136,7 +136,7 @@ class Preprocessing:
         }
 
     def _corner(self, height: int, width: int) -> tuple[int, int]:
-        """Top and left of the crop, negative where it is larger; rounded as torchvision does."""
+        """Place the crop: top and left, negative where it is larger; rounds as torchvision does."""
         top, left = (
             round((have - want) / 2) if have >= want else -((want - have) // 2)
             for have, want in zip((height, width), self.crop, strict=True)
@@ -144,7 +144,7 @@ class Preprocessing:
         return top, left
 
     def _grey(self, images: Any) -> Any:
-        """Whole grey levels 0..255 as float32 (B, 3, H, W), of images of one size."""
+        """Return whole grey levels 0..255 as float32 (B, 3, H, W), of images of one size."""
         height, width = self.resized(*images.shape[-2:])
         top, left = self._corner(height, width)
         grey = self._resized(images.float(), (images.shape[-2], width))
@@ -163,7 +163,7 @@ class Preprocessing:
         return canvas
 
     def _resized(self, grey: Any, size: Size) -> Any:
-        """Resized in one direction, and rounded as Pillow does."""
+        """Resize in one direction, and round as Pillow does."""
         if tuple(grey.shape[-2:]) == size:
             return grey
         resize = require("torch").nn.functional.interpolate
@@ -171,7 +171,7 @@ class Preprocessing:
         return grey.clamp_(0, 255).add_(0.5).floor_()
 
     def _scaled(self, grey: Any) -> Any:
-        """Grey levels in the units of the network, with the very operations of the reference."""
+        """Scale grey levels to the network, with the very operations of the reference."""
         mean, std = (grey.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
         if self.white == 1:
             grey = grey / 255

@@ -40,18 +40,18 @@ LIBRARIES = {
 
 
 def default_device() -> Device:
-    """The GPU where torch sees one."""
+    """Return the GPU where torch sees one."""
     return "cuda" if require("torch").cuda.is_available() else "cpu"
 
 
 def default_threads(device: Device = "cpu") -> int:
-    """The processors that this process may use; for a GPU, of which a machine may have more, 16."""
+    """Count the processors that this process may use; for a GPU at most 16."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(usable or 1, THREADS_OF_GPU) if device == "cuda" else usable or 1
 
 
 def facts(device: Device, backbone: str) -> dict[str, Any]:
-    """The kind of processor of this machine, and the packages that the features depend on.
+    """Return the kind of processor of this machine, and the packages that the features depend on.
 
     Parameters
     ----------
@@ -87,17 +87,12 @@ def check_facts(expected: Mapping[str, Any], backbone: str) -> None:
     ----------
     expected
         What :func:`facts` gave where the run began, perhaps among other things.
-
-    Raises
-    ------
-    EngineError
-        Naming what is not as it was where the run began.
     """
-    for key, found in facts(expected["device"], backbone).items():
-        if found != expected[key]:
+    for key, fact in facts(expected["device"], backbone).items():
+        if fact != expected[key]:
             raise EngineError(
                 f"{platform.node()} has another {key} than the machine on which the run began",
-                where=f"{key} {found}",
+                where=f"{key} {fact}",
                 expected=str(expected[key]),
                 fix="use machines of one kind with the same packages: features of different "
                 "ones agree only nearly, and a feature set is to have one digest",
@@ -105,7 +100,7 @@ def check_facts(expected: Mapping[str, Any], backbone: str) -> None:
 
 
 def default_batch(backbone: Backbone) -> int:
-    """How many pictures to put through the network at a time: on a GPU, what half of it holds."""
+    """Choose how many pictures to take at a time: on a GPU, what half of its memory holds."""
     torch = require("torch")
     if backbone.device.type != "cuda":
         return CPU_BATCH

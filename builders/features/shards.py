@@ -18,13 +18,7 @@ Pieces: TypeAlias = pa.Table | Iterable[pa.Table | NDArray[Any]]
 
 
 def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
-    """Table of features (n, D), float16 or int8, of the images from id `first` on.
-
-    Raises
-    ------
-    SpecError
-        If they are of another shape or type.
-    """
+    """Make a table of features (n, D), float16 or int8, of the images from id `first` on."""
     if values.ndim != 2 or values.dtype not in (np.float16, np.int8):
         raise SpecError(
             f"features are of type {values.dtype} and shape {values.shape}",
@@ -38,13 +32,13 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
 
 
 def feature_array(table: pa.Table) -> NDArray[Any]:
-    """Values (n, D) of a table of features, as :func:`feature_table` makes it."""
+    """Return values (n, D) of a table of features, as :func:`feature_table` makes it."""
     values: NDArray[Any] = table.column("feature").combine_chunks().flatten().to_numpy()
     return values.reshape(len(table), -1)
 
 
 def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
-    """The shards of a feature set, one at a time; no more than one is held in memory.
+    """Return the shards of a feature set, one at a time; no more than one is held in memory.
 
     Parameters
     ----------
@@ -97,7 +91,7 @@ def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
 
 
 def _checked(piece: pa.Table | NDArray[Any], first: int, where: str) -> pa.Table:
-    """One piece as a table whose ids begin at `first`."""
+    """Make one piece a table whose ids begin at `first`."""
     if not isinstance(piece, pa.Table):
         piece = feature_table(piece, first)
     table = check_features(piece, where).replace_schema_metadata(None)

@@ -23,7 +23,7 @@ FILES = ("model.safetensors", "pytorch_model.bin")
 
 
 def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """A model without its classifier.
+    """Load a model without its classifier.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> 
 
 
 def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
-    """What timm's ``create_transform`` does for evaluation with that data configuration.
+    """Tell what timm's ``create_transform`` does for evaluation with that data configuration.
 
     Raises
     ------
@@ -109,19 +109,19 @@ def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
 
 
 def _config(model: str) -> Any:
-    """Timm's configuration of a model's weights."""
+    """Return timm's configuration of a model's weights."""
     timm = require("timm")
     arch, _, tag = model.partition(".")
     if not timm.is_model(arch):
         raise UnknownNameError("timm model", arch, timm.list_models())
-    tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{arch}.*")]
+    tags = [name.partition(".")[2] for name in timm.list_pretrained(f"{arch}.*")]
     if tag and tag not in tags:
         raise UnknownNameError(f"weights of timm's {arch}", tag, tags)
     return timm.get_pretrained_cfg(model)
 
 
 def _of_file(file: Path, config: Any) -> dict[str, Any]:
-    """What a checkpoint has other than the model's own: its number of classes, or its format.
+    """Tell what a checkpoint has other than the model's own: its number of classes, or its format.
 
     With the right number of classes timm compares all names, so that a checkpoint of another
     network cannot pass.

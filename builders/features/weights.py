@@ -37,7 +37,7 @@ class Weights:
     source: str
 
     def describe(self) -> dict[str, str]:
-        """What a backbone says of them."""
+        """Tell what a backbone says of them."""
         return {
             "package": f"{self.package.name} {self.package.version}",
             "package_sha256": self.package.sha256,
@@ -115,20 +115,20 @@ NAMES = (ALL, *WEIGHTS)
 
 
 def packages_of(name: str) -> tuple[Package, ...]:
-    """The packages of one of :data:`NAMES`; of all, with the code that they are checked against."""
+    """Return the packages of one of :data:`NAMES`; of all, with the code that checks them."""
     if name == ALL:
         return (*(weights.package for weights in WEIGHTS.values()), REFERENCE)
     return (WEIGHTS[name].package,)
 
 
 def layout_of(name: str) -> str:
-    """What the folder holds once they are fetched."""
+    """Tell what the folder holds once they are fetched."""
     kept = WEIGHTS.values() if name == ALL else (WEIGHTS[name],)
     return "\n".join(f"{weights.package.name}/{weights.file}" for weights in kept)
 
 
 def weights_file(name: str, folder: Path) -> Path:
-    """The file of a backbone's weights in a folder that ``fslbench-build fetch`` has filled.
+    """Return the file of a backbone's weights in a folder that ``fslbench-build fetch`` has filled.
 
     Raises
     ------
@@ -140,12 +140,12 @@ def weights_file(name: str, folder: Path) -> Path:
     weights = WEIGHTS[name]
     home = unpacked(weights.package, folder, name)
     path = home / weights.file
-    found = sha256_of(path) if path.is_file() else "none"
-    if found != weights.sha256:
+    digest = sha256_of(path) if path.is_file() else "none"
+    if digest != weights.sha256:
         raise BackboneError(
             f"{path.name} is not what it was",
             where=str(path),
-            expected=f"SHA-256 {weights.sha256}, found {found}",
+            expected=f"SHA-256 {weights.sha256}, found {digest}",
             fix=f"remove {home} and fetch again: fslbench-build fetch {name} -o {folder}",
         )
     return path

@@ -117,12 +117,12 @@ class WorkFolder:
         self._blocks[block] = path
 
     def values(self, block: int) -> NDArray[Any]:
-        """A finished block."""
-        found: NDArray[Any] = np.load(self._blocks[block], allow_pickle=False)
-        return found
+        """Return a finished block."""
+        values: NDArray[Any] = np.load(self._blocks[block], allow_pickle=False)
+        return values
 
     def problems(self) -> dict[int, dict[str, str]]:
-        """What was wrong with images that are zeros, by id, of each block that has any."""
+        """Tell what was wrong with images that are zeros, by id, of each block that has any."""
         paths = {block: self._problems(block) for block in sorted(self._blocks)}
         return {block: _problems_of(path) for block, path in paths.items() if path.exists()}
 
@@ -131,10 +131,6 @@ class WorkFolder:
 
         Where each image is a file of its own this is not needed: a file was compared with its hash
         when it was decoded.
-
-        Raises
-        ------
-        SourceError
         """
         paths, file = images.images.column("path").to_pylist(), images.file
         if file is not None and all(map(file, paths)):
@@ -161,7 +157,7 @@ class WorkFolder:
         return self.folder / f"{block:08d}.problems.json"
 
     def _files(self) -> list[Path]:
-        """Files of blocks, and what a killed run has left half-written."""
+        """List files of blocks, and what a killed run has left half-written."""
         return sorted(path for path in self.folder.iterdir() if _OURS.match(path.name))
 
     def _read(self) -> dict[str, Any] | None:
@@ -181,17 +177,11 @@ class WorkFolder:
 
 
 def _problems_of(path: Path) -> dict[str, str]:
-    """What a file of problems holds: texts by image id.
-
-    Raises
-    ------
-    OutputError
-        If it holds anything else.
-    """
+    """Tell what a file of problems holds: texts by image id."""
     try:
-        found = parsed_json(path.read_bytes())
-        if all(key.isdecimal() and isinstance(text, str) for key, text in found.items()):
-            return dict(found)
+        problems = parsed_json(path.read_bytes())
+        if all(key.isdecimal() and isinstance(text, str) for key, text in problems.items()):
+            return dict(problems)
         problem = "it holds other things than texts by image id"
     except (OSError, ValueError, AttributeError) as error:
         problem = str(error)
@@ -209,12 +199,12 @@ def _npy(array: NDArray[Any]) -> bytes:
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """The keys of two nested mappings that differ, such as `preprocessing.crop`."""
-    found = []
+    """Return the keys of two nested mappings that differ, such as `preprocessing.crop`."""
+    keys = []
     for key in sorted({*a, *b}):
         one, other = a.get(key), b.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
-            found += [f"{key}.{inner}" for inner in _differences(one, other)]
+            keys += [f"{key}.{inner}" for inner in _differences(one, other)]
         elif one != other:
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys

@@ -78,11 +78,11 @@ def draw_task_set(
     if suite_of(suite).attributes:
         if attributes is None:
             raise attributes_needed(dataset, name)
-        table, found = draw_with_attributes(
+        table, special = draw_with_attributes(
             dataset, name, class_sizes,
             seed=seed, tasks=tasks, attributes=attributes, groups=groups,
         )  # fmt: skip
-        return table, {**always, **how, **found, "seed": seed}
+        return table, {**always, **how, **special, "seed": seed}
     if suite == "published":
         if tasks is not None or seed != SEED:
             raise SamplingError(
@@ -153,7 +153,7 @@ def draw_again(
         raise SamplingError(
             f"it has {rows} tasks, its provenance says {number}", where=f"{dataset}/{name}"
         )
-    table, found = draw_task_set(
+    table, drawn = draw_task_set(
         dataset,
         name,
         class_sizes,
@@ -162,10 +162,10 @@ def draw_again(
         groups=groups,
         attributes=attributes,
     )
-    if found != dict(provenance):
+    if drawn != dict(provenance):
         raise SamplingError(
             f"provenance {dict(provenance)} is not that of a set of this suite",
             where=f"{dataset}/{name}",
-            expected=str(found),
+            expected=str(drawn),
         )
     return table

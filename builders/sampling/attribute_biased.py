@@ -186,12 +186,12 @@ class _Drawing:
         return _Task(chosen, attributes, supports, queries, inter)
 
     def _lowest(self, of: ClassAttributes, pool: Positions, attributes: Positions) -> Positions:
-        """The Q candidates with the lowest scores; chance orders those with the same."""
+        """Return the Q candidates with the lowest scores; chance orders those with the same."""
         chance = self._stream["biased"].words(pool.size)
         return pool[np.lexsort((chance, scores(of, pool, attributes)))[: self.protocol.query]]
 
     def _pick(self, part: str, pools: list[Positions], count: int) -> Positions:
-        """So many of each pool: (K, count)."""
+        """Draw so many of each pool: (K, count)."""
         drawn = self._stream[part].subsets(np.array([pool.size for pool in pools]), count)
         return np.array([pool[i] for pool, i in zip(pools, drawn, strict=True)])
 
@@ -205,7 +205,7 @@ class _Drawing:
         self.eligible = self._with_choices()
 
     def ladder(self) -> Ladder:
-        """All that was drawn."""
+        """Return all that was drawn."""
         ids = np.array([task.classes for task in self.drawn], np.int32)
         steps = {
             step: DrawnTasks(

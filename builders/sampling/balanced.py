@@ -68,7 +68,7 @@ def draw_balanced(
 
 
 def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) -> int:
-    """The largest T with sum_c min(floor(n_c / (S+Q)), T) >= K T: no sampler can draw more."""
+    """Find the largest T with sum_c min(floor(n_c / (S+Q)), T) >= K T: no sampler can draw more."""
     return class_sequences.most_tasks(
         class_sequences.class_uses(class_sizes, protocol.per_class), protocol.way
     )
@@ -77,7 +77,7 @@ def most_tasks(class_sizes: Sequence[int] | NDArray[Any], protocol: Protocol) ->
 def fair_uses(
     uses: NDArray[np.int64], way: int, tasks: int, remainder: Stream
 ) -> NDArray[np.int64]:
-    """How often each class is used, int64 (C,): equally often as far as `uses` (C,) allow.
+    """Compute how often each class is used, int64 (C,): equally often as far as `uses` (C,) allow.
 
     Their sum is `way` times `tasks`, and none is above `tasks`.
     """
@@ -101,7 +101,7 @@ def fair_uses(
 def _class_sequence(
     uses: NDArray[np.int64], way: int, tasks: int, key: tuple[str | int, ...]
 ) -> NDArray[np.int64]:
-    """Classes of each task (T, way), where class c is used exactly ``uses[c]`` times."""
+    """Draw the classes of each task (T, way), where class c is used exactly ``uses[c]`` times."""
     left = uses.copy()
     orders, offsets = Stream(*key, "orders"), Stream(*key, "offsets")
     starts = offsets.integers(np.arange(tasks, 0, -1))

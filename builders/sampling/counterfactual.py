@@ -53,13 +53,7 @@ class Versions:
 def versions(
     table: pa.Table, class_sizes: Sequence[int], groups: Groups, dataset: str = ""
 ) -> Versions:
-    """Find them in a table of attributes: images of a class with the same text are one object.
-
-    Raises
-    ------
-    SamplingError
-        If the images have not one attribute each, of two values or more in all.
-    """
+    """Find them in a table of attributes: images of a class with the same text are one object."""
     lists = table.column("attributes").to_pylist()
     number = next((i for i, attributes in enumerate(lists) if len(attributes) != 1), None)
     if number is not None:
@@ -110,11 +104,6 @@ def draw_counterfactual(
         How many; without `reuse` at most so many, and as many as there are if absent.
     reuse
         Whether images recur from task to task or no group is in the set twice.
-
-    Raises
-    ------
-    SamplingError
-        If no task can be drawn: with the counts.
     """
     check_number(tasks, reuse, dataset)
     key = ("same" if reuse else "open_same", dataset, label, str(protocol), seed)

@@ -20,14 +20,9 @@ def count_tasks(
     seed: int,
     groups: Groups | None = None,
 ) -> int:
-    """Tasks of the set that :func:`builders.sampling.draw_task_set` draws of these arguments.
+    """Count the tasks that :func:`builders.sampling.draw_task_set` draws of these arguments.
 
     Only classes are drawn, and for `grouped` which image of a group is kept.
-
-    Raises
-    ------
-    SamplingError
-        If no task can be drawn, or the suite is none of `open`, `balanced` and `grouped`.
     """
     protocol = name.protocol
     key = (name.suite, dataset, str(protocol), seed)

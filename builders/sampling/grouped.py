@@ -37,11 +37,6 @@ def draw_grouped(
     ----------
     groups
         Group of each image (N,), by image id; -1 for an image that stands for itself.
-
-    Raises
-    ------
-    SamplingError
-        If groups are not one for each image, no image has one, or no task can be drawn.
     """
     key = ("grouped", dataset, str(protocol), seed)
     images, checked = kept_images(class_sizes, protocol, dataset, key, groups)
@@ -57,7 +52,7 @@ def draw_grouped(
 def kept_images(
     class_sizes: Sequence[int], protocol: Protocol, dataset: str, key: Key, groups: Groups
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ids of one image of each group, ascending, and how many of these each class has.
+    """Draw the ids of one image of each group, ascending, and how many of these each class has.
 
     Raises
     ------
@@ -91,7 +86,7 @@ def kept_images(
 
 
 def one_of_each(groups: Groups, stream: Stream) -> NDArray[np.int64]:
-    """Ids of the images kept, ascending: one of each group, uniformly, and all without a group."""
+    """Draw the images kept, ascending: one of each group, uniformly, and all without a group."""
     alone = np.flatnonzero(groups < 0)
     grouped = np.flatnonzero(groups >= 0)
     together = grouped[np.argsort(groups[grouped], kind="stable")]

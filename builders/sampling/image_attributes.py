@@ -35,7 +35,7 @@ class ClassAttributes:
 
     @classmethod
     def of(cls, has: Bools) -> ClassAttributes:
-        """Of has, bool (A, n)."""
+        """Make them of has, bool (A, n)."""
         present = np.flatnonzero(has.any(axis=1))
         most = has.shape[1] * present.size  # no score exceeds it
         rows = np.ascontiguousarray(has[present].T)
@@ -70,13 +70,7 @@ class ImageAttributes:
 def image_attributes(
     table: pa.Table, class_sizes: Sequence[int], dataset: str = ""
 ) -> ImageAttributes:
-    """Read a table of attributes: ``image_id`` and ``attributes``, one row an image in order.
-
-    Raises
-    ------
-    SamplingError
-        If it has not one row for each image, in order.
-    """
+    """Read a table of attributes: ``image_id`` and ``attributes``, one row an image in order."""
     sizes = np.asarray(class_sizes, np.int64)
     ids = table.column("image_id").to_numpy()
     if not np.array_equal(ids, np.arange(sizes.sum())):

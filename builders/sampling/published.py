@@ -23,13 +23,7 @@ MAX_TASKS = 2000
 def draw_published(
     class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, max_tasks: int = MAX_TASKS
 ) -> DrawnTasks:
-    """Draw the published sequence for classes of these sizes, in the split's order of classes.
-
-    Raises
-    ------
-    SamplingError
-        If not even one task can be drawn.
-    """
+    """Draw the published sequence for classes of these sizes, in the split's order of classes."""
     sizes = checked_sizes(class_sizes, protocol, dataset)
     generator = np.random.RandomState(SEED)
     remaining = [np.arange(size, dtype=np.int32) for size in sizes]

@@ -82,13 +82,7 @@ def checked_sizes(
 
 
 def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
-    """Refuse a number of tasks that cannot be drawn; where images recur there must be one.
-
-    Raises
-    ------
-    SamplingError
-        If there is none, or it is below 1.
-    """
+    """Refuse a number of tasks that cannot be drawn; where images recur there must be one."""
     if (tasks is None and reuse) or (tasks is not None and tasks < 1):
         raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
 

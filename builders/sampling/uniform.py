@@ -36,18 +36,13 @@ def draw_open(
     """Draw tasks until fewer than K classes have S+Q unused images, or `max_tasks` are drawn.
 
     No image is used twice.  Given the classes that are left, each choice of K is equally likely.
-
-    Raises
-    ------
-    SamplingError
-        If not even one task can be drawn, or `max_tasks` is below 1.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), max_tasks)
 
 
 def count_until_exhausted(sizes: NDArray[np.int64], protocol: Protocol, key: Key) -> int:
-    """How many tasks :func:`exhaust` draws; no images are drawn."""
+    """Count how many tasks :func:`exhaust` draws; no images are drawn."""
     uses = sizes // protocol.per_class
     return len(_class_sequence(uses, protocol.way, Stream(*key, "classes"), None))
 
@@ -81,13 +76,7 @@ def deal(
 def draw_closed(
     class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, seed: int, tasks: int
 ) -> DrawnTasks:
-    """Draw `tasks` independent tasks: K classes of those with S+Q images, then S+Q of each.
-
-    Raises
-    ------
-    SamplingError
-        If no task can be drawn, or `tasks` is below 1.
-    """
+    """Draw `tasks` independent tasks: K classes of those with S+Q images, then S+Q of each."""
     sizes = checked_sizes(class_sizes, protocol, dataset)
     if tasks < 1:
         raise SamplingError(f"cannot draw {tasks} tasks", expected="at least 1")
@@ -102,7 +91,7 @@ def draw_closed(
 def _class_sequence(
     uses: NDArray[np.int64], way: int, stream: Stream, max_tasks: int | None
 ) -> NDArray[Any]:
-    """Classes of each task (T, way), where class c can be used `uses[c]` times.
+    """Draw the classes of each task (T, way), where class c can be used `uses[c]` times.
 
     Tasks are drawn in blocks, as if no class ran out; a block is cut after the first task that
     uses a class up, and the stream goes back to there.  So the result is that of a plain loop.
@@ -131,7 +120,7 @@ def _class_sequence(
 
 
 def _until_used_up(drawn: NDArray[Any], left: NDArray[np.int64]) -> int:
-    """Number of tasks up to and with the first that takes the last use of a class."""
+    """Count the tasks up to and with the first that takes the last use of a class."""
     flat = drawn.reshape(-1)
     used = np.bincount(flat, minlength=left.size)
     gone = np.flatnonzero((left > 0) & (used >= left))
@@ -144,7 +133,7 @@ def _until_used_up(drawn: NDArray[Any], left: NDArray[np.int64]) -> int:
 
 
 def _use_number(class_ids: NDArray[Any]) -> NDArray[np.int64]:
-    """How many earlier tasks use the same class, int64 of the shape of `class_ids` (T, K)."""
+    """Count how many earlier tasks use the same class, int64 of the shape of `class_ids` (T, K)."""
     flat = class_ids.reshape(-1)
     by_class = np.argsort(flat, kind="stable")
     used = np.bincount(flat)

@@ -45,11 +45,6 @@ def draw_with_attributes(
     -------
     table, what is special in its provenance
         The table is of the schema :func:`benchmark_spec.schemas.task_set`.
-
-    Raises
-    ------
-    SamplingError
-        If there are no attributes, or they do not allow such tasks.
     """
     suite = suite_of(name.suite)
     reuse = suite.interval == "closed"
@@ -84,13 +79,13 @@ class _Attributes:
 def _ladder(
     attributes: _Attributes, class_sizes: tuple[int, ...], protocol: Protocol, **how: Any
 ) -> tuple[Ladder, tuple[str, ...]]:
-    """All steps of a ladder, which are asked for one after the other; and names of attributes."""
+    """Draw all steps of a ladder, which are asked for in turn; gives also names of attributes."""
     of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
     return draw_ladder(of_images, protocol, **how), of_images.names
 
 
 def attributes_needed(dataset: str, name: TaskSetName) -> SamplingError:
-    """The error of a suite whose attributes are not there."""
+    """Return the error of a suite whose attributes are not there."""
     label = suite_of(name.suite).attributes
     return SamplingError(
         f"a {name.suite} set needs the attributes {label!r} of the images",

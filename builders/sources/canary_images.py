@@ -100,7 +100,7 @@ _DRAWN: dict[str, tuple[tuple[int, int, int], ...]] = {
 
 
 def _stripes(height: int, width: int, period: int) -> Pixels:
-    """Oblique stripes of four colours."""
+    """Draw oblique stripes of four colours."""
     y, x = np.mgrid[:height, :width]
     colours = np.array(
         [[230, 40, 30], [250, 240, 210], [20, 60, 160], [10, 10, 10]], dtype=np.uint8
@@ -110,7 +110,7 @@ def _stripes(height: int, width: int, period: int) -> Pixels:
 
 
 def _checks(height: int, width: int, period: int) -> Pixels:
-    """A chessboard under a slow change of colour."""
+    """Draw a chessboard under a slow change of colour."""
     y, x = np.mgrid[:height, :width]
     check = (x // period + y // period) % 2
     planes = (255 * check, 255 * x // (width - 1), 255 - 255 * y // (height - 1))
@@ -118,7 +118,7 @@ def _checks(height: int, width: int, period: int) -> Pixels:
 
 
 def _discs(height: int, width: int, start: int) -> Pixels:
-    """Twelve discs over each other, with hard edges."""
+    """Draw twelve discs over each other, with hard edges."""
     y, x = np.mgrid[:height, :width]
     pixels = np.full((height, width, 3), 240, dtype=np.uint8)
     numbers = _mixed(np.arange(72, dtype=np.uint64) + np.uint64(1000 * start)).astype(np.int64)
@@ -131,7 +131,7 @@ def _discs(height: int, width: int, start: int) -> Pixels:
 
 
 def _grain(height: int, width: int, start: int) -> Pixels:
-    """Noise of blocks of 64, 16, 4 and 1 pixels, the large ones strongest."""
+    """Draw noise of blocks of 64, 16, 4 and 1 pixels, the large ones strongest."""
     y, x, plane = np.mgrid[:height, :width, :3].astype(np.uint64)
     total = np.zeros((height, width, 3), dtype=np.uint64)
     for weight, size in ((8, 64), (4, 16), (2, 4), (1, 1)):
@@ -143,7 +143,7 @@ def _grain(height: int, width: int, start: int) -> Pixels:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Random numbers below 2^63, one for each number (the finaliser of SplitMix64)."""
+    """Make random numbers below 2^63, one for each number (the finaliser of SplitMix64)."""
     values = (values + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -73,19 +73,8 @@ class CataloguedSource:
     ) -> ImageSet:
         """Read the test classes from a raw folder.
 
-        Parameters
-        ----------
-        allow_missing
-            Leave out what is missing or damaged, and record it in the provenance.
-        expected
-            Images of each class, in their order, unless they are the catalogue's.
-
-        Raises
-        ------
-        CatalogueError
-            If classes or counts are not the expected ones.
-        SourceError
-            If the folder is not the raw layout, is not whole or has damaged images.
+        Parameters and errors are those of :func:`builders.sources.checking.check_and_number`;
+        `expected` is the catalogue's unless given.
         """
         expected = self.counts if expected is None else expected
         entries, lists = self.files_in(folder)

@@ -153,11 +153,6 @@ def without_duplicates(
     ----------
     content
         What two images must share to be the same; None of one that is like no other.
-
-    Raises
-    ------
-    SourceError
-        Naming images that are the same, unless `allow_missing` leaves them out.
     """
     alike: dict[Hashable, list[tuple[str, Item]]] = {}
     for label, items in classes.items():

@@ -13,14 +13,14 @@ from benchmark_spec.errors import CatalogueError, SourceError, listing
 
 
 def counts_of_catalogue(name: str) -> dict[str, int]:
-    """Images of each class of a catalogued data set, in the frozen order."""
-    known = lookup(name)
-    return dict(zip(known.class_names, known.class_sizes, strict=True))
+    """Return the images of each class of a catalogued data set, in the frozen order."""
+    dataset = lookup(name)
+    return dict(zip(dataset.class_names, dataset.class_sizes, strict=True))
 
 
 def check_counts(
     name: str,
-    found: Mapping[str, int],
+    counts: Mapping[str, int],
     expected: Mapping[str, int],
     where: Path,
     left_out: dict[str, Any] | None,
@@ -31,22 +31,17 @@ def check_counts(
     ----------
     left_out
         Where to record what is missing; None refuses it.  Too many images are always refused.
-
-    Raises
-    ------
-    CatalogueError
-        Naming the classes that are missing or have another number of images.
     """
     fix = "check that the raw folder is whole and of the right version"
     pardon = "; --allow-missing leaves out and records what is missing"
-    missing = [label for label in expected if not found.get(label)]
+    missing = [label for label in expected if not counts.get(label)]
     if missing and left_out is None:
         raise CatalogueError(
             f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
             where=str(where),
             fix=fix + pardon,
         )
-    unknown = [label for label in found if label not in expected]
+    unknown = [label for label in counts if label not in expected]
     if unknown:
         raise CatalogueError(
             f"{name}: unexpected classes: {listing(unknown)}",
@@ -55,11 +50,11 @@ def check_counts(
             fix=fix,
         )
     other = [
-        f"{label} has {found[label]} images, not {expected[label]}"
+        f"{label} has {counts[label]} images, not {expected[label]}"
         for label in expected
-        if label not in missing and found[label] != expected[label]
+        if label not in missing and counts[label] != expected[label]
     ]
-    too_many = any(found[label] > expected[label] for label in found)
+    too_many = any(counts[label] > expected[label] for label in counts)
     if other and (left_out is None or too_many):
         raise CatalogueError(
             f"{name}: {listing(other, most=4)}",
@@ -105,10 +100,10 @@ def check_classes(
         if empty and left_out is not None:
             left_out["classes"] = empty
         return
-    found = {label: len(items) for label, items in classes.items() if items}
-    check_counts(name, found, expected, folder, left_out)
-    order = [label for label in expected if label in found]
-    if list(found) != order:
+    counts = {label: len(items) for label, items in classes.items() if items}
+    check_counts(name, counts, expected, folder, left_out)
+    order = [label for label in expected if label in counts]
+    if list(counts) != order:
         raise CatalogueError(
             f"{name}: classes come in another order than in the catalogue",
             where=str(folder),
@@ -117,12 +112,12 @@ def check_classes(
 
 
 def expected_counts(name: str) -> dict[str, int]:
-    """Images of each class of a source from a package, in the frozen order: `counts.json`."""
+    """Read the images of each class of a packaged source, in the frozen order: `counts.json`."""
     return dict(_frozen()[name])
 
 
 @cache
 def _frozen() -> dict[str, dict[str, int]]:
     text = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, int]] = json.loads(text)
-    return found
+    counts: dict[str, dict[str, int]] = json.loads(text)
+    return counts

@@ -73,13 +73,7 @@ class Emoji:
 
 
 def emojis(folder: Path) -> list[Emoji]:
-    """The emoji of large subgroups with their drawings, in the order of the CLDR.
-
-    Raises
-    ------
-    SourceError
-        If a package is not there or its list cannot be read.
-    """
+    """Return the emoji of large subgroups with their drawings, in the order of the CLDR."""
     openmoji, google, twitter, fluent = (unpacked(p, folder, NAME) for p in PACKAGES)
     listed = {
         style: {_code(entry["unified"]): entry for entry in _json(root / "package/emoji.json")}
@@ -114,14 +108,14 @@ def emojis(folder: Path) -> list[Emoji]:
 
 
 def without_gender(code: str) -> str:
-    """What emoji that differ only in gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
+    """Tell what emoji that differ only in gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
     points = [_NEUTRAL.get(point, point) for point in _code(code).split("-")]
     left = [point for point in points if point != _JOINER and point not in _GENDER_SIGNS]
     return "-".join(left or points)
 
 
 def groups_of(listed: Sequence[Emoji], folder: Path) -> dict[str, str]:
-    """The group of each emoji, by its code: gender makes none, nor does a file that two share."""
+    """Group emoji by their code: gender makes no other group, nor does a file that two share."""
     first: dict[str, str] = {}
     links = []
     for emoji in listed:

@@ -23,13 +23,7 @@ BATCH = 256
 
 
 def shown(images: ImageSet, image_id: int) -> Picture:
-    """The image of that id, as an RGB picture.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be shown, naming it.
-    """
+    """Return the image of that id, as an RGB picture."""
     try:
         return images.open(image_id)
     except (OSError, ValueError) as error:

@@ -88,7 +88,7 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _archive(package: Package, folder: Path, progress: Progress) -> Path:
-    """The package's file in the folder, downloaded if it is not there."""
+    """Return the package's file in the folder, downloaded if it is not there."""
     archive = folder / package.file
     if archive.exists():
         progress(f"{package.file}: checking")
@@ -121,22 +121,22 @@ def _download(package: Package, into: Path, folder: Path) -> None:
     if client == "pip" and "No module named pip" in done.stderr:
         raise _absent(client, fix)
     if done.returncode:
-        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        output = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         raise SourceError(
             f"{client} cannot get {package.name} {package.version}",
-            where="; ".join(said[-3:]) or f"exit code {done.returncode}",
+            where="; ".join(output[-3:]) or f"exit code {done.returncode}",
             expected=f"the file {package.file}",
             fix=("apt-get update, if its lists are old; or " if client == "apt-get" else "") + fix,
         )
 
 
 def _check(package: Package, file: Path, fix: str) -> None:
-    found = sha256_of(file)
-    if found != package.sha256:
+    digest = sha256_of(file)
+    if digest != package.sha256:
         raise SourceError(
             f"{file.name} is not the pinned file of {package.name} {package.version}",
             where=str(file),
-            expected=f"SHA-256 {package.sha256}, found {found}",
+            expected=f"SHA-256 {package.sha256}, found {digest}",
             fix=fix,
         )
 
@@ -209,7 +209,7 @@ def _by_hand(folder: Path, package: Package | None = None) -> str:
 
 
 def _emptied(folder: Path) -> Path:
-    """An empty folder; what an interrupted fetch has left there is removed."""
+    """Return an empty folder; what an interrupted fetch has left there is removed."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()

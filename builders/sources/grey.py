@@ -37,7 +37,7 @@ def grey_image_set(
     provenance: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> ImageSet:
-    """The image set of square images given as an array, in class order, then source order.
+    """Return the image set of square images given as an array, in class order, then source order.
 
     Parameters
     ----------

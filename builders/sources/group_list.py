@@ -13,7 +13,7 @@ HEADER = ["path", "group"]
 
 
 def read_groups(folder: Path, name: str, images: Set[str]) -> dict[str, str]:
-    """Group of each image that the file lists; the others stand alone.
+    """Read the group of each image that the file lists; the others stand alone.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def read_groups(folder: Path, name: str, images: Set[str]) -> dict[str, str]:
         raise SourceError(
             f"{name}: the header is {header!r}", where=f"{file}, line 1", expected=expected
         )
-    found: dict[str, str] = {}
+    group_of_path: dict[str, str] = {}
     for number, fields in lines[1:]:
         problem = ""
         if len(fields) != len(HEADER):
             problem = f"has {len(fields)} fields, not {len(HEADER)}"
         elif not fields[1].strip():
             problem = f"gives {fields[0]} no group (leave the line out: it then stands alone)"
-        elif fields[0] in found:
+        elif fields[0] in group_of_path:
             problem = f"names {fields[0]} again"
         if problem:
             raise SourceError(
@@ -61,22 +61,22 @@ def read_groups(folder: Path, name: str, images: Set[str]) -> dict[str, str]:
                 where=f"{file}, line {number}",
                 expected=expected,
             )
-        found[fields[0]] = fields[1].strip()
-    unknown = [path for path in found if path not in images]
+        group_of_path[fields[0]] = fields[1].strip()
+    unknown = [path for path in group_of_path if path not in images]
     if unknown:
         raise SourceError(
-            f"{name}: {len(unknown)} of {len(found)} paths are no images of the data set: "
+            f"{name}: {len(unknown)} of {len(group_of_path)} paths are no images of the data set: "
             f"{listing(unknown, 4)}",
             where=str(file),
             expected=f"paths relative to {folder}, such as {min(images, default='cat/1.jpg')}",
         )
-    if not found:
+    if not group_of_path:
         raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
-    return found
+    return group_of_path
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Number and fields of each line that is not empty."""
+    """Return the number and fields of each line that is not empty."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     for fields in reader:
         if fields:

@@ -137,7 +137,7 @@ def _refusing(what: str, fix: str = "") -> Iterator[None]:
 
 
 def _commit(repo: str, revision: str | None) -> str | None:
-    """The commit that a revision of a repository stands for now; None for a folder."""
+    """Return the commit that a revision of a repository stands for now; None for a folder."""
     if Path(repo).is_dir():
         if revision is not None:
             raise SourceError(f"{repo} is a folder, which has no revision {revision!r}")
@@ -151,7 +151,7 @@ def _commit(repo: str, revision: str | None) -> str | None:
 
 
 def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
-    """The split as a ``datasets.Dataset``."""
+    """Return the split as a ``datasets.Dataset``."""
     datasets = require("datasets")
     with _refusing(f"{repo} cannot be read"):
         configs = datasets.get_dataset_config_names(repo, revision=commit)
@@ -170,7 +170,7 @@ def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
 
 
 def _labels(rows: Any, column: str) -> tuple[list[str | None], list[str]]:
-    """Label of each row, None where it has none; and all labels in their order."""
+    """Read the label of each row, None where it has none; and all labels in their order."""
     datasets = require("datasets")
     feature = rows.features[column]
     if not isinstance(feature, datasets.ClassLabel | datasets.Value):
@@ -190,7 +190,7 @@ def _labels(rows: Any, column: str) -> tuple[list[str | None], list[str]]:
 def _look_at_images(
     rows: Any, column: str, name: str, progress: Progress
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """SHA-256 of each row's encoded image, and what is wrong with those that cannot be used."""
+    """Hash each row's encoded image; gives also what is wrong with those that cannot be used."""
     digests: dict[int, str] = {}
     damaged: dict[int, str] = {}
     with ThreadPoolExecutor() as threads:
@@ -214,7 +214,7 @@ def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _encoded(entry: Mapping[str, Any] | None) -> bytes:
-    """An undecoded image: its bytes where the table holds them, else those of its file."""
+    """Return an undecoded image: its bytes where the table holds them, else those of its file."""
     if entry is None:
         return b""
     data: bytes | None = entry.get("bytes")

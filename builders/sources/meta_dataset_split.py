@@ -32,7 +32,7 @@ class Split:
         return self.train + self.valid + self.test
 
     def test_positions(self) -> list[int]:
-        """Positions of the test classes in the data set's list of classes, ascending."""
+        """Return positions of the test classes in the data set's list of classes, ascending."""
         drawn = np.random.RandomState(SEED).choice(
             self.total, self.train + self.valid, replace=False
         )
@@ -40,13 +40,7 @@ class Split:
         return rest
 
     def held_out(self, labels: Sequence[str], where: Path) -> list[str]:
-        """Test classes among all classes of a data set, which a list at `where` names.
-
-        Raises
-        ------
-        CatalogueError
-            If there are more or fewer classes than the split was drawn from.
-        """
+        """Return the test classes among those of a data set, which a list at `where` names."""
         if len(labels) != self.total:
             raise CatalogueError(
                 f"{len(labels)} classes are listed, so that the split cannot be drawn",
@@ -59,7 +53,7 @@ class Split:
     def held_out_or_known(
         self, labels: Sequence[str], expected: Mapping[str, int], where: Path
     ) -> list[str]:
-        """Test classes where they are known only by the files or folders that hold them.
+        """Return the test classes where they are known only by the files or folders that hold them.
 
         A raw folder that lacks other classes is no worse for it: there the test classes are
         those of the catalogue, `expected`.
@@ -69,7 +63,7 @@ class Split:
         return [label for label in labels if label in expected]
 
     def provenance(self) -> dict[str, Any]:
-        """For the record of a release."""
+        """Describe it for the record of a release."""
         return {
             "drawn_with": f"numpy.random.RandomState({SEED})",
             "seed": SEED,

@@ -60,13 +60,7 @@ class Package:
 
 
 def unpacked(package: Package, folder: Path, source: str) -> Path:
-    """Find where a package of the source lies unpacked.
-
-    Raises
-    ------
-    SourceError
-        If it does not, or another version does; saying how to fetch it.
-    """
+    """Find where a package of the source lies unpacked."""
     if not is_unpacked(package, folder):
         raise SourceError(
             f"{source}: the package {package.name} {package.version} is not there",

@@ -28,20 +28,20 @@ _PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+)")
 
 
 def file_of(path: str) -> str:
-    """The file of an images table's path, without the fragment that names a part of it."""
+    """Return the file of an images table's path, without the fragment that names a part of it."""
     part = _PART.fullmatch(path)
     return part[1] if part else path
 
 
 def fragment_of(path: str) -> str:
-    """The fragment of an images table's path, which names a part of its file; '' if none."""
+    """Return the fragment of an images table's path, which names a part of its file; '' if none."""
     return path.removeprefix(file_of(path))
 
 
 def open_picture(
     folder: Path, path: str, finish: Callable[[Picture], Picture] | None = None
 ) -> Picture:
-    """The picture at a path of an images table, RGB; transparent parts become white.
+    """Return the picture at a path of an images table, RGB; transparent parts become white.
 
     A fragment ``#xywh=x,y,w,h`` crops it to that box.
     """
@@ -54,7 +54,7 @@ def open_picture(
 
 
 def decode(data: bytes) -> Picture:
-    """An image file's content as an RGB picture, on white where it is transparent.
+    """Return an image file's content as an RGB picture, on white where it is transparent.
 
     Raises
     ------
@@ -72,21 +72,21 @@ def decode(data: bytes) -> Picture:
 def look_at_files(
     name: str,
     folder: Path,
-    known: Mapping[str, str | None],
+    hashes: Mapping[str, str | None],
     check: Callable[[Path], tuple[str, str]],
     progress: Callable[[str], None],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """SHA-256 of every file by its path, and what is wrong with those that are no whole images.
+    """Hash every file by its path; gives also what is wrong with those that are no whole images.
 
     Parameters
     ----------
-    known
+    hashes
         The paths, with the SHA-256 where the source has read the file already.
     check
         Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
     """
-    digests = {path: digest for path, digest in known.items() if digest is not None}
-    unread = [path for path, digest in known.items() if digest is None]
+    digests = {path: digest for path, digest in hashes.items() if digest is not None}
+    unread = [path for path, digest in hashes.items() if digest is None]
     damaged: dict[str, str] = {}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for done, (path, (digest, problem)) in enumerate(
@@ -102,7 +102,7 @@ def look_at_files(
 
 
 def check_file(path: Path) -> tuple[str, str]:
-    """SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing)."""
+    """Compute the SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing)."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def check_file(path: Path) -> tuple[str, str]:
 
 
 def check_svg(path: Path) -> tuple[str, str]:
-    """SHA-256 (hex) of an SVG file, and what is wrong with it ('' if nothing).
+    """Compute the SHA-256 (hex) of an SVG file, and what is wrong with it ('' if nothing).
 
     It must be well-formed XML with the root `svg`; nothing outside the file is read.
     """
@@ -133,7 +133,7 @@ def check_svg(path: Path) -> tuple[str, str]:
 
 
 def check_bytes(data: bytes) -> tuple[str, str]:
-    """SHA-256 (hex) of an image file's content, and what is wrong with it ('' if nothing)."""
+    """Hash an image file's content; gives also what is wrong with it ('' if nothing)."""
     try:
         _opened(data, draft=True)
     except ValueError as error:
@@ -211,13 +211,13 @@ def look(path: Path) -> Look:
 
 
 def crop_to_drawing(picture: Picture) -> Picture:
-    """The part of a picture that is not white; the whole picture if it is all white."""
+    """Return the part of a picture that is not white; the whole picture if it is all white."""
     box = require("PIL.ImageChops").invert(picture).getbbox()
     return picture.crop(box) if box else picture
 
 
 def _size(data: bytes) -> tuple[int, int]:
-    """Width and height, without decoding."""
+    """Read width and height, without decoding."""
     pil = require("PIL.Image")
     try:
         with warnings.catch_warnings():

@@ -20,28 +20,23 @@ IMAGE_SUFFIXES = frozenset(
 
 
 def folders(folder: Path, *, lost: bool = False) -> list[str]:
-    """Names of the folders in a folder, sorted; hidden ones and ``__MACOSX`` are passed over.
+    """List the folders in a folder, sorted; hidden ones and ``__MACOSX`` are passed over.
 
     With `lost`, links that lead nowhere count too: there may have been a folder.
-
-    Raises
-    ------
-    SourceError
-        If a name is no valid UTF-8.
     """
-    found = sorted(
+    names = sorted(
         path.name
         for path in folder.iterdir()
         if _counts(path.name)
         and (path.is_dir() or (lost and path.is_symlink() and not path.exists()))
     )
-    for name in found:
+    for name in names:
         _check_name(folder, name)
-    return found
+    return names
 
 
 def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
-    """Image files in ``folder/below``, as paths relative to `folder`, sorted as text.
+    """List image files in ``folder/below``, as paths relative to `folder`, sorted as text.
 
     None where there is no such folder.  With `deep`, those in folders further down too.  Links
     are followed; one that leads nowhere counts as a file, so that it is found missing.
@@ -51,16 +46,16 @@ def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     SourceError
         If a name is no valid UTF-8, or a folder cannot be read or is linked into itself.
     """
-    found = []
+    paths = []
     for place, inside, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):
         inside[:] = [name for name in inside if deep and _counts(name)]
         for name in inside:
             _check_link(Path(place, name))
         for name in files:
             if _counts(name) and Path(name).suffix.lower() in IMAGE_SUFFIXES:
-                found.append(Path(place, name).relative_to(folder).as_posix())
-                _check_name(folder, found[-1])
-    return sorted(found)
+                paths.append(Path(place, name).relative_to(folder).as_posix())
+                _check_name(folder, paths[-1])
+    return sorted(paths)
 
 
 def items_in(folder: Path, below: str) -> list[Item]:
@@ -82,7 +77,7 @@ def _check_link(path: Path) -> None:
 
 
 def _counts(name: str) -> bool:
-    """Whether it is neither hidden nor what macOS puts into archives."""
+    """Tell whether it is neither hidden nor what macOS puts into archives."""
     return not name.startswith(".") and name != "__MACOSX"
 
 
@@ -97,13 +92,7 @@ def _check_name(folder: Path, name: str) -> None:
 
 
 def require_entries(name: str, folder: Path, *entries: str) -> None:
-    """Refuse a folder that lacks files or folders of the raw layout.
-
-    Raises
-    ------
-    SourceError
-        Naming what is missing and what the layout is.
-    """
+    """Refuse a folder that lacks files or folders of the raw layout."""
     missing = [entry for entry in entries if not (folder / entry).exists()]
     if missing:
         raise SourceError(
@@ -115,18 +104,12 @@ def require_entries(name: str, folder: Path, *entries: str) -> None:
 
 
 def sha256_of_files(folder: Path, *names: str) -> dict[str, str]:
-    """SHA-256 (hex) of files of a folder, by their name."""
+    """Compute the SHA-256 (hex) of files of a folder, by their name."""
     return {name: sha256_of(folder / name) for name in names}
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a text file that are not empty.
-
-    Raises
-    ------
-    SourceError
-        If it is not UTF-8.
-    """
+    """Return lines of a text file that are not empty."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -137,7 +120,7 @@ def read_lines(path: Path) -> list[str]:
 def read_table(
     path: Path, columns: int, convert: Callable[[list[str]], Any] = lambda fields: fields[1]
 ) -> dict[str, Any]:
-    """A text file whose lines hold a key and then `columns` - 1 fields, the last with spaces.
+    """Read a text file whose lines hold a key and then `columns` - 1 fields, the last with spaces.
 
     Parameters
     ----------
@@ -170,7 +153,7 @@ def read_table(
 
 
 def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
-    """A JSON file that holds one object with at least these keys, each a list.
+    """Return a JSON file that holds one object with at least these keys, each a list.
 
     Raises
     ------
@@ -201,13 +184,7 @@ def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
 
 @contextmanager
 def reading_entries(path: Path) -> Iterator[None]:
-    """Refuse a list whose entries lack a field or have one of another type.
-
-    Raises
-    ------
-    SourceError
-        Naming the field or the type.
-    """
+    """Refuse a list whose entries lack a field or have one of another type."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

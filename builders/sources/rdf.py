@@ -78,7 +78,7 @@ def _name(element: ElementTree.Element) -> str:
 
 
 def _all(element: ElementTree.Element, *names: str) -> Iterator[str]:
-    """The words in the elements down a path of names, whatever their name space."""
+    """Return the words in the elements down a path of names, whatever their name space."""
     if not names:
         yield " ".join("".join(element.itertext()).split())
         return

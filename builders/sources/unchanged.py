@@ -17,16 +17,11 @@ _OF_DESKTOPS = {"Thumbs.db", "desktop.ini"}
 
 
 def raw_state(folder: Path | None) -> str:
-    """Sum of the SHA-256 of path, size and time of every file below a folder, links followed.
+    """Sum the SHA-256 of path, size and time of every file below a folder, links followed.
 
     It is another as soon as a file is written to, added or gone; to compute it takes a look at
     each file, which is not opened.  Hidden files do not count, nor does what desktops leave.
     Empty where there is no folder.
-
-    Raises
-    ------
-    SourceError
-        If a folder cannot be read.
     """
     if folder is None or not folder.is_dir():
         return ""
@@ -42,11 +37,11 @@ def raw_state(folder: Path | None) -> str:
 
 
 def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[bytes]:
-    """A line for each file; a folder that is linked to again counts once."""
-    here = os.stat(folder)  # noqa: PTH116 - millions of files
-    if (here.st_dev, here.st_ino) in seen:
+    """Return a line for each file; a folder that is linked to again counts once."""
+    stat_of_folder = os.stat(folder)  # noqa: PTH116 - millions of files
+    if (stat_of_folder.st_dev, stat_of_folder.st_ino) in seen:
         return
-    seen.add((here.st_dev, here.st_ino))
+    seen.add((stat_of_folder.st_dev, stat_of_folder.st_ino))
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _OF_DESKTOPS:
@@ -63,18 +58,12 @@ def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[byt
 
 
 def check_same_images(
-    name: str, recorded: pa.Table, found: pa.Table, folder: Path | None = None
+    name: str, recorded: pa.Table, images: pa.Table, folder: Path | None = None
 ) -> None:
-    """Refuse images that are not those which an unfinished build has read before.
-
-    Raises
-    ------
-    SourceError
-        Naming those that differ.
-    """
-    if content_digest(recorded) == content_digest(found):
+    """Refuse images that are not those which an unfinished build has read before."""
+    if content_digest(recorded) == content_digest(images):
         return
-    paths = differing_images(recorded, found) or differing_images(found, recorded)
+    paths = differing_images(recorded, images) or differing_images(images, recorded)
     what = (
         f"{len(paths)} image{'s' if len(paths) != 1 else ''}"
         if paths
@@ -89,10 +78,10 @@ def check_same_images(
     )
 
 
-def differing_images(recorded: pa.Table, found: pa.Table) -> list[str]:
-    """Paths of images in one images table that are not the same, or not there, in another."""
+def differing_images(recorded: pa.Table, images: pa.Table) -> list[str]:
+    """List images of one table, by path, that are not the same, or not there, in another."""
     before, after = (
         dict(zip(t.column("path").to_pylist(), t.column("sha256").to_pylist(), strict=True))
-        for t in (recorded, found)
+        for t in (recorded, images)
     )
     return [str(path) for path, digest in before.items() if after.get(path, "") != digest]

@@ -84,7 +84,7 @@ def read(
 
 
 def text_order(n: int) -> NDArray[np.int64]:
-    """Rows 0..n-1 in the order of the texts of their numbers 1..n."""
+    """Order rows 0..n-1 in the order of the texts of their numbers 1..n."""
     numbers = np.arange(1, n + 1)
     digits = np.char.str_len(numbers.astype(str))
     padded = numbers * 10 ** (digits.max(initial=1) - digits)
@@ -94,7 +94,7 @@ def text_order(n: int) -> NDArray[np.int64]:
 def _open_all(
     folder: Path, labels: list[str], left_out: dict[str, Any] | None
 ) -> dict[str, Bitmaps]:
-    """Bitmaps of each class that has any; damaged files are refused, or recorded in `left_out`."""
+    """Open each class that has any bitmaps; damaged files are refused, or go to `left_out`."""
     bitmaps, damaged = {}, {}
     for label in labels:
         try:
@@ -115,13 +115,7 @@ def _open_all(
 
 
 def _open(path: Path) -> Bitmaps:
-    """The bitmaps of a file, left on the disk.
-
-    Raises
-    ------
-    ValueError
-        If it is no whole array of 28 x 28 bytes.
-    """
+    """Open the bitmaps of a file, left on the disk."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.dtype != np.uint8 or array.shape[1:] not in ((SIDE * SIDE,), (SIDE, SIDE)):
         raise ValueError(f"{array.dtype} of shape {array.shape}")
@@ -130,7 +124,7 @@ def _open(path: Path) -> Bitmaps:
 
 
 def _table(bitmaps: Bitmaps, label: str, class_id: int, first: int) -> pa.Table:
-    """Images of one class, whose ids begin with `first`."""
+    """Make the table of one class, whose ids begin with `first`."""
     n, size = len(bitmaps), SIDE * SIDE
     data = memoryview(bitmaps.tobytes())
     digests = pa.array(
@@ -152,7 +146,7 @@ def _table(bitmaps: Bitmaps, label: str, class_id: int, first: int) -> pa.Table:
 
 
 def _picture(folder: Path, path: str) -> Picture:
-    """The drawing at a path ``<class>.npy#<row>``, white on black, RGB."""
+    """Return the drawing at a path ``<class>.npy#<row>``, white on black, RGB."""
     file, _, row = path.rpartition("#")
     bitmap = np.array(_open(folder / file)[int(row)]).reshape(SIDE, SIDE)
     return require("PIL.Image").fromarray(bitmap).convert("RGB")

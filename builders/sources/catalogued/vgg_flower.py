@@ -30,15 +30,7 @@ def _find(folder: Path, _: Mapping[str, int]) -> Classes:
 
 
 def _labels(path: Path) -> list[int]:
-    """Read the category of each image, from 1.
-
-    Raises
-    ------
-    SourceError
-        If the file is no MATLAB file, or has no row of labels.
-    CatalogueError
-        If the labels are not those of 102 categories.
-    """
+    """Read the category of each image, from 1."""
     try:
         content = require("scipy.io").loadmat(path)
     except Exception as error:  # scipy raises many kinds on a damaged file

@@ -38,11 +38,6 @@ def read(
     """Make the reference images; no folder is needed.
 
     A path of the images table is the image's name.
-
-    Raises
-    ------
-    BackboneError
-        If this machine decodes the photographs to other pixels.
     """
     progress(NAME)
     pixels = dict(zip((image.name for image in CANARY_IMAGES), pictures(), strict=True))

@@ -53,11 +53,11 @@ def read(
     """
     raw = require("sklearn.datasets").load_digits()
     pixels = raw.images.astype(np.uint8).reshape(-1, 64)
-    found = sha256_of_bytes(pixels.tobytes())
-    if found != PIXELS_SHA256:
+    digest = sha256_of_bytes(pixels.tobytes())
+    if digest != PIXELS_SHA256:
         raise SourceError(
             "scikit-learn's digits are not the expected images",
-            expected=f"SHA-256 {PIXELS_SHA256}, found {found}",
+            expected=f"SHA-256 {PIXELS_SHA256}, found {digest}",
             fix="install a scikit-learn that ships the UCI digits unchanged",
         )
     return grey_image_set(
@@ -70,6 +70,6 @@ def read(
         white=WHITE,
         expected=EXPECTED,
         allow_missing=allow_missing,
-        provenance={"source": "sklearn.datasets.load_digits", "pixels_sha256": found},
+        provenance={"source": "sklearn.datasets.load_digits", "pixels_sha256": digest},
         progress=progress,
     )

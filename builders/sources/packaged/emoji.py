@@ -82,11 +82,6 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
 
     Paths of the images table are relative to that folder.
-
-    Raises
-    ------
-    SourceError
-        If a package is not there or a file is missing or damaged.
     """
     classes: dict[str, list[Item]] = {}
     listed = emojis(folder)
@@ -115,34 +110,28 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 
 
 def style_of(path: str) -> str:
-    """The style of a drawing, by its path: openmoji, noto, twemoji or fluent."""
+    """Return the style of a drawing, by its path: openmoji, noto, twemoji or fluent."""
     return STYLES[path.partition("/")[0]]
 
 
 def attributes_of(path: str) -> tuple[str, ...]:
-    """The attributes that come with a drawing: its style."""
+    """Return the attributes that come with a drawing: its style."""
     return (style_of(path),)
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
-    """The names of the emoji that the drawings show, by their paths in the images table."""
+    """Return the names of the emoji that the drawings show, by their paths in the images table."""
     progress(f"{NAME}: names")
     return {path: Text(title=emoji.name) for path, emoji in emoji_of(folder).items()}
 
 
 def emoji_of(folder: Path) -> dict[str, Emoji]:
-    """The emoji that each drawing shows, by its path in the images table."""
+    """Return the emoji that each drawing shows, by its path in the images table."""
     return {path: emoji for emoji in emojis(folder) for path in emoji.paths}
 
 
 def open_drawing(folder: Path, path: str) -> Picture:
-    """The drawing at a path, RGB on white; an SVG file is rendered at 64 x 64.
-
-    Raises
-    ------
-    MissingPackageError
-        If resvg-py is not installed.
-    """
+    """Return the drawing at a path, RGB on white; an SVG file is rendered at 64 x 64."""
     if not path.endswith(".svg"):
         return open_picture(folder, path)
     rendered = require("resvg_py").svg_to_bytes(

@@ -108,7 +108,7 @@ def read(
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """An array of bytes from a gzipped idx file.
+    """Read an array of bytes from a gzipped idx file.
 
     The file starts with 0, 0, 8 (bytes) and the number of dimensions; their sizes follow as
     big-endian int32, then the values.

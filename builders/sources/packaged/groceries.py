@@ -76,11 +76,6 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 
     A path of the images table is the photo's name in the data set,
     ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``; classes and photos are in the order of names.
-
-    Raises
-    ------
-    SourceError
-        If the package is not there or is not laid out as expected.
     """
     data = unpacked(PACKAGES[0], folder, NAME) / DATA
     progress(f"{NAME}: images2.parquet")
@@ -114,7 +109,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 
 
 def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
-    """The file of every photo by its name, and how many rows hold a photo that came before.
+    """Read the file of every photo by its name, and how many rows hold a photo that came before.
 
     Raises
     ------
@@ -149,18 +144,18 @@ def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
 
 
 def coarse_class(name: str) -> str:
-    """Apple, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
+    """Give Apple, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
     return "".join(name.split("/")[1:2])
 
 
 def fine_class(name: str) -> str:
-    """Pink-Lady, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
+    """Give Pink-Lady, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
     return "".join(name.split("/")[-2:-1])
 
 
 @cache
 def frozen_groups() -> Sequence[Sequence[str]]:
-    """Groups of two and more photos of one scene."""
+    """Read the groups of two and more photos of one scene."""
     text = Path(__file__).with_name("groceries_groups.json").read_text(encoding="utf-8")
     groups: Sequence[Sequence[str]] = json.loads(text)
     return groups

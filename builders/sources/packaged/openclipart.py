@@ -74,11 +74,6 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
     """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
 
     Paths of the images table are relative to that folder.
-
-    Raises
-    ------
-    SourceError
-        If a package is not there or a file is damaged.
     """
     png = unpacked(PACKAGES[0], folder, NAME) / PNG
     svg = unpacked(PACKAGES[1], folder, NAME) / SVG
@@ -125,16 +120,16 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
-    """The words that came with every drawing of a subject, by its path in the images table."""
+    """Read the words that came with every drawing of a subject, by its path in the images table."""
     png = unpacked(PACKAGES[0], folder, NAME) / PNG
     svg = unpacked(PACKAGES[1], folder, NAME) / SVG
     filed = {path: themes for path, themes in filings(png).items() if themes}
-    found = _texts(svg, filed, progress)
-    return {f"{PACKAGES[0].name}/{PNG}/{path}": text for path, text in found.items()}
+    text_of = _texts(svg, filed, progress)
+    return {f"{PACKAGES[0].name}/{PNG}/{path}": text for path, text in text_of.items()}
 
 
 def filings(png: Path) -> dict[str, list[str]]:
-    """The folders, of some subject, that each picture is filed under: its own and its links'."""
+    """List the folders of some subject that file each picture: its own and its links'."""
     root = png.resolve()
     filed: dict[str, list[str]] = {}
     for path in sorted(png.rglob("*.png")):
@@ -153,32 +148,32 @@ def filings(png: Path) -> dict[str, list[str]]:
 
 
 def _unfit(text: Text) -> str:
-    """Why what came with a drawing leaves it out; empty if nothing does."""
+    """Tell why what came with a drawing leaves it out; empty if nothing does."""
     if text.licence != PUBLIC_DOMAIN:
         return f"licence: {text.licence or 'none'}"
     return "" if text.complete else "incomplete"
 
 
 def _texts(svg: Path, paths: Mapping[str, Any], progress: Progress) -> dict[str, Text]:
-    found = {}
+    text_of = {}
     for done, path in enumerate(paths):
         if done % 100 == 0:
             progress(f"{NAME}: {done} of {len(paths)} texts read")
         try:
-            found[path] = read_text((svg / path).with_suffix(".svg"))
+            text_of[path] = read_text((svg / path).with_suffix(".svg"))
         except (OSError, ValueError) as error:
             raise SourceError(
                 f"{NAME}: the text of {path} cannot be read: {error}",
                 where=str(svg),
                 fix=f"remove {PACKAGES[1].name} and run fslbench-build fetch {NAME} again",
             ) from error
-    return found
+    return text_of
 
 
 def _look(
     png: Path, paths: Mapping[str, Any], progress: Progress
 ) -> tuple[dict[str, Look], dict[str, str]]:
-    """What each picture shows; damaged ones apart, each unlike any other."""
+    """Tell what each picture shows; damaged ones apart, each unlike any other."""
 
     def one(path: str) -> Look | None:
         try:
@@ -189,9 +184,9 @@ def _look(
     seen: dict[str, Look] = {}
     damaged: dict[str, str] = {}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for done, (path, found) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
-            if found:
-                seen[path] = found
+        for done, (path, shown) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
+            if shown:
+                seen[path] = shown
             else:
                 damaged[path] = f"damaged: {path}"
             if done % 50 == 0:
