@@ -21,10 +21,8 @@ class Family:
 
     Attributes
     ----------
-    hub
-        The authors' model.
-    kind
-        ``model_type`` of its configuration.
+    hub, kind
+        The authors' model, and ``model_type`` of its configuration.
     model, tokenizer
         Classes of transformers.
     vocabulary

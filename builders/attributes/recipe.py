@@ -34,10 +34,8 @@ class Recipe:
 
     Attributes
     ----------
-    texts
-        ``given`` or a captioner; empty where attributes are no words.
-    tagger
-        What finds the words; empty where attributes are no words.
+    texts, tagger
+        ``given`` or a captioner, and what finds the words; empty where attributes are no words.
     attributes
         ``given`` or ``pixels`` where they are no words, else empty.
     """
@@ -73,10 +71,8 @@ class Recipe:
 
         Raises
         ------
-        SpecError
-            If it has none of the forms.
-        UnknownNameError
-            If there is no such captioner or tagger.
+        SpecError, UnknownNameError
+            If it has none of the forms, or there is no such captioner or tagger.
         """
         if text in (GIVEN, PIXELS):
             return cls(attributes=text)

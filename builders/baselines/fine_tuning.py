@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
 from builders.baselines.linear_probe import MOMENTUM, RATE, STEPS, cosine_decay
-from builders.baselines.tables import Tensor
+from builders.baselines.tables import Tensor, full_precision
 from builders.features.preprocessing import Preprocessing
 from builders.sources.pictures import decode
 
@@ -161,14 +161,11 @@ def _repeatable(device: str) -> Iterator[None]:
         return
     before = torch.are_deterministic_algorithms_enabled()
     warn = torch.is_deterministic_algorithms_warn_only_enabled()
-    precision = torch.get_float32_matmul_precision()
     exact = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": False}
-    torch.set_float32_matmul_precision("highest")
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        with torch.backends.cudnn.flags(**exact), warnings.catch_warnings():
+        with torch.backends.cudnn.flags(**exact), full_precision(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*deterministic")
             yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=warn)
-        torch.set_float32_matmul_precision(precision)

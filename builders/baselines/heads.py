@@ -5,8 +5,7 @@ All of them take features of length 1, and all tasks of a task set at once, on a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from benchmark_spec.extras import require
 from builders.baselines.centroids import matching_net, ncc
 from builders.baselines.linear_probe import linear_probe
 from builders.baselines.logistic import logistic_regression
-from builders.baselines.tables import Tensor, groups, unit_vectors
+from builders.baselines.tables import Tensor, full_precision, groups, unit_vectors
 
 CLOSE = 5e-6
 """Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger.
@@ -123,7 +122,7 @@ def _predictions(
     predicted = torch.empty(query.shape, dtype=torch.int64)
     close = torch.zeros(query.shape, dtype=torch.bool)
     rows = support[:1].size + query[:1].size
-    with torch.no_grad(), _full_precision():
+    with torch.no_grad(), full_precision():
         for some in groups(len(query), rows, unit):
             scores = head.scores(unit, *(ids[some] for ids in at))
             if head.double:
@@ -133,15 +132,3 @@ def _predictions(
                 predicted[some] = best.indices[..., 0]
                 close[some] = best.values[..., 0] - best.values[..., 1] < CLOSE
     return predicted.numpy(), close.numpy()
-
-
-@contextmanager
-def _full_precision() -> Iterator[None]:
-    """Products of float32 in float32, also where torch was told to be faster and less exact."""
-    torch = require("torch")
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

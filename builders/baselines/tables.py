@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,15 @@ def gather(unit: Tensor, ids: Tensor) -> Tensor:
     """Take the rows of unit vectors (N, D) that ids (B, n) name: (B, n, D)."""
     rows = unit.index_select(0, ids.reshape(-1))
     return rows.view(*ids.shape, unit.shape[1])
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Compute products of float32 in float32, also where torch was told to be less exact."""
+    torch = require("torch")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -77,11 +77,11 @@ class Publication:
         if self.tag in refs.tags:
             return self._published_before(refs, register)
         self._check_version(refs)
-        there = self.repo.files(refs.main)
+        remote = self.repo.files(refs.main)
         files = self.files
-        if register or BENCHMARK_FILE in there:
+        if register or BENCHMARK_FILE in remote:
             files = files | registration(self.manifest)
-        what = changes(files, there, self._before(refs, there))
+        what = changes(files, remote, self._before(refs, remote))
         commit, proposal = refs.main, None
         if what:
             commit, proposal = self._commit(files, what, refs, f"{self.manifest.name} {self.tag}")
@@ -113,10 +113,10 @@ class Publication:
             )
         return refs
 
-    def _before(self, refs: Refs, there: Mapping[str, RepoFile]) -> Manifest | None:
+    def _before(self, refs: Refs, remote: Mapping[str, RepoFile]) -> Manifest | None:
         """Return the release that the main branch holds, if any: an earlier one, or this one."""
-        if MANIFEST_FILE not in there:
-            strange = sorted(there.keys() - {*_OTHERS, *self.files})
+        if MANIFEST_FILE not in remote:
+            strange = sorted(remote.keys() - {*_OTHERS, *self.files})
             if strange:
                 raise HubError(
                     f"{self.repo.id} holds something, and no release",
@@ -124,7 +124,7 @@ class Publication:
                     fix="publish into a repository of its own, which is made if there is none",
                 )
             return None
-        if self.files[MANIFEST_FILE].is_as(there[MANIFEST_FILE]):
+        if self.files[MANIFEST_FILE].is_as(remote[MANIFEST_FILE]):
             return self.manifest
         before = self.repo.manifest(refs.main)
         if before.name != self.manifest.name:
@@ -171,8 +171,8 @@ class Publication:
 
     def _check_tagged(self, commit: str) -> None:
         """Compare the release with what the tag names."""
-        there = self.repo.files(commit)
-        other = [path for path, file in self.files.items() if not file.is_as(there.get(path))]
+        remote = self.repo.files(commit)
+        other = [path for path, file in self.files.items() if not file.is_as(remote.get(path))]
         if other:
             raise HubError(
                 f"{self.repo.id} has published {self.tag} already, and it is another release: "

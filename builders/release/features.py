@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from benchmark_spec.digest import content_digest
@@ -77,14 +77,6 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
     return replace(spec, datasets=(*others, replace(listed[0], features=features)))
 
 
-@dataclass(frozen=True)
-class MadeFeatures:
-    """The features (N, D) of a data set's images, and how they were made."""
-
-    features: Features
-    provenance: dict[str, Any]
-
-
 class FeatureBuild:
     """Finds or extracts the features of a release, and adds to it those that it holds.
 
@@ -119,8 +111,10 @@ class FeatureBuild:
             with self._pieces(dataset, name, images) as (pieces, provenance):
                 self.writer.add_features(dataset, name, pieces, provenance)
 
-    def of(self, dataset: str, name: str, images: ImagesOf) -> MadeFeatures:
-        """Return those that the release holds, or else a backbone's own, kept until it is whole.
+    def of(self, dataset: str, name: str, images: ImagesOf) -> tuple[Features, dict[str, Any]]:
+        """Return features (N, D) and how they were made.
+
+        They are those that the release holds, or else a backbone's own, kept until it is whole.
 
         Raises
         ------
@@ -132,9 +126,9 @@ class FeatureBuild:
         release = self.writer.so_far()
         for table in release.manifest.tables:
             if (table.kind, table.dataset, table.name) == ("features", dataset, name):
-                return MadeFeatures(release.features(dataset, name), dict(table.provenance))
+                return release.features(dataset, name), dict(table.provenance)
         earlier = self._before(dataset, name) or self._kept(dataset, name, images)
-        return MadeFeatures(earlier.features(dataset), _named(name, earlier.provenance(dataset)))
+        return earlier.features(dataset), _named(name, earlier.provenance(dataset))
 
     def forget(self) -> None:
         """Remove what was kept."""
@@ -146,12 +140,12 @@ class FeatureBuild:
     ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
         base, dimensions = base_of(name)
         if dimensions is not None or self._before(dataset, name):
-            made = self.of(dataset, base, images)
+            features, provenance = self.of(dataset, base, images)
             if dimensions is None:
-                yield [made.features], made.provenance
+                yield [features], provenance
             else:
-                values, _, of_values = pca_int8(made.features, dimensions)
-                yield [values], {**made.provenance, **of_values}
+                values, _, of_values = pca_int8(features, dimensions)
+                yield [values], {**provenance, **of_values}
             return
         counter = self._counter(f"{dataset}: features of {name}", len(images().images))
         folder = self.writer.folder

@@ -33,9 +33,7 @@ class ReleaseFolder:
     Parameters
     ----------
     folder
-        A folder that does not exist, is empty, or holds an unfinished build of the same release.
-    name, version, description
-        Of the release; the version is semantic, such as 1.0.0.
+        As for :class:`builders.release.journal.BuildJournal`.
     recipe
         What else must be equal for an unfinished build to be continued.
     """

@@ -51,8 +51,6 @@ def raw_problems(
 
     Parameters
     ----------
-    entry
-        Of the images table.
     raw
         Holds the raw folder of each data set.
     spec

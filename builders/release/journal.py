@@ -84,10 +84,10 @@ class BuildJournal:
 
     def same(self, path: str, table: pa.Table, provenance: Mapping[str, Any]) -> Table | None:
         """As :meth:`whole`, if that run wrote there what is to be written now."""
-        found = self.whole(path)
-        if found is None or found.provenance != json.loads(json.dumps(dict(provenance))):
+        written = self.whole(path)
+        if written is None or written.provenance != json.loads(json.dumps(dict(provenance))):
             return None
-        return found if found.digest == content_digest(table) else None
+        return written if written.digest == content_digest(table) else None
 
     def add(self, datasets: Iterable[Dataset], tables: Iterable[Table]) -> None:
         """Keep what is finished by now, beside what earlier runs finished."""

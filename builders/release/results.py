@@ -53,9 +53,9 @@ class ResultsBuild:
         release, made = self._writer.so_far(), {}
 
         def features(dataset: str) -> Features:
-            of_backbone = self._features.of(dataset, backbone, self._images[dataset])
-            made[dataset] = of_backbone.provenance
-            return of_backbone.features
+            images = self._images[dataset]
+            values, made[dataset] = self._features.of(dataset, backbone, images)
+            return values
 
         self._progress(f"{backbone}/{head}")
         engine, threads = self._settings.engine, self._settings.threads
@@ -63,7 +63,8 @@ class ResultsBuild:
             release, head, backbone, datasets, features=features, engine=engine, threads=threads
         )
         provenance: dict[str, Any] = {"head": head, "features": backbone}
-        if not all(backbone in _stored(self._spec, dataset) for dataset in datasets):
+        stored = {entry.name for entry in self._spec.datasets if backbone in entry.features}
+        if not stored.issuperset(datasets):
             provenance["extraction"] = _common(made.values())
         self._writer.add_results(submission, provenance)
 
@@ -149,7 +150,3 @@ def _common(provenances: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for key, value in first.items()
         if all(other.get(key) == value for other in others)
     }
-
-
-def _stored(spec: ReleaseSpec, dataset: str) -> tuple[str, ...]:
-    return next(entry.features for entry in spec.datasets if entry.name == dataset)
