@@ -357,7 +357,7 @@ def _check_leaderboard(
     design = ClassDesign.of(release.class_ids(info))
     standing = ranked(scored_set(info), "open", entries, 0.95, design)
     assert standing.leader == best
-    for row, numbers in zip(standing.rows(), standing.numbers, strict=True):
+    for row, numbers in zip(standing.rows(), standing.by_kind["open"], strict=True):
         of = exact[row.method]
         _percent(row.accuracy.mean, of.mean)
         _close(row.accuracy.halfwidth, of.halfwidth)
