@@ -45,18 +45,12 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def content_digest(table: pa.Table) -> str:
-    """SHA-256 (hex) of a table's content; see the module's docstring for the definition.
-
-    Raises
-    ------
-    SpecError
-        If a column is of a type that no table of a release has.
-    """
+    """Compute the SHA-256 (hex) of a table's content, as :func:`content_digest_of` one part."""
     return content_digest_of([table])
 
 
 def content_digest_of(parts: Iterable[pa.Table]) -> str:
-    """SHA-256 (hex) of the content of a table that comes in parts, one held at a time.
+    """Compute the SHA-256 (hex) of the content of a table that comes in parts, one held at a time.
 
     Raises
     ------
@@ -67,17 +61,17 @@ def content_digest_of(parts: Iterable[pa.Table]) -> str:
     columns: list[_Column] = []
     rows = 0
     for part in parts:
-        found = [
+        kinds = [
             (name, type_name(column.type))
             for name, column in zip(part.column_names, part.columns, strict=True)
         ]
         if logical is None:
-            for name, kind in found:
+            for name, kind in kinds:
                 if "unsupported" in kind:
                     kind = str(part.schema.field(name).type)
                     raise SpecError(f"column {name!r} of type {kind} has no digest")
-            logical, columns = found, [_Column(kind) for _, kind in found]
-        if found != logical:
+            logical, columns = kinds, [_Column(kind) for _, kind in kinds]
+        if kinds != logical:
             raise SpecError("the parts of a table have different columns")
         rows += part.num_rows
         for streams, column in zip(columns, part.columns, strict=True):
@@ -93,7 +87,7 @@ def content_digest_of(parts: Iterable[pa.Table]) -> str:
 
 
 def fingerprint(dataset: str, task_set: str, digest: str) -> str:
-    """SHA-256 (hex) that identifies a task set: its data set, its name and its table's digest."""
+    """Identify a task set by the SHA-256 (hex) of its data set, name and table's digest."""
     return hashlib.sha256(json.dumps([dataset, task_set, digest]).encode()).hexdigest()
 
 

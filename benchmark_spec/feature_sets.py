@@ -24,17 +24,12 @@ _LARGEST = 1e30
 
 
 def number_of_shards(images: int) -> int:
-    """How many shards the features of so many images are written into, at least 1."""
+    """Count how many shards the features of so many images are written into, at least 1."""
     return max(1, -(-images // SHARD_IMAGES))
 
 
 def check_shards(tables: Iterable[Table]) -> None:
-    """Refuse a feature set whose shards are not all there, in order, and once each.
-
-    Parameters
-    ----------
-    tables
-        Of a manifest, in its order, which is that in which ``load_dataset`` reads them.
+    """Refuse a feature set whose shards are not all there, once each, in the order of `tables`.
 
     Raises
     ------
@@ -66,21 +61,13 @@ def check_shards(tables: Iterable[Table]) -> None:
 
 
 def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
-    """What one step of int8 features stands for; None of float16 features, which need no scale.
-
-    Parameters
-    ----------
-    kind
-        Of the values.
-    provenance
-        Of the table.
-    where
-        What it is, for messages.
+    """Return what one step of int8 features stands for; None of float16 features.
 
     Raises
     ------
     ReleaseError
-        If int8 features have no positive scale, or float16 features have one.
+        If int8 features have no positive scale in their table's provenance, or float16 ones have
+        any; `where` says whose.
     """
     scale = provenance.get("scale")
     if str(kind) != "int8":

@@ -63,7 +63,7 @@ def check_attribute_set_name(name: str, where: str = "") -> str:
 
 
 def benchmark_task_id(dataset: str, task_set: str) -> str:
-    """Name of a task set as a task of a Hub benchmark: ``cub-open-5w5s5q``.
+    """Return the name of a task set as a task of a Hub benchmark: ``cub-open-5w5s5q``.
 
     No two are the same, since the name of a data set has no dash.
     """
@@ -79,10 +79,10 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
         wrong = "a blank stands at one end"
     elif not name.isprintable():
         wrong = "it is not printable"
-    elif found := _INVISIBLE.search(name):
-        wrong = f"it holds the invisible character U+{ord(found[0]):04X}"
-    elif found := _MARKS.search(name):
-        wrong = f"{found[0]} is a mark that tables give"
+    elif mark := _INVISIBLE.search(name):
+        wrong = f"it holds the invisible character U+{ord(mark[0]):04X}"
+    elif mark := _MARKS.search(name):
+        wrong = f"{mark[0]} is a mark that tables give"
     elif name.startswith(_FORMULA):
         wrong = f"a spreadsheet takes what begins with {name[0]} for a formula"
     elif _most_marks(name) > _STACKED:
@@ -99,7 +99,7 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
 
 
 def _most_marks(name: str) -> int:
-    """The most combining marks that stand on one letter."""
+    """Count the most combining marks that stand on one letter."""
     most = run = 0
     for character in name:
         run = run + 1 if unicodedata.category(character).startswith("M") else 0
@@ -132,11 +132,8 @@ def check_text(text: str, what: str, *, lines: bool = False) -> str:
     return text
 
 
-LONGEST = 300
-
-
-def one_line(text: str, most: int = LONGEST) -> str:
-    """The text on one line of at most `most` characters, what cannot be printed as ``?``.
+def one_line(text: str, most: int = 300) -> str:
+    """Return the text on one line of at most `most` characters, what cannot be printed as ``?``.
 
     Line breaks, escapes of terminals, marks that turn the direction of writing and bytes that are
     no text are among what cannot be printed.

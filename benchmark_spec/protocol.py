@@ -157,13 +157,7 @@ WITH_ATTRIBUTES = "[open_]<step>_<attributes>, such as open_biased_titles"
 
 
 def suite_of(name: str, where: str = "") -> Suite:
-    """The suite of that name: one of :data:`SUITES`, or one made with attributes of images.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none.
-    """
+    """Look up a suite by name: one of :data:`SUITES`, or one made with attributes of images."""
     if name in SUITES:
         return SUITES[name]
     match = _WITH_ATTRIBUTES.fullmatch(name)
@@ -176,15 +170,10 @@ def suite_of(name: str, where: str = "") -> Suite:
 
 
 def suites_of(name: str, where: str = "") -> tuple[str, ...]:
-    """The suites that a name stands for: itself, or all steps of a ladder.
+    """List the suites that a name stands for: itself, or all steps of a ladder.
 
     ``[open_]ladder_<attributes>`` are the steps of :data:`LADDER`,
     ``[open_]counterfactual_<attributes>`` those of :data:`COUNTERFACTUAL`.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such suite.
     """
     for family, steps in (("ladder_", LADDER), ("counterfactual_", COUNTERFACTUAL)):
         alone = "open_" if name.startswith(f"open_{family}") else ""
@@ -195,16 +184,10 @@ def suites_of(name: str, where: str = "") -> tuple[str, ...]:
 
 
 def task_sets_of(name: str, where: str = "") -> tuple[str, ...]:
-    """The task sets that a name such as ``open_ladder_titles-5w5s5q`` stands for.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        If it is not the name of a task set; see :func:`suites_of`.
-    """
+    """List the task sets that a name such as ``open_ladder_titles-5w5s5q`` stands for."""
     suite, dash, protocol = name.rpartition("-")
     names = [f"{one}-{protocol}" for one in suites_of(suite, where)] if dash else [name]
-    return tuple(str(TaskSetName.parse(each)) for each in names)
+    return tuple(str(TaskSetName.parse(whole)) for whole in names)
 
 
 @dataclass(frozen=True, order=True)

@@ -72,7 +72,7 @@ SUBMISSION_OPTIONAL = pa.schema(
 
 
 def tasks(protocol: Protocol) -> pa.Schema:
-    """Schema of a task set of `protocol`; K ways, S shots, Q queries per class.
+    """Return the schema of a task set of `protocol`; K ways, S shots, Q queries per class.
 
     ``class_ids`` (K,), ``support`` (K·S,) image ids, class by class, ``query`` (K·Q,) image ids
     in the frozen shuffled order, ``query_label`` (K·Q,) positions 0..K-1 in ``class_ids``.
@@ -89,7 +89,7 @@ def tasks(protocol: Protocol) -> pa.Schema:
 
 
 def task_set(name: TaskSetName) -> pa.Schema:
-    """Schema of the task set of that name: :func:`tasks`, perhaps with two columns more.
+    """Return the schema of the task set of that name: :func:`tasks`, perhaps with two columns more.
 
     Where a suite is made with attributes of images: ``attributes`` (K,), that of each class's
     support; and ``inter_class`` (K,), whether there were enough images with another class's
@@ -109,7 +109,7 @@ FEATURE_VALUES = (pa.float16(), pa.int8())
 
 
 def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
-    """Schema of a feature table: one row an image, `dimensions` values each.
+    """Return the schema of a feature table: one row an image, `dimensions` values each.
 
     Values are float16, or int8 if `kind` says so: these stand for their product with ``scale`` in
     the table's provenance.
@@ -127,12 +127,12 @@ def check_features(table: pa.Table, where: str) -> pa.Table:
         If it has other columns, or values that are neither float16 nor int8.
     """
     if table.column_names == FEATURE_COLUMNS:
-        found = table.schema.field("feature").type
-        is_features = pa.types.is_fixed_size_list(found) and found.value_type in FEATURE_VALUES
-        if is_features and found.list_size >= 1:
-            return check(table, features(found.list_size, found.value_type), where)
+        kind = table.schema.field("feature").type
+        is_features = pa.types.is_fixed_size_list(kind) and kind.value_type in FEATURE_VALUES
+        if is_features and kind.list_size >= 1:
+            return check(table, features(kind.list_size, kind.value_type), where)
         raise SchemaError(
-            f"column 'feature' is of type {found}",
+            f"column 'feature' is of type {kind}",
             where=where,
             expected="fixed-size lists of at least one " + " or ".join(map(str, FEATURE_VALUES)),
         )
@@ -154,9 +154,9 @@ def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
             expected=", ".join(schema.names),
         )
     for field in schema:
-        found = table.schema.field(field.name).type
-        if type_name(found) != type_name(field.type):
+        kind = table.schema.field(field.name).type
+        if type_name(kind) != type_name(field.type):
             raise SchemaError(
-                f"column {field.name!r} is of type {found}", where=where, expected=str(field.type)
+                f"column {field.name!r} is of type {kind}", where=where, expected=str(field.type)
             )
     return table

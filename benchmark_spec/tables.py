@@ -76,23 +76,23 @@ class Table:
 
 
 def shard_file(dataset: str, shard: int, shards: int) -> str:
-    """Name of a shard's file: `shard` of 0..`shards`-1."""
+    """Return the name of a shard's file: `shard` of 0..`shards`-1."""
     return f"{dataset}-{shard:05}-of-{shards:05}.parquet"
 
 
 def shard_of(path: str) -> tuple[int, int]:
-    """Which shard a path names, from 0, and of how many; (0, 1) for a path that names none."""
+    """Tell which shard a path names, from 0, and of how many; (0, 1) for a path that names none."""
     match = _SHARD.search(path)
     return (int(match[1]), int(match[2])) if match else (0, 1)
 
 
 def without_shard(path: str) -> str:
-    """A table's path, but one for all shards of a feature set."""
+    """Return a table's path, but one for all shards of a feature set."""
     return _SHARD.sub(".parquet", path)
 
 
 def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int = 1) -> str:
-    """Path of a table inside a release; of features also which shard, of how many."""
+    """Return the path of a table inside a release; of features also which shard, of how many."""
     if kind in ("classes", "images"):
         return f"{kind}/{dataset}.parquet"
     if kind == "features":
@@ -103,7 +103,7 @@ def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int 
 
 
 def config_and_split(table: Table) -> tuple[str, str]:
-    """Configuration and split under which ``load_dataset`` finds a table.
+    """Return the configuration and split under which ``load_dataset`` finds a table.
 
     Task sets and classes: a configuration each, a split a data set.  Images, features and
     attributes: a configuration a data set, since load_dataset builds every split of one.

@@ -43,8 +43,12 @@ from analysis_sql.planning.class_sequences import (
     class_uses,
     designs,
 )
-from analysis_sql.planning.likely_components import LikelyComponents, Range
-from analysis_sql.planning.likely_differences import detectable_class_aware, detectable_open
+from analysis_sql.planning.likely_components import (
+    LikelyComponents,
+    Range,
+    detectable_class_aware,
+    detectable_open,
+)
 from analysis_sql.planning.simulated_sets import detectable, simulated_halfwidths
 from analysis_sql.planning.variance_budget import Components, Shares
 from benchmark_spec.errors import SpecError

@@ -42,22 +42,22 @@ class CataloguedDataset:
 
 @cache
 def catalogue() -> dict[str, CataloguedDataset]:
-    """All catalogued data sets by name, in alphabetical order."""
+    """Read all catalogued data sets by name, in alphabetical order."""
     text = (files(__name__) / "meta_dataset.json").read_text(encoding="utf-8")
-    found = {}
+    datasets = {}
     for name, entry in sorted(json.loads(text).items()):
         classes = entry.pop("classes")
-        found[name] = CataloguedDataset(
+        datasets[name] = CataloguedDataset(
             name=name,
             class_names=tuple(label for label, _ in classes),
             class_sizes=tuple(size for _, size in classes),
             **entry,
         )
-    return found
+    return datasets
 
 
 def lookup(name: str) -> CataloguedDataset:
-    """The catalogued data set called `name`; raises UnknownNameError with the valid names."""
+    """Look up a catalogued data set; raises UnknownNameError with the valid names."""
     try:
         return catalogue()[name]
     except KeyError:

@@ -10,8 +10,7 @@ from analysis_sql.intervals.intervals import interval
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.intervals.power import detectable_difference_of
-from analysis_sql.planning.likely_components import LikelyComponents
-from analysis_sql.planning.likely_differences import detectable_open
+from analysis_sql.planning.likely_components import LikelyComponents, detectable_open
 from analysis_sql.planning.query_size import estimate_set
 from fslbench_data.scoring.pilot import Results
 from fslbench_data.scoring.score import score
