@@ -73,7 +73,7 @@ def write_captions(
     settings: Settings | None = None,
     progress: Progress = nobody,
 ) -> tuple[list[str], dict[str, Any]]:
-    """A caption for each of N images, and how they were written.
+    """Write a caption for each of N images, and return how they were written, too.
 
     Parameters
     ----------

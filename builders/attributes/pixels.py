@@ -147,7 +147,7 @@ def block_means(picture: NDArray[np.uint8]) -> NDArray[np.int64]:
 def classified(
     cells: NDArray[np.int64],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
-    """Which cells (h, w) are the drawing and which are ink, and the colour of each, 0 to 11."""
+    """Say which cells (h, w) are the drawing and which are ink, and the colour of each, 0 to 11."""
     from scipy import ndimage
 
     largest, smallest = cells.max(axis=2), cells.min(axis=2)

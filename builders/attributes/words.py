@@ -31,13 +31,13 @@ class Tagger(Protocol):
     """What finds nouns and adjectives."""
 
     def describe(self) -> dict[str, Any]:
-        """What the words depend on: package, version, model."""
+        """Return what the words depend on: package, version, model."""
 
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """Lemmas of the nouns and adjectives of each text, in their order, of cleaned texts."""
 
     def singular(self, word: str) -> str:
-        """The lemma of a word that stands alone, taken for a noun."""
+        """Return the lemma of a word that stands alone, taken for a noun."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class PictureFineTuner:
 
 @contextmanager
 def _repeatable(device: str) -> Iterator[None]:
-    """The same result each time: on a GPU torch has to be told, as far as it can."""
+    """Give the same result each time: on a GPU torch has to be told, as far as it can."""
     torch = require("torch")
     if torch.device(device).type == "cpu":
         yield

@@ -17,7 +17,7 @@ FRAMEWORK = "fslbench"
 
 
 def benchmark_file(manifest: Manifest) -> str:
-    """The text of eval.yaml: one task for each task set that has a headline metric.
+    """Write the text of eval.yaml: one task for each task set that has a headline metric.
 
     These are the sets whose tasks share no image, so that the accuracy on them has an open
     interval; those made with attributes of images, whose measure is another, are none of them.

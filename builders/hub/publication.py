@@ -197,7 +197,7 @@ class Publication:
         )
 
     def _published_before(self, refs: Refs, register: bool) -> Published:
-        """Where the tag is set already: nothing is left to do but perhaps to register it."""
+        """Register the release if asked, where the tag is set already: nothing else is left."""
         commit = refs.tags[self.tag]
         self._check_tagged(commit)
         done = Published(self.manifest, self.repo.id, self.tag, commit, tagged=True)

@@ -210,7 +210,7 @@ def _drawn(entry: Table) -> tuple[str, ...]:
 
 
 def _from_images(manifest: Manifest, kind: Kind) -> Iterator[str]:
-    """How features or attributes were made: one line for data sets treated alike."""
+    """Say how features or attributes were made: one line for data sets treated alike."""
     alike: dict[tuple[str, str], list[str]] = {}
     for entry in manifest.tables:
         if entry.kind == kind:
@@ -227,7 +227,7 @@ def _from_images(manifest: Manifest, kind: Kind) -> Iterator[str]:
 
 
 def _facts(entry: Table) -> str:
-    """What a provenance says beside the table's name, in one line; lists in it are only counted."""
+    """Say in one line what a provenance has beside the table's name; lists are only counted."""
     parts = [
         f"{key.replace('_', ' ')} {_value(value)}"
         for key, value in sorted(entry.provenance.items())

@@ -74,7 +74,7 @@ class BuildJournal:
         self.add((), ())
 
     def whole(self, path: str) -> Table | None:
-        """The entry of a table that an earlier run wrote, if its file is still what it was."""
+        """Return the entry of a table that an earlier run wrote, if its file is still the same."""
         table = self.tables.get(path)
         file = self._folder / path
         if table is None or not file.is_file() or sha256_of(file) != table.sha256:
