@@ -113,13 +113,8 @@ def image_inputs(release: Release, dataset: str, folder: Path, seed: int) -> Ima
     """Make inputs from images on disk, copied under names that the seed decides.
 
     Where `folder` holds numbered pictures (:mod:`fslbench_data.evaluation.numbered_images`),
-    these; else the files of the source's own layout.
-
-    Raises
-    ------
-    SourceError
-        If an image has no picture file of its own, or is not there, or the numbered pictures are
-        of other images.
+    these; else the files of the source's own layout.  Raises a SourceError if an image has no
+    picture file of its own, or is not there, or the numbered pictures are of other images.
     """
     images = release.images(dataset)
     export = f"write its pictures: fslbench-build source {dataset} RAW --pictures DIR"

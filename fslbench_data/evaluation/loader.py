@@ -16,11 +16,6 @@ def load_callable(text: str) -> Callable[..., Any]:
     """Import what ``MODULE:CALLABLE`` names; a class is called once, without arguments.
 
     MODULE is a dotted name, looked for in the current folder too, or a path ending in ``.py``.
-
-    Raises
-    ------
-    SpecError, UnknownNameError, MethodFailedError
-        If there is no such module or callable, or importing it, or making the object, raises.
     """
     module_name, colon, name = text.rpartition(":")
     if not colon or not module_name or not name:

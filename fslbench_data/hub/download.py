@@ -61,11 +61,7 @@ def fetch_checked(
 ) -> Path:
     """Fetch a file until `whole` holds: a bad copy in the cache is dropped and fetched once more.
 
-    Raises
-    ------
-    CorruptReleaseError
-        If what the Hub gives is wrong twice, with what was `expected`; nothing of it stays in the
-        cache.
+    Raises a CorruptReleaseError, with what was `expected`, if what the Hub gives is wrong twice.
     """
     from huggingface_hub import constants
 

@@ -19,12 +19,8 @@ def entries(report: Report, method: str, source_url: str) -> list[dict[str, Any]
     """Make one entry a task set with a headline metric: a method's mean accuracy, in percent.
 
     The entry's notes give the interval's kind and half-width, the level and T.  `source_url` says
-    where the per-task results are.
-
-    Raises
-    ------
-    SubmissionError
-        If the release is not on the Hub, or the method has no score with an interval.
+    where the per-task results are.  Raises a SubmissionError if the release is not on the Hub, or
+    the method has no score with an interval.
     """
     try:
         from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
@@ -69,11 +65,7 @@ def merged(repo_id: str, new: list[dict[str, Any]]) -> bytes:
     """Add entries to the model's file; entries of other task sets or benchmarks are kept.
 
     Returns the file, or nothing if it has all entries already, wherever their per-task results are.
-
-    Raises
-    ------
-    SubmissionError
-        If the model's file is not a list of results.
+    Raises a SubmissionError if the model's file is not a list of results.
     """
     import yaml
 

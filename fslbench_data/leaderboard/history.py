@@ -29,14 +29,9 @@ def arrivals(folder: Path, below: str) -> dict[str, int]:
     says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit
     came together.
 
-    Parameters
-    ----------
-    folder
-        Counts as a checkout only if it has a `.git` of its own.
-
     Returns
     -------
-    Numbers by path with slashes; empty where there is no history, or no git.
+    Numbers by path with slashes; empty where there is no git, or `folder` has no `.git` of its own.
     """
     if not (folder / ".git").exists():
         return {}

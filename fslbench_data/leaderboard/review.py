@@ -64,9 +64,7 @@ def review(
     proposed, names
         The repository as proposed, and the paths of its new or changed files.
     base
-        The repository as it stands: its settings hold.
-    releases
-        By default those of its settings.
+        The repository as it stands: its settings hold, and its releases if none are given.
     level
         Confidence level of intervals, and of the set of methods that could be the best.
     """

@@ -68,11 +68,8 @@ class Proposal:
 def prepare(submission: Submission, to: str) -> Proposal:
     """Check a submission as the results repository `to` will, and give it its name there.
 
-    Raises
-    ------
-    SubmissionError
-        If the release that it answers does not accept it; if it answers none, why the newest
-        does not.
+    Raises a SubmissionError if the release that it answers does not accept it; if it answers none,
+    why the newest does not.
     """
     address = HubAddress.parse(to)
     files = HubResults.open(address)
@@ -152,13 +149,7 @@ def pull_request(
 
 
 def only_method(answers: Validated, method: str | None) -> str:
-    """Return the method of a submission that is meant, where a model has one.
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If it is not there, or none is named and there are several.
-    """
+    """Return the method of a submission that is meant: the one that is named, or the only one."""
     if method is not None and method not in answers.methods:
         raise UnknownNameError("method", method, answers.methods, where=answers.submission.source)
     if method is None and len(answers.methods) > 1:

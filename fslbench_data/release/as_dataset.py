@@ -26,10 +26,8 @@ def as_dataset(
 
     Raises
     ------
-    UnknownNameError
-        If the release has no such configuration or split; lists those that it has.
-    CorruptReleaseError
-        If the rows are not those that were released.
+    UnknownNameError, CorruptReleaseError
+        If the release has no such split, or the rows are not those that were released.
     """
     splits: dict[str, dict[str, list[Table]]] = {}
     for table in manifest.tables:

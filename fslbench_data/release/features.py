@@ -43,11 +43,6 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     Returns
     -------
     Read-only; row i is image id i.
-
-    Raises
-    ------
-    CorruptReleaseError
-        If a file is not the one that was released, or the shards do not fit each other.
     """
     features = _FeatureSet(shards, path_of)
     if sum(table.bytes for table in shards) < WORTH_A_COPY:

@@ -39,11 +39,8 @@ class Folder:
 def regular_file(path: Path, within: Path | None = None) -> Path:
     """Follow symbolic links to a regular file.
 
-    Parameters
-    ----------
-    within
-        The folder of a release, itself free of symbolic links, in which the file must be; or, if
-        it is a snapshot in the Hub's cache, among that repository's blobs.
+    It must lie `within` the folder of a release, itself free of symbolic links; or, if that is a
+    snapshot in the Hub's cache, among the repository's blobs.
 
     Raises
     ------

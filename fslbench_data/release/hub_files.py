@@ -65,10 +65,8 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
 
     Raises
     ------
-    MovedTagError
-        If the tag named another commit.
-    CorruptReleaseError
-        If the manifest cannot be trusted, or is of another version than the tag.
+    MovedTagError, CorruptReleaseError
+        If they do not, or the manifest is of another version than the tag.
     """
     if not address.revision:
         address = HubAddress(address.repo_id, newest_tag(address.repo_id))

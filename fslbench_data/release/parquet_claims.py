@@ -76,12 +76,7 @@ class GroupClaim:
 def read_claims(path: Path, rows: int) -> tuple[GroupClaim, ...]:
     """Read the row groups of a file of so many rows, whose pages are as its footer says.
 
-    Raises
-    ------
-    ClaimError
-        If it is no Parquet file, is encrypted, has other rows, or other pages.
-    OSError
-        If it cannot be read.
+    Raises a ClaimError if it is no Parquet file, is encrypted, or has other rows or pages.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)

@@ -220,14 +220,10 @@ def load_release(where: str | Path | None = None) -> Release:
 
     Raises
     ------
-    ReleaseNotFoundError
-        If there is no release in that folder.
-    CorruptReleaseError
-        If a file is missing or differs from the manifest by as little as a bit.
-    MovedTagError
-        If the tag named another commit when it was first loaded.
-    HubError
-        If the Hub has no such release, refuses it or does not answer, and the cache has it not.
+    ReleaseNotFoundError, HubError
+        If there is no release there, or the Hub refuses it or does not answer.
+    CorruptReleaseError, MovedTagError
+        If a file differs from the manifest, or a tag names another commit than it did.
     """
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
         from fslbench_data.release.hub_files import open_on_hub

@@ -91,18 +91,9 @@ class Process:
         tables: Mapping[str, pa.Table] | None = None,
         most_bytes: int = sys.maxsize,
     ) -> list[pa.Table]:
-        """Ask for tables.
+        """Ask for tables: `request` is what JSON can say, and `tables` go with it, by name.
 
-        Parameters
-        ----------
-        request
-            What JSON can say.
-        seconds
-            How long it may take from now on, besides its start.
-        tables
-            What it gets besides, by name.
-        most_bytes
-            Of the answer.
+        It may take so many seconds, besides its start; the answer so many bytes.
 
         Raises
         ------
