@@ -104,10 +104,6 @@ class Extracted:
         for block in range(-(-self.images // self.provenance["block"])):
             yield self._work.values(block)
 
-    def all(self) -> NDArray[np.float16]:
-        """Return the features, float16 (N, D)."""
-        return np.concatenate(list(self.pieces()))
-
 
 def nobody(images: int, /, *, resumed: bool = False) -> None:
     """Tell nobody of progress."""

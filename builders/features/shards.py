@@ -31,12 +31,6 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
     return pa.Table.from_arrays([pa.array(ids), lists], schema=schema)
 
 
-def feature_array(table: pa.Table) -> NDArray[Any]:
-    """Return values (n, D) of a table of features, as :func:`feature_table` makes it."""
-    values: NDArray[Any] = table.column("feature").combine_chunks().flatten().to_numpy()
-    return values.reshape(len(table), -1)
-
-
 def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
     """Return the shards of a feature set, one at a time; no more than one is held in memory.
 

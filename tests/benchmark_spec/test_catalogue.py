@@ -32,8 +32,8 @@ CLASSES = {
 
 
 def test_counts_of_the_nine_test_splits() -> None:
-    assert {name: d.n_images for name, d in catalogue().items()} == IMAGES
-    assert {name: len(d.class_names) for name, d in catalogue().items()} == CLASSES
+    assert {name: lookup(name).n_images for name in IMAGES} == IMAGES
+    assert {name: len(lookup(name).class_names) for name in CLASSES} == CLASSES
 
 
 def test_every_entry_is_whole() -> None:
@@ -47,7 +47,7 @@ def test_every_entry_is_whole() -> None:
 
 
 def test_whose_features_may_be_redistributed() -> None:
-    may = [name for name, d in catalogue().items() if d.redistribution == "features"]
+    may = [name for name in IMAGES if lookup(name).redistribution == "features"]
     assert may == ["omniglot", "quickdraw"]
     assert {d.redistribution for d in catalogue().values()} == {"features", "tables"}
 
@@ -57,8 +57,8 @@ def test_classes_are_those_of_the_design(shared: Path) -> None:
     assert {
         name: [(c["name"], c["n"]) for c in entry["classes"]] for name, entry in design.items()
     } == {
-        name: list(zip(d.class_names, d.class_sizes, strict=True))
-        for name, d in catalogue().items()
+        name: list(zip(lookup(name).class_names, lookup(name).class_sizes, strict=True))
+        for name in IMAGES
     }
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from feature_arrays import feature_array
 
 from benchmark_spec.digest import content_digest, content_digest_of
 from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError
-from builders.features.shards import cut, feature_array, feature_table
+from builders.features.shards import cut, feature_table
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About

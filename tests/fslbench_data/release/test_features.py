@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from feature_arrays import feature_array
 
 import fslbench_data as fb
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
-from builders.features.shards import feature_array
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About
 from fslbench_data.release import feature_cache as feature_copies

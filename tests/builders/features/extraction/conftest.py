@@ -46,7 +46,7 @@ def extract(weights: Path) -> Extract:
         given = {"block": 16, "batch": 8, "threads": 1, "workers": 0, "weights": weights} | given
         told = {} if progress is None else {"progress": progress}
         with extracted(images, TINY, folder / "work", Settings(**given), **told) as found:
-            return found.all(), found.provenance
+            return np.concatenate(list(found.pieces())), found.provenance
 
     return run
 
