@@ -95,6 +95,9 @@ def made_up_release() -> object:
 def ours(path: Path) -> dict[str, float]:
     """Read, validate, and compute every pair's interval and verdicts."""
     start = time.perf_counter()
+    from fslbench_data.entry import bound_threads
+
+    bound_threads()  # as the command does, before numpy is imported
     from fslbench_data.scoring.score import score
     from fslbench_data.submission.model import Submission
 
