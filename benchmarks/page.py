@@ -42,9 +42,10 @@ ANSWER = """async ([id, value]) => {
 def made(path: Path, folder: Path) -> None:
     """Make the page, as ``fslbench report`` does."""
     from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
 
     release: Any = made_up_release()
-    make_page([path], release, folder, allow_unbound=True)
+    make_page([path], release, folder, Selection(allow_unbound=True))
 
 
 def answers(page: Path) -> dict[str, list[float]]:

@@ -15,6 +15,7 @@ from fslbench_data.cli.options import (
     output_option,
     release_option,
     report_format_option,
+    selection_of,
     task_set_option,
     unbound_option,
 )
@@ -38,14 +39,11 @@ def compare(
     a: str,
     b: str,
     release: str | None,
-    datasets: tuple[str, ...],
-    task_sets: tuple[str, ...],
-    level: float,
-    unbound: bool,
     fail_if_worse: bool,
     bias: bool,
     form: str | None,
     path: Path | None,
+    **chosen: Any,
 ) -> None:
     """Compare two methods, A with B: for a change of one's own method, say, in CI.
 
@@ -61,14 +59,12 @@ def compare(
     check_output(path, Path(a), Path(b))
     opened = load_release(release)
     first, second = find_two(a, b, opened)
-    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets, "level": level}
-    chosen["allow_unbound"] = unbound
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")
-        write_bias(bias_of_two(first, second, opened, **chosen), form, path)
+        write_bias(bias_of_two(first, second, opened, selection_of(**chosen)), form, path)
         return
-    report = score_two(first, second, opened, **chosen)
+    report = score_two(first, second, opened, selection_of(**chosen))
     write_report(report, form, path)
     say_left_out(report)
     left_out = sorted(answered(first) ^ answered(second))

@@ -12,6 +12,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fslbench_data.scoring.selection import Selection
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
@@ -69,6 +71,13 @@ report_format_option: Callable[[Command], Command] = click.option(
 output_option: Callable[[Command], Command] = click.option(
     "-o", "--output", "path", type=FILE, help="Write to this file."
 )
+
+
+def selection_of(unbound: bool, **chosen: Any) -> Selection:
+    """Return what these options ask for: names of data sets and the like, and the level."""
+    from fslbench_data.scoring.selection import Selection
+
+    return Selection.of(allow_unbound=unbound, **chosen)
 
 
 def check_output(path: Path | None, *sources: Path) -> None:

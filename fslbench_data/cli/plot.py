@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from fslbench_data.cli.options import (
     dataset_option,
     level_option,
     release_option,
+    selection_of,
     task_set_option,
     unbound_option,
 )
@@ -58,14 +59,10 @@ def plot(
     kind: str,
     files: tuple[Path, ...],
     release: str | None,
-    datasets: tuple[str, ...],
-    task_sets: tuple[str, ...],
-    methods: tuple[str, ...],
     sweeps: tuple[Path, ...],
-    level: float,
-    unbound: bool,
     columns: str,
     path: Path,
+    **chosen: Any,
 ) -> None:
     """Draw a figure of the methods in FILEs and of the reference methods.
 
@@ -86,21 +83,20 @@ def plot(
     from fslbench_data.render.figures.rows import queries
     from fslbench_data.scoring.bias import bias_on
     from fslbench_data.scoring.score import sets_of
-    from fslbench_data.scoring.selection import gather, methods_of
+    from fslbench_data.scoring.selection import read_all, select
 
     check_figure_path(path)
     if kind == "queries":
         write_figure(queries(sweeps), path, int(columns))
         return
-    opened = load_release(release)
-    chosen = gather(files, opened, datasets=datasets, task_sets=task_sets, allow_unbound=unbound,
-                    by_class=kind in ("ladder", "worst"))  # fmt: skip
-    methods = methods_of(chosen, methods)
-    if kind in ("ladder", "worst"):
-        found = _of_ladder(kind, bias_on(chosen, opened, level), methods)
+    by_class, opened = kind in ("ladder", "worst"), load_release(release)
+    selected = select(read_all(files), opened, selection_of(**chosen), by_class=by_class)
+    methods = selected.selection.methods
+    if by_class:
+        figure = _of_ladder(kind, bias_on(selected), methods)
     else:
-        found = _of_sets(kind, sets_of(chosen, opened, level, methods), methods)
-    write_figure(found, path, int(columns))
+        figure = _of_sets(kind, sets_of(selected), methods)
+    write_figure(figure, path, int(columns))
 
 
 def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:

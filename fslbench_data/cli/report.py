@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from fslbench_data.cli.options import (
     dataset_option,
     level_option,
     release_option,
+    selection_of,
     task_set_option,
     unbound_option,
 )
@@ -51,14 +53,10 @@ from fslbench_data.cli.options import (
 def report(
     files: tuple[Path, ...],
     release: str | None,
-    datasets: tuple[str, ...],
-    task_sets: tuple[str, ...],
-    methods: tuple[str, ...],
     sweeps: tuple[Path, ...],
-    level: float,
-    unbound: bool,
     space: str | None,
     folder: Path,
+    **chosen: Any,
 ) -> None:
     """Make a page that shows what the results in FILEs allow to conclude.
 
@@ -68,19 +66,15 @@ def report(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.page.make import make_page
 
-    said = [*map(str, files), *(["--release", release] if release else [])]
-    said += ["--unbound"] if unbound else []
+    arguments = [*map(str, files), *(["--release", release] if release else [])]
+    arguments += ["--unbound"] if chosen["unbound"] else []
     path = make_page(
         files,
         load_release(release),
         folder,
-        datasets=datasets,
-        task_sets=task_sets,
-        methods=methods,
+        selection_of(**chosen),
         sweeps=sweeps,
-        level=level,
-        allow_unbound=unbound,
-        arguments=shlex.join(said),
+        arguments=shlex.join(arguments),
     )
     click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser", err=True)
     if space is not None:

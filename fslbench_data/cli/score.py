@@ -16,6 +16,7 @@ from fslbench_data.cli.options import (
     output_option,
     release_option,
     report_format_option,
+    selection_of,
     task_set_option,
     unbound_option,
 )
@@ -45,15 +46,11 @@ from fslbench_data.cli.options import (
 def score(
     file: Path | None,
     release: str | None,
-    against: tuple[str, ...],
-    datasets: tuple[str, ...],
-    task_sets: tuple[str, ...],
-    level: float,
-    unbound: bool,
     summary: bool,
     bias: bool,
     form: str | None,
     path: Path | None,
+    **chosen: Any,
 ) -> None:
     """Compare the methods in FILE with each other and with the reference methods.
 
@@ -69,22 +66,20 @@ def score(
         write_summary,
     )
     from fslbench_data.release.release import load_release
-    from fslbench_data.scoring.score import score as run
+    from fslbench_data.scoring.score import score_selected
     from fslbench_data.submission.streaming import open_submission
 
     if file is not None:
         check_output(path, file)
     submission = open_submission(file) if file is not None else None
-    chosen: dict[str, Any] = {"datasets": datasets, "task_sets": task_sets, "level": level}
-    chosen["allow_unbound"] = unbound
+    if bias and summary:
+        raise click.UsageError("--bias does not go with --summary")
+    opened, selection = load_release(release), selection_of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        if summary:
-            raise click.UsageError("--bias does not go with --summary")
-        found = measured(submission, load_release(release), against=against, **chosen)
-        write_bias(found, form, path)
+        write_bias(measured(submission, opened, selection), form, path)
         return
-    report = run(submission, load_release(release), against=against, **chosen)
+    report = score_selected(submission, opened, selection)
     (write_summary if summary else write_report)(report, form, path)
     say_left_out(report)

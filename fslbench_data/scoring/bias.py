@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias_report import LadderReport, Ranking, agreement, ladder_report
 from fslbench_data.scoring.score import signature_of
 from fslbench_data.scoring.scores import Signature
-from fslbench_data.scoring.selection import Entrants, enter
+from fslbench_data.scoring.selection import Selected, Selection, select
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSetInfo, names_of
+from fslbench_data.tasks import TaskSetInfo
 
 
 @dataclass(frozen=True)
@@ -30,21 +29,11 @@ class BiasReport:
 def bias(
     submission: Submission | str | Path | None = None,
     release: Release | None = None,
-    *,
-    against: str | Sequence[str] = (),
-    datasets: str | Sequence[str] = (),
-    task_sets: str | Sequence[str] = (),
-    level: float = 0.95,
-    allow_unbound: bool = False,
-    references: bool = True,
+    selection: Selection | None = None,
 ) -> BiasReport:
     """Worst-class accuracies and gaps of the methods of a submission, beside the references.
 
-    Parameters
-    ----------
-    submission, release, against, datasets, task_sets, level, allow_unbound, references
-        As :func:`fslbench_data.score` takes them; without a submission only methods that `against`
-        names are compared with each other.
+    Without a submission only methods that the selection is `against` are compared with each other.
 
     Raises
     ------
@@ -54,25 +43,14 @@ def bias(
         As :func:`fslbench_data.score` does.
     """
     release = load_release() if release is None else release
-    check_level(level)
-    entrants = enter(
-        submission,
-        release,
-        against=names_of(against),
-        datasets=names_of(datasets),
-        task_sets=names_of(task_sets),
-        allow_unbound=allow_unbound,
-        references=references,
-        by_class=True,
-    )
-    return bias_on(entrants, release, level, names_of(against))
+    return bias_on(select(submission, release, selection, by_class=True))
 
 
-def bias_on(
-    entrants: Entrants, release: Release, level: float, against: Sequence[str] = ()
-) -> BiasReport:
-    """The ladders of those who entered, whose answers must be known by class; see :func:`bias`."""
-    ladders = _ladders(entrants.infos)
+def bias_on(selected: Selected) -> BiasReport:
+    """Report on the ladders of selected methods, whose answers must be known by class."""
+    release, infos = selected.release, selected.infos
+    level, against = selected.selection.level, selected.selection.against
+    ladders = _ladders(infos)
     if not ladders:
         raise SubmissionError(
             "no task set that is made with attributes of images is answered",
@@ -81,11 +59,11 @@ def bias_on(
             fix="see `fslbench info` for those that the release has",
         )
     reports = tuple(
-        ladder_report(name, infos, entrants.parts, release, level, against)
-        for name, infos in ladders.items()
+        ladder_report(name, steps, selected.parts, release, level, against)
+        for name, steps in ladders.items()
     )
-    used = {str(info) for info in entrants.infos}
-    signature = signature_of(release, entrants.answers, used, level)
+    used = {str(info) for info in infos}
+    signature = signature_of(release, selected.answers, used, level)
     return BiasReport(signature, reports, tuple(agreement(reports, level)))
 
 

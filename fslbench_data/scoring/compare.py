@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,22 +12,14 @@ from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.bias import BiasReport, bias
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.score import score
+from fslbench_data.scoring.score import score_selected
+from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.columns import NAMES
 from fslbench_data.submission.model import Submission, merge
 
 
-def compare_two(
-    a: str,
-    b: str,
-    release: Release,
-    *,
-    datasets: str | Sequence[str] = (),
-    task_sets: str | Sequence[str] = (),
-    level: float = 0.95,
-    allow_unbound: bool = False,
-) -> Report:
-    """Compare two methods on the task sets that both answered.
+def find_two(a: str, b: str, release: Release) -> tuple[Submission, Submission]:
+    """Find the results of two methods, under two names.
 
     Parameters
     ----------
@@ -39,20 +30,8 @@ def compare_two(
     Raises
     ------
     UnknownNameError, SubmissionError
-        If there is no such method, or more than one in a file; or no task set in common.
+        If there is no such method, or more than one in a file.
     """
-    return score_two(
-        *find_two(a, b, release),
-        release,
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=allow_unbound,
-    )
-
-
-def find_two(a: str, b: str, release: Release) -> tuple[Submission, Submission]:
-    """The results of two methods, under two names; see :func:`compare_two`."""
     first, second = find_method(a, release), find_method(b, release)
     names = [_only_method(first), _only_method(second)]
     if names[0] == names[1]:
@@ -64,38 +43,15 @@ def find_two(a: str, b: str, release: Release) -> tuple[Submission, Submission]:
 
 
 def score_two(
-    first: Submission,
-    second: Submission,
-    release: Release,
-    *,
-    datasets: str | Sequence[str] = (),
-    task_sets: str | Sequence[str] = (),
-    level: float = 0.95,
-    allow_unbound: bool = False,
+    first: Submission, second: Submission, release: Release, selection: Selection
 ) -> Report:
-    """Compare two submissions of one method each; see :func:`compare_two`."""
-    return score(
-        _both(first, second),
-        release,
-        against=_only_method(second),
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=allow_unbound,
-        references=False,
-        only_compared=True,
-    )
+    """Compare two submissions of one method each on the task sets that both answered."""
+    selection = replace(selection, against=(_only_method(second),), references=False)
+    return score_selected(_both(first, second), release, selection, only_compared=True)
 
 
 def bias_of_two(
-    first: Submission,
-    second: Submission,
-    release: Release,
-    *,
-    datasets: str | Sequence[str] = (),
-    task_sets: str | Sequence[str] = (),
-    level: float = 0.95,
-    allow_unbound: bool = False,
+    first: Submission, second: Submission, release: Release, selection: Selection
 ) -> BiasReport:
     """Compare two submissions of one method each on tasks made with attributes of images.
 
@@ -104,16 +60,8 @@ def bias_of_two(
     SubmissionError
         If there are no such tasks that they answered.
     """
-    return bias(
-        _both(first, second),
-        release,
-        against=_only_method(second),
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=allow_unbound,
-        references=False,
-    )
+    selection = replace(selection, against=(_only_method(second),), references=False)
+    return bias(_both(first, second), release, selection)
 
 
 def answered(submission: Submission) -> set[str]:

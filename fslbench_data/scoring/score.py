@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
@@ -26,11 +25,11 @@ from fslbench_data.scoring.scores import (
     Signature,
     scored_set,
 )
-from fslbench_data.scoring.selection import Entrants, enter
+from fslbench_data.scoring.selection import Names, Selected, Selection, select
 from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSetInfo, names_of
+from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated, counts_on
 
 
@@ -38,9 +37,9 @@ def score(
     submission: Submission | str | Path | None = None,
     release: Release | None = None,
     *,
-    against: str | Sequence[str] = (),
-    datasets: str | Sequence[str] = (),
-    task_sets: str | Sequence[str] = (),
+    against: Names = (),
+    datasets: Names = (),
+    task_sets: Names = (),
     level: float = 0.95,
     allow_unbound: bool = False,
     references: bool = True,
@@ -54,19 +53,9 @@ def score(
         The answers, or a file of them, and the release whose tasks they answer: None is the
         one inside the package.  Without answers, the reference methods are compared with each
         other.
-    against
-        Names of the methods to compare with, of the submission or reference methods; by default
-        all of both.
-    datasets, task_sets
-        Score only these; by default all that the submission answers, but those made with
-        attributes of images, which :func:`fslbench_data.scoring.bias.bias` reads together.
-    level
-        Confidence level of every interval.
-    allow_unbound
-        Accept answers that do not say which tasks they were made on; the report says so.
-    references
-        Whether the release's reference methods take part; without them, the submission may use
-        their names.
+    against, datasets, task_sets, level, allow_unbound, references
+        As in :class:`fslbench_data.scoring.selection.Selection`; of the first three one name or
+        several.
     only_compared
         Leave out task sets on which nothing is compared.
 
@@ -80,59 +69,48 @@ def score(
     FSLBenchError
         A kind of it for everything that can be wrong with the arguments or the submission.
     """
-    check_level(level)
-    release = load_release() if release is None else release
-    against, datasets, task_sets = names_of(against), names_of(datasets), names_of(task_sets)
-    entrants = enter(
-        submission,
-        release,
+    selection = Selection.of(
         against=against,
         datasets=datasets,
         task_sets=task_sets,
+        level=level,
         allow_unbound=allow_unbound,
         references=references,
     )
-    report = report_on(entrants, release, against=against, level=level)
-    if against and not any(each.asked.any() for each in report.sets):
+    return score_selected(submission, release, selection, only_compared=only_compared)
+
+
+def score_selected(
+    submission: Submission | str | Path | None,
+    release: Release | None,
+    selection: Selection,
+    *,
+    only_compared: bool = False,
+) -> Report:
+    """Score what a selection asks for; see :func:`score`."""
+    selected = select(submission, load_release() if release is None else release, selection)
+    report = report_on(selected)
+    compared = [each for each in report.sets if each.asked.any()]
+    if selection.against and not compared:
         raise SubmissionError(
-            f"there is nothing to compare: {listing(against)} has no results on "
-            f"{listing(entrants.infos, 4)}, or is the only method there",
+            f"there is nothing to compare: {listing(selection.against)} has no results on "
+            f"{listing(selected.infos, 4)}, or is the only method there",
             fix="choose methods that answered the same task sets",
         )
-    if only_compared:
-        sets = [each for each in report.sets if each.asked.any()]
-        return _report(entrants, release, sets, level)
-    return report
+    return _report(selected, compared, selection.level) if only_compared else report
 
 
-def report_on(
-    entrants: Entrants,
-    release: Release,
-    *,
-    against: Sequence[str] = (),
-    level: float = 0.95,
-) -> Report:
-    """Scores and comparisons of those who entered.
-
-    Parameters
-    ----------
-    against
-        As :func:`score` takes it.
-    """
-    sets = [
-        _set_report(info, entrants, against, level, _design(release, info))
-        for info in entrants.infos
-    ]
-    return _report(entrants, release, sets, level)
+def report_on(selected: Selected, level: float | None = None) -> Report:
+    """Compute scores and comparisons, at the selection's level or another."""
+    level = selected.selection.level if level is None else level
+    return _report(selected, [_set_report(info, selected, level) for info in selected.infos], level)
 
 
-def _report(
-    entrants: Entrants, release: Release, sets: Sequence[TaskSetReport], level: float
-) -> Report:
+def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> Report:
     used = {str(each.scored) for each in sets}
     used |= {each.closed_set for each in sets if each.has_closed}
-    signature = signature_of(release, entrants.answers, used, level)
-    return Report(signature, tuple(sets), tuple(str(info) for info in entrants.left_out))
+    signature = signature_of(selected.release, selected.answers, used, level)
+    return Report(signature, tuple(sets), tuple(str(info) for info in selected.left_out))
 
 
 def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
@@ -145,17 +123,12 @@ def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
     return ClassDesign.of(release.class_ids(info))
 
 
-def _set_report(
-    info: TaskSetInfo,
-    entrants: Entrants,
-    against: Sequence[str],
-    level: float,
-    design: ClassDesign | None,
-) -> TaskSetReport:
+def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
-    parts, name = entrants.parts, str(info.name)
+    parts, name = selected.parts, str(info.name)
+    design = _design(selected.release, info)
     methods = [group.method for part in parts for group in part.on(info.dataset, name)]
-    own = len(entrants.answers.on(info.dataset, name))
+    own = len(selected.answers.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, design)
     twin = _scores(parts, info.dataset, info.name.closed_twin, level, None)[1]
     return TaskSetReport(
@@ -163,7 +136,7 @@ def _set_report(
         interval_kind=info.name.interval,
         level=level,
         scores=scores,
-        asked=_asked(methods, own, against),
+        asked=_asked(methods, own, selected.selection.against),
         counts=counts,
         design=design,
         closed={
@@ -258,30 +231,28 @@ def signature_of(release: Release, answers: Validated, used: Set[str], level: fl
     )
 
 
-def sets_of(
-    entrants: Entrants, release: Release, level: float, methods: Sequence[str] = ()
-) -> list[TaskSetReport]:
-    """The reports on all task sets, with every pair of `methods`.
+def sets_of(selected: Selected) -> list[TaskSetReport]:
+    """Report on all task sets, with every pair of the selection's methods.
 
-    Without `methods`, as :func:`fslbench_data.score` compares: the files' methods with all others.
+    Without such, as :func:`fslbench_data.score` compares: the files' methods with all others.
 
     Raises
     ------
     SubmissionError
-        If none of `methods` has results there.
+        If none of the methods has results there.
     """
-    report = report_on(entrants, release, level=level)
+    report, methods = report_on(selected), selected.selection.methods
     if not methods:
         return list(report.sets)
-    found = [some for each in report.sets if (some := each.only(methods)).scores]
-    if not found:
-        raise no_results(methods, entrants)
-    return found
+    sets = [some for each in report.sets if (some := each.only(methods)).scores]
+    if not sets:
+        raise no_results(methods, selected)
+    return sets
 
 
-def no_results(methods: Sequence[str], entrants: Entrants) -> SubmissionError:
-    """The error of methods that have none on the chosen task sets."""
+def no_results(methods: Sequence[str], selected: Selected) -> SubmissionError:
+    """Return the error of methods that have none on the chosen task sets."""
     return SubmissionError(
-        f"{listing(methods)}: no results on {listing(entrants.infos, 4)}",
+        f"{listing(methods)}: no results on {listing(selected.infos, 4)}",
         fix="choose other methods, or another data set",
     )

@@ -6,20 +6,84 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.streaming import open_submission
-from fslbench_data.tasks import TaskSetInfo, task_set_names
+from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, validate
+
+Names = str | Sequence[str]
+"""One name or several."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is asked for: the methods that are compared, the task sets, and how.
+
+    Attributes
+    ----------
+    against
+        Names of the methods to compare with, of the submission or reference methods; by default
+        all of both.
+    methods
+        In figures and pages, only these are shown; by default all.
+    datasets, task_sets
+        Only these; by default all that the submission answers, but those made with attributes of
+        images, which :func:`fslbench_data.scoring.bias.bias` reads together.
+    level
+        Confidence level of every interval.
+    allow_unbound
+        Accept answers that do not say which tasks they were made on; the report says so.
+    references
+        Whether the release's reference methods take part; without them, the submission may use
+        their names.
+    """
+
+    against: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    task_sets: tuple[str, ...] = ()
+    level: float = 0.95
+    allow_unbound: bool = False
+    references: bool = True
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        against: Names = (),
+        methods: Names = (),
+        datasets: Names = (),
+        task_sets: Names = (),
+        level: float = 0.95,
+        allow_unbound: bool = False,
+        references: bool = True,
+    ) -> Selection:
+        """Make a selection of names, each one or several."""
+        return cls(
+            names_of(against),
+            tuple(dict.fromkeys(names_of(methods))),
+            names_of(datasets),
+            names_of(task_sets),
+            level,
+            allow_unbound,
+            references,
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Entrants:
+class Selected:
     """The methods that are compared, and the task sets on which they are.
 
     Attributes
     ----------
+    release, selection
+        Whose tasks they answered, and what was asked for.
     answers, references
         Of the submission, and of the reference methods beside it, if any.
     infos
@@ -28,10 +92,12 @@ class Entrants:
         Task sets made with attributes that are answered too, but read with ``--bias``.
     """
 
+    release: Release
+    selection: Selection
     answers: Validated
     references: Validated | None
     infos: tuple[TaskSetInfo, ...]
-    left_out: tuple[TaskSetInfo, ...]
+    left_out: tuple[TaskSetInfo, ...] = ()
 
     @property
     def parts(self) -> tuple[Validated, ...]:
@@ -43,25 +109,32 @@ class Entrants:
         """Names of all that have results."""
         return tuple(dict.fromkeys(method for part in self.parts for method in part.methods))
 
+    def on_ladders(self) -> Selected:
+        """Select the same methods on the task sets made with attributes, by class."""
+        infos = (*self.infos, *self.left_out)
+        by_class = reference_results(self.release, counts_only=False) if self.references else None
+        ladders = tuple(info for info in infos if info.name.attributes)
+        return replace(self, references=by_class, infos=ladders, left_out=())
 
-def enter(
+
+def select(
     submission: Submission | str | Path | None,
     release: Release,
+    selection: Selection | None = None,
     *,
-    against: Sequence[str] = (),
-    datasets: Sequence[str] = (),
-    task_sets: Sequence[str] = (),
-    allow_unbound: bool = False,
-    references: bool = True,
     by_class: bool = False,
-) -> Entrants:
-    """Read, check and choose; the parameters are those of :func:`fslbench_data.score`.
+) -> Selected:
+    """Read, check and choose.
 
     Task sets that are made with attributes of images are chosen only if they are named, or nothing
     else is answered: their steps hold the same images again and again, and are read together.
 
     Parameters
     ----------
+    submission
+        Answers, or a file of them; None compares the reference methods.
+    selection
+        By default everything.
     by_class
         Choose those task sets and no others, and read of the references which classes they
         answered rightly, not only how many queries.
@@ -71,14 +144,17 @@ def enter(
     SubmissionError, UnknownNameError
         If the answers are not valid, or no such method, data set or task set is answered.
     """
+    selection = selection or Selection()
+    beside = selection.references and submission is not None
     if submission is None:
-        submission, references = _references(release), False
+        submission = _references(release)
     elif not isinstance(submission, Submission):
         submission = open_submission(submission)
-    taken = release.methods if references else ()
-    answers = validate(submission, release, taken=taken, allow_unbound=allow_unbound)
-    known = reference_results(release, counts_only=not by_class) if references else None
-    for name in against:
+    taken = release.methods if beside else ()
+    unbound = selection.allow_unbound
+    answers = validate(submission, release, taken=taken, allow_unbound=unbound)
+    references = reference_results(release, counts_only=not by_class) if beside else None
+    for name in selection.against:
         if name not in (methods := [*answers.methods, *taken]):
             raise UnknownNameError(
                 "method",
@@ -87,22 +163,19 @@ def enter(
                 where="--against",
                 fix="name methods of the file or reference methods of the release",
             )
-    infos = _asked(answers, release, datasets, task_sets)
+    infos = _asked(answers, release, selection)
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
+    left_out: list[TaskSetInfo] = []
     if by_class:
-        return Entrants(answers, known, tuple(ladders), ())
-    if task_sets or not others:
-        return Entrants(answers, known, tuple(infos), ())
-    return Entrants(answers, known, tuple(others), tuple(ladders))
-
-
-def on_ladders(entrants: Entrants, release: Release) -> Entrants:
-    """The same methods on the task sets made with attributes, as ``enter(..., by_class=True)``."""
-    infos = (*entrants.infos, *entrants.left_out)
-    known = reference_results(release, counts_only=False) if entrants.references else None
-    ladders = tuple(info for info in infos if info.name.attributes)
-    return Entrants(entrants.answers, known, ladders, ())
+        infos = ladders
+    elif others and not selection.task_sets:
+        infos, left_out = others, ladders
+    selected = Selected(release, selection, answers, references, tuple(infos), tuple(left_out))
+    for name in selection.methods:
+        if name not in selected.methods:
+            raise UnknownNameError("method", name, selected.methods, where="--method")
+    return selected
 
 
 def reference_results(release: Release, *, counts_only: bool = True) -> Validated | None:
@@ -123,20 +196,19 @@ def _references(release: Release) -> Submission:
     return merge(found)
 
 
-def _asked(
-    answers: Validated, release: Release, datasets: Sequence[str], task_sets: Sequence[str]
-) -> list[TaskSetInfo]:
+def _asked(answers: Validated, release: Release, selection: Selection) -> list[TaskSetInfo]:
     """The answered task sets that are asked for, in the release's order."""
+    datasets = selection.datasets
     answered = {str(group.info) for group in answers.groups}
     infos = [info for info in release.task_sets if str(info) in answered]
     for kind, asked, there in (
         ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
-        ("task set", task_sets, dict.fromkeys(str(info.name) for info in infos)),
+        ("task set", selection.task_sets, dict.fromkeys(str(info.name) for info in infos)),
     ):
         for name in asked:
             if not {*task_set_names(name), name} & {*there}:  # of a ladder, one step will do
                 raise UnknownNameError(kind, name, there, where="what the submission answers")
-    task_sets = task_set_names(task_sets)
+    task_sets = task_set_names(selection.task_sets)
     chosen = [
         info
         for info in infos
@@ -165,37 +237,3 @@ def read_all(files: Sequence[Path]) -> Submission | None:
         return open_submission(files[0])
     read = [Submission.read(file) for file in files]
     return merge(read, ", ".join(map(str, files)))
-
-
-def gather(
-    files: Sequence[Path],
-    release: Release,
-    *,
-    datasets: Sequence[str] = (),
-    task_sets: Sequence[str] = (),
-    allow_unbound: bool = False,
-    by_class: bool = False,
-) -> Entrants:
-    """Read files and enter their methods beside the references; see :func:`enter`."""
-    return enter(
-        read_all(files),
-        release,
-        datasets=datasets,
-        task_sets=task_sets,
-        allow_unbound=allow_unbound,
-        by_class=by_class,
-    )
-
-
-def methods_of(entrants: Entrants, names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once, if there are such methods.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such method.
-    """
-    for name in names:
-        if name not in entrants.methods:
-            raise UnknownNameError("method", name, entrants.methods, where="--method")
-    return tuple(dict.fromkeys(names))

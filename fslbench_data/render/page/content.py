@@ -16,7 +16,6 @@ from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
-from fslbench_data.release.release import Release
 from fslbench_data.render.csv_format import COLUMNS
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.rows import Figure
@@ -27,7 +26,7 @@ from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.selection import Entrants
+from fslbench_data.scoring.selection import Selected
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 MOST_CHOSEN = 50
@@ -40,11 +39,8 @@ Values = dict[str, Any]
 
 
 def page_content(
-    entrants: Entrants,
-    release: Release,
+    selected: Selected,
     *,
-    level: float = 0.95,
-    methods: Sequence[str] = (),
     ladders: BiasReport | None = None,
     queries: Figure | None = None,
     arguments: str = "",
@@ -53,11 +49,10 @@ def page_content(
 
     Parameters
     ----------
-    level
-        At which the page opens.
-    methods
-        Those whose pairs and tasks it holds; by default those of the submission, then the
-        reference methods, of these the ones with the highest means, :data:`MOST_CHOSEN` in all.
+    selected
+        At its level the page opens.  Its methods are those whose pairs and tasks the page holds; by
+        default those of the submission, then the reference methods, of these the ones with the
+        highest means, :data:`MOST_CHOSEN` in all.
     ladders, queries
         What there is of attribute-biased tasks, and of sweeps of the number of queries.
     arguments
@@ -66,22 +61,23 @@ def page_content(
     Raises
     ------
     SubmissionError
-        If none of `methods` has results there.
+        If none of its methods has results there.
     """
+    level = selected.selection.level
     levels = sorted({*LEVELS, level})
-    reports = {each: report_on(entrants, release, level=each) for each in levels}
+    reports = {each: report_on(selected, each) for each in levels}
     main = reports[level]
     answered = {method for each in main.sets for method in each.methods}
-    names = tuple(name for name in entrants.methods if name in answered)
-    wanted = tuple(methods) or _chosen(entrants, main)
+    names = tuple(name for name in selected.methods if name in answered)
+    wanted = selected.selection.methods or _chosen(selected, main)
     chosen = tuple(name for name in wanted if name in answered)
     shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
     if not shown:
-        raise no_results(wanted, entrants)
+        raise no_results(wanted, selected)
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
-    of_release = set(entrants.references.methods) if entrants.references else set()
+    of_release = set(selected.references.methods) if selected.references else set()
     return {
         "version": __version__,
         "release": main.signature.release,
@@ -97,14 +93,14 @@ def page_content(
         "methods": list(names),
         "reference": [name in of_release for name in names],
         "chosen": [names.index(name) for name in chosen],
-        "files": bool(entrants.references),
+        "files": bool(selected.references),
         "sets": sets,
         "ladders": _ladders(ladders),
         "queries": None if queries is None else _figure(queries),
     }
 
 
-def _chosen(entrants: Entrants, report: Report) -> tuple[str, ...]:
+def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
     """The submission's methods, then the references, the highest means first if too many."""
     place: dict[str, list[float]] = {}
     for each in report.sets:
@@ -112,7 +108,7 @@ def _chosen(entrants: Entrants, report: Report) -> tuple[str, ...]:
         for name, rank in zip(each.methods, np.argsort(np.argsort(-means)), strict=True):
             place.setdefault(name, []).append(float(rank) / len(means))
     found: list[str] = []
-    for part in entrants.parts:
+    for part in selected.parts:
         left = MOST_CHOSEN - len(found)
         own = [name for name in part.methods if name in place]
         best = sorted(own, key=lambda name: (np.mean(place[name]), name))[:left]

@@ -11,20 +11,16 @@ from fslbench_data.render.figures.rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.html import check_folder, write_page
 from fslbench_data.scoring.bias import bias_on
-from fslbench_data.scoring.selection import gather, methods_of, on_ladders
+from fslbench_data.scoring.selection import Selection, read_all, select
 
 
 def make_page(
     files: Sequence[Path],
     release: Release,
     folder: Path,
+    selection: Selection,
     *,
-    datasets: Sequence[str] = (),
-    task_sets: Sequence[str] = (),
-    methods: Sequence[str] = (),
     sweeps: Sequence[Path] = (),
-    level: float = 0.95,
-    allow_unbound: bool = False,
     arguments: str = "",
 ) -> Path:
     """Make the page of some files of results beside the reference methods; gives its path.
@@ -35,10 +31,8 @@ def make_page(
         Submissions; without any the reference methods are shown.
     folder
         Where ``index.html`` is written.
-    datasets, task_sets, level, allow_unbound
-        As :func:`fslbench_data.score` takes them.
-    methods
-        Whose pairs and tasks the page holds; see
+    selection
+        Its methods are those whose pairs and tasks the page holds; see
         :func:`fslbench_data.render.page.content.page_content`.
     sweeps
         Files of sweeps of the number of queries.
@@ -52,21 +46,16 @@ def make_page(
     FSLBenchError
         As :func:`fslbench_data.score` does.
     """
-    if len(methods) > MOST_CHOSEN:
-        raise SpecError(f"{len(methods)} methods are chosen", expected=f"at most {MOST_CHOSEN}")
+    if len(selection.methods) > MOST_CHOSEN:
+        chosen = f"{len(selection.methods)} methods are chosen"
+        raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
     check_folder(folder)
-    entrants = gather(
-        files, release, datasets=datasets, task_sets=task_sets, allow_unbound=allow_unbound
-    )
-    methods = methods_of(entrants, methods)
+    selected = select(read_all(files), release, selection)
     ladders = None
-    if entrants.left_out or any(info.name.attributes for info in entrants.infos):
-        ladders = bias_on(on_ladders(entrants, release), release, level)
+    if selected.left_out or any(info.name.attributes for info in selected.infos):
+        ladders = bias_on(selected.on_ladders())
     content = page_content(
-        entrants,
-        release,
-        level=level,
-        methods=methods,
+        selected,
         ladders=ladders,
         queries=queries(sweeps) if sweeps else None,
         arguments=arguments,

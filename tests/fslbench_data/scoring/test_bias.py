@@ -16,6 +16,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
+from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
 
@@ -121,7 +122,7 @@ def test_methods_compared_and_ranked(release: Release) -> None:
         for o in ("", "open_")
     ]
     assert report.agreement[1].found.tasks != report.agreement[1].found.other_tasks
-    (chosen, *_) = bias(three, release, against="a").ladders
+    (chosen, *_) = bias(three, release, Selection.of(against="a")).ladders
     assert {(p.method, p.versus) for p in chosen.pairs} == {("a", "b"), ("a", "c")}
 
 
@@ -145,7 +146,7 @@ def test_two_methods_and_a_ladder_by_its_name(release: Release, tmp_path: Path) 
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["rows"]
     both = merge([Submission.read(path) for path in paths])
-    (ladder,) = bias(both, release, task_sets="open_ladder_words-3w2s3q").ladders
+    (ladder,) = bias(both, release, Selection.of(task_sets="open_ladder_words-3w2s3q")).ladders
     assert ladder.name == "open_*_words-3w2s3q"
     worst = [r for r in rows if r["versus"] and r["measure"] == "worst_class"]
     versus = {row["step"]: row["mean"] for row in worst}

@@ -37,7 +37,7 @@ from fslbench_data.render.figures import rows
 from fslbench_data.render.page.content import page_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import scored_set
-from fslbench_data.scoring.selection import enter
+from fslbench_data.scoring.selection import select
 from fslbench_data.scoring.sql import connect
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.model import Submission
@@ -214,7 +214,7 @@ def test_every_output_against_fractions(
     report = fb.score(submission, release)
     _check_report(report, exact, best)
     _check_new_classes(report, release, info, counts)
-    _check_page(page_content(enter(submission, release), release), exact, counts)
+    _check_page(page_content(select(submission, release)), exact, counts)
     _check_figures(report, exact)
     _check_leaderboard(submission, release, info, exact, best)
     _check_sql(submission, release, exact)

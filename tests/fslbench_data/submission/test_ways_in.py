@@ -22,7 +22,9 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.compare import compare_two
+from fslbench_data.scoring.compare import find_two, score_two
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.accuracies import read_accuracies
 from fslbench_data.submission.model import Submission, merge
 
@@ -218,6 +220,10 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
     only = _run("compare", new, old, "--task-set", "open-5w10s7q", "--fail-if-worse")
     assert only.exit_code == 0
     assert "identical" in only.stdout
+
+
+def compare_two(a: str, b: str, release: Release, **chosen: str) -> Report:
+    return score_two(*find_two(a, b, release), release, Selection.of(**chosen))  # type: ignore[arg-type]
 
 
 def test_compare_takes_files_methods_of_files_and_references(

@@ -22,9 +22,10 @@ def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Pa
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     pytest.importorskip("altair", reason="needs the extra `report`")
     from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
 
     folder = tmp_path_factory.mktemp("page")
-    return make_page((), embedded, folder, datasets=("digits", "emoji"))
+    return make_page((), embedded, folder, Selection(datasets=("digits", "emoji")))
 
 
 @pytest.fixture(scope="session")

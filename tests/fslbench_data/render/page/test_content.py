@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.encoding import counts, floats
 from fslbench_data.render.page.make import make_page
 from fslbench_data.scoring.score import report_on
-from fslbench_data.scoring.selection import Entrants, enter
+from fslbench_data.scoring.selection import Selected, Selection, select
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
 
@@ -35,7 +36,7 @@ def _nearest(support: Any, query: Any, rng: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def entrants(embedded: Release) -> Entrants:
+def selected(embedded: Release) -> Selected:
     """A whole method, one that answered 7 tasks, one with all answers right, and a stopped run."""
     rng = np.random.default_rng(0)
     whole, part, perfect = (Recorder(name) for name in ("whole", "part", "perfect"))
@@ -55,7 +56,7 @@ def entrants(embedded: Release) -> Entrants:
         stop_when_conclusive=merge([whole.submission()]),
     )
     parts = [whole.submission(), part.submission(), perfect.submission(), stopped]
-    return enter(merge(parts), embedded)
+    return select(merge(parts), embedded)
 
 
 def _same(found: float | None, expected: float | None) -> bool:
@@ -63,13 +64,13 @@ def _same(found: float | None, expected: float | None) -> bool:
     return expected is None if missing else found == expected
 
 
-def test_pairs_are_the_comparisons(embedded: Release, entrants: Entrants) -> None:
-    content = page_content(entrants, embedded, level=0.95)
+def test_pairs_are_the_comparisons(embedded: Release, selected: Selected) -> None:
+    content = page_content(selected)
     assert [content["methods"][i] for i in content["chosen"]] == [
         "whole", "part", "perfect", "stopped", "pixels/NCC", "pixels/MatchingNet", "pixels/LR",
     ]  # fmt: skip
     for level in (0.9, 0.95, 0.99):
-        report = report_on(entrants, embedded, level=level)
+        report = report_on(selected, level)
         every_pair = [each.only(each.methods) for each in report.sets]
         for each, shown in zip(every_pair, content["sets"], strict=True):
             names = [content["methods"][shown["members"][i]] for i in shown["chosen"]]
@@ -101,10 +102,10 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
         assert aware == (new and new.mean.halfwidth)
 
 
-def test_accuracies_and_ties_are_the_reports(embedded: Release, entrants: Entrants) -> None:
-    content = page_content(entrants, embedded, level=0.9)
+def test_accuracies_and_ties_are_the_reports(embedded: Release, selected: Selected) -> None:
+    content = page_content(replace(selected, selection=Selection(level=0.9)))
     assert content["levels"] == [0.9, 0.95, 0.99]
-    report = report_on(entrants, embedded, level=0.9)
+    report = report_on(selected, 0.9)
     for each, shown in zip(report.sets, content["sets"], strict=True):
         assert [content["methods"][i] for i in shown["members"]] == list(each.methods)
         assert _decoded(shown["mean"]).tolist() == [s.accuracy.mean for s in each.scores]
@@ -129,8 +130,8 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) 
         recorder = Recorder(f"m{i:02d}")
         recorder.add_counts(info, np.full(info.n_tasks, i % 25) + np.arange(info.n_tasks) % 2)
         many.append(recorder.submission())
-    entrants = enter(merge(many), embedded)
-    content = page_content(entrants, embedded)
+    selected = select(merge(many), embedded)
+    content = page_content(selected)
     chosen = [content["methods"][i] for i in content["chosen"]]
     assert len(chosen) == MOST_CHOSEN
     assert all(name.startswith("m") for name in chosen)
@@ -143,22 +144,22 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) 
 
 def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'pixels/NCC'"):
-        make_page((), embedded, tmp_path, datasets=["digits"], methods=["pixels/NCX"])
+        make_page((), embedded, tmp_path, Selection.of(datasets=["digits"], methods=["pixels/NCX"]))
     with pytest.raises(SpecError, match="51 methods are chosen"):
-        make_page((), embedded, tmp_path, methods=[f"m{i}" for i in range(51)])
+        make_page((), embedded, tmp_path, Selection.of(methods=[f"m{i}" for i in range(51)]))
     with pytest.raises(SubmissionError, match="pixels/NCC: no results on emoji"):
-        make_page((), embedded, tmp_path, datasets=["emoji"], methods=["pixels/NCC"])
+        make_page((), embedded, tmp_path, Selection.of(datasets=["emoji"], methods=["pixels/NCC"]))
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="cannot be a folder"):
-        make_page((), embedded, tmp_path / "file", datasets=["digits"])
+        make_page((), embedded, tmp_path / "file", Selection.of(datasets=["digits"]))
 
 
 def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
-    content = page_content(enter(None, embedded), embedded, methods=["pixels/NCC"])
+    content = page_content(select(None, embedded, Selection.of(methods="pixels/NCC")))
     assert {each["dataset"] for each in content["sets"]} == {"digits"}
     both = ["pixels/NCC", "mobilenet_v2/NCC"]
-    content = page_content(enter(None, embedded, datasets=["emoji"]), embedded, methods=both)
+    content = page_content(select(None, embedded, Selection.of(datasets="emoji", methods=both)))
     assert [content["methods"][i] for i in content["chosen"]] == ["mobilenet_v2/NCC"]
     assert not any(name.startswith("pixels") for name in content["methods"])
 

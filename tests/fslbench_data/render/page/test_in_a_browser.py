@@ -224,15 +224,14 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
 def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
     from fslbench_data.release.release import load_release
     from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
 
     release = load_release()
     file = make_page(
         (),
         release,
         tmp_path,
-        datasets=["digits"],
-        methods=["pixels/NCC"],
-        task_sets=["open-5w1s1q"],
+        Selection.of(datasets="digits", methods="pixels/NCC", task_sets="open-5w1s1q"),
     )
     tab = open_page(file=file)
     assert tab.page.inner_text("#verdict") == "pixels/NCC is alone on digits/open-5w1s1q."
@@ -243,6 +242,7 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
     """The scatter plot has the tasks of each method, and the sentence counts them."""
     from fslbench_data.release.release import load_release
     from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
     from fslbench_data.submission.model import merge
     from fslbench_data.submission.recorder import Recorder
 
@@ -257,7 +257,7 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
         parts.append(recorder.submission())
     path = tmp_path / "part.parquet"
     merge(parts).write(path)
-    tab = open_page(file=make_page([path], release, tmp_path / "page"))
+    tab = open_page(file=make_page([path], release, tmp_path / "page", Selection()))
     r = np.corrcoef(counts["A"], counts["O'Neil"][:10])[0, 1]
     caption = tab.page.inner_text("#scatter-caption")
     assert f"Pearson's r = {r:.2f}, T = 10 tasks" in caption
@@ -289,6 +289,7 @@ def test_names_that_look_like_the_page_s_own_text(open_page: Open, tmp_path: Pat
     """A method's name is text, whatever it holds."""
     from fslbench_data.release.release import load_release
     from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
     from fslbench_data.submission.recorder import Recorder
 
     release = load_release()
@@ -298,7 +299,7 @@ def test_names_that_look_like_the_page_s_own_text(open_page: Open, tmp_path: Pat
     recorder.add_counts(info, [20] * info.n_tasks)
     path = tmp_path / "odd.parquet"
     recorder.submission().write(path)
-    tab = open_page(file=make_page([path], release, tmp_path / "page"))
+    tab = open_page(file=make_page([path], release, tmp_path / "page", Selection()))
     assert tab.errors == []
     assert tab.page.locator("img").count() == 0
     assert name in tab.page.locator("#matrix tbody th").all_inner_texts()
