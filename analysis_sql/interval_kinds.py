@@ -21,10 +21,10 @@ from analysis_sql.class_aware.intervals import method_halfwidths
 from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
 from analysis_sql.class_aware.pairs import ForNewClasses
 from analysis_sql.comparison.verdicts import PairInterval
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.protocol import IntervalKind
 
-Floats = NDArray[np.float64]
 Positions = NDArray[np.int64]
 Codes = NDArray[np.int8]
 

@@ -10,12 +10,11 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import mixture, pair_coordinates, settled
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares
 from analysis_sql.comparison.multiplicity import one_sided_p, paired_p
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.sign_flip import constant_p
 
-Floats = NDArray[np.float64]
-
-_BLOCK = 1 << 20
+_NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once."""
 
 
@@ -96,7 +95,7 @@ def _mixed_p(
 ) -> Floats:
     """P(t >= mean/se_g) (P,), averaged over the ratios g."""
     p = np.ones(len(ahead))
-    step = max(1, _BLOCK // max(design.rank, design.tasks, LOG_GRID.size))
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, design.tasks, LOG_GRID.size))
     for start in range(0, len(ahead), step):
         rows = slice(start, start + step)
         shares = Shares.of(design, design.coordinates(ahead[rows]), norm2[rows])

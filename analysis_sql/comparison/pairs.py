@@ -22,7 +22,7 @@ from benchmark_spec.protocol import IntervalKind
 
 _EXACT_FLOAT32 = 2**24
 _EXACT_FLOAT64 = 2**53
-_BLOCK = 1 << 15
+_PAIRS_AT_ONCE = 1 << 15
 """Pairs that are computed at once."""
 
 
@@ -74,7 +74,7 @@ def pair_arrays(
         np.full(shape, -1, np.int8),
         np.full(shape, -1, np.int8),
     )
-    step = max(1, _BLOCK // max(len(counts), 1))
+    step = max(1, _PAIRS_AT_ONCE // max(len(counts), 1))
     for start in range(0, shape[0], step):
         rows = slice(start, min(start + step, shape[0]))
         wanted = np.flatnonzero(asked[rows].any(axis=0))

@@ -39,10 +39,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Bools
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import subtract
-
-Bools = NDArray[np.bool_]
 
 
 def claim(level: float) -> str:

@@ -29,7 +29,7 @@ from fslbench_data.files import whole_file, write_whole
 JOURNAL_FILE = "extraction.json"
 LOCK_FILE = ".lock"
 _OURS = re.compile(r"\.?\d{8}\.|\.extraction\.json\.")
-_BLOCK = re.compile(r"(\d{8})\.([0-9a-f]{64})\.npy")
+_BLOCK_FILE = re.compile(r"(\d{8})\.([0-9a-f]{64})\.npy")
 
 
 class WorkFolder:
@@ -89,7 +89,7 @@ class WorkFolder:
             )
         self._blocks = {}
         for path in self._files():
-            match = _BLOCK.fullmatch(path.name)
+            match = _BLOCK_FILE.fullmatch(path.name)
             if match and hashlib.sha256(path.read_bytes()).hexdigest() == match[2]:
                 self._blocks[int(match[1])] = path
             elif not path.name.endswith(".json"):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 _CODE = re.compile(r"(`[A-Za-z0-9_./-]+`)")
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_BLOCK = re.compile(r"^([#+=-]|\d+(?=[.)] ))")
+_LEADING = re.compile(r"^([#+=-]|\d+(?=[.)] ))")
 _YAML_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _YAML_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
@@ -23,7 +23,7 @@ def markdown(text: str) -> str:
 
 def paragraph(text: str) -> str:
     """Put free text in a paragraph of Markdown, which is no heading, list or rule."""
-    return _BLOCK.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
+    return _LEADING.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from benchmark_spec.errors import UnreadableError
 MOST = 64
 """Levels that are read; a submission has two."""
 
-_BLOCK = 1 << 22
+_BYTES_AT_ONCE = 1 << 22
 _TEXTS = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
 _OTHERS = bytes(set(range(256)) - set(b"[]{}\n"))
 _STEP = np.zeros(256, np.int64)
@@ -40,7 +40,7 @@ def check_lines(path: Path) -> None:
     """
     lines = 0
     with path.open("rb") as file:
-        while block := file.read(_BLOCK) + file.readline():
+        while block := file.read(_BYTES_AT_ONCE) + file.readline():
             kept = _outside_texts(block).translate(None, _OTHERS)
             marks = np.frombuffer(kept + b"\n", np.uint8)
             steps = _STEP[marks]

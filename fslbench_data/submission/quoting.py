@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmark_spec.errors import UnreadableError, shown
 
-_BLOCK = 1 << 22
+_BYTES_AT_ONCE = 1 << 22
 _MARK = b"\xef\xbb\xbf"
 _QUOTED = re.compile(rb'(?<![^,\r\n])"(?:[^"\r\n]++|"")*+"(?![^,\r\n])')
 _LINE_END = re.compile(rb"\r\n?|\n")
@@ -27,7 +27,7 @@ def check_quotes(path: Path) -> None:
     """
     line = 1
     with path.open("rb") as file:
-        block = file.read(_BLOCK).removeprefix(_MARK) + file.readline()
+        block = file.read(_BYTES_AT_ONCE).removeprefix(_MARK) + file.readline()
         while block:
             rest = _QUOTED.sub(b"", block) if b'"' in block else b""
             if b'"' in rest:  # no line end stands in a quoted cell
@@ -42,4 +42,4 @@ def check_quotes(path: Path) -> None:
                     fix="write the file again with a CSV writer; it may be cut short",
                 )
             line += len(_LINE_END.findall(block))
-            block = file.read(_BLOCK) + file.readline()
+            block = file.read(_BYTES_AT_ONCE) + file.readline()

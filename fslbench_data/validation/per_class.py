@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Ints
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-
-Counts = NDArray[np.int64]
 
 
 def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
@@ -32,7 +31,7 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
     return submission.table.filter(wanted).sort_by("task_id")
 
 
-def class_counts(rows: pa.Table, tasks: TaskSet) -> Counts | None:
+def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
     """Correct queries of each class of each task (T, K); None where some row does not say."""
     way = tasks.class_ids.shape[1]
     if (given := _lists(rows, "class_correct", way)) is not None:
@@ -41,9 +40,7 @@ def class_counts(rows: pa.Table, tasks: TaskSet) -> Counts | None:
     return None if right is None else _by_class(right, tasks)
 
 
-def class_differences(
-    rows: pa.Table, versus: pa.Table, tasks: TaskSet
-) -> tuple[Counts, Counts] | None:
+def class_differences(rows: pa.Table, versus: pa.Table, tasks: TaskSet) -> tuple[Ints, Ints] | None:
     """Σd and Σd² of each class of each task (T, K) that both answered; None without predictions.
 
     d is 1 where only the first method is right on a query, -1 where only the second is, else 0.
@@ -64,7 +61,7 @@ def right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
     return np.asarray(predictions == tasks.query_label[: len(predictions)])
 
 
-def _by_class(values: NDArray[Any], tasks: TaskSet) -> Counts:
+def _by_class(values: NDArray[Any], tasks: TaskSet) -> Ints:
     """Sums (T, K) over the queries of each class of values (T, K·Q)."""
     labels = tasks.query_label[: len(values)]
     way = tasks.class_ids.shape[1]

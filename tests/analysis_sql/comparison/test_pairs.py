@@ -137,7 +137,7 @@ def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).integers(0, 26, (7, 30))
     asked = np.triu(np.ones((5, 7), bool), 1)
     whole = pair_arrays(_counts(x), np.ones((5, 7), bool), "open", 0.95)
-    monkeypatch.setattr(pairs, "_BLOCK", 14)
+    monkeypatch.setattr(pairs, "_PAIRS_AT_ONCE", 14)
     parts = pair_arrays(_counts(x), asked, "open", 0.95)
     for name in ("tasks", "difference", "halfwidth", "verdict", "direct"):
         np.testing.assert_array_equal(getattr(parts, name)[asked], getattr(whole, name)[asked])
