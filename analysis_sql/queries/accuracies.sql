@@ -2,20 +2,8 @@
 -- T, mean accuracy and its sample standard deviation over tasks, in percentage points; counts of
 -- several runs of a method are summed by task first. In whole numbers up to the last division.
 --
--- reads   results: dataset, task_set, method, is_reference, task_id, n_correct, n_query
-WITH by_task AS (
-    SELECT
-        dataset,
-        task_set,
-        method,
-        is_reference,
-        task_id,
-        sum(n_correct) AS correct,
-        sum(n_query)   AS asked
-    FROM results
-    GROUP BY dataset, task_set, method, is_reference, task_id
-),
-sums AS (
+-- reads   by_task: dataset, task_set, method, is_reference, correct, asked
+WITH sums AS (
     SELECT
         dataset,
         task_set,

@@ -3,19 +3,8 @@
 -- percentage points. Every ordered pair; choose with WHERE method = ... AND versus = ...
 -- In whole numbers up to the last division: a constant difference has deviation 0.
 --
--- reads   results: dataset, task_set, method, task_id, n_correct, n_query
-WITH by_task AS (
-    SELECT
-        dataset,
-        task_set,
-        method,
-        task_id,
-        CAST(sum(n_correct) AS BIGINT) AS correct,
-        CAST(sum(n_query) AS BIGINT)   AS asked
-    FROM results
-    GROUP BY dataset, task_set, method, task_id
-),
-pairs AS (
+-- reads   by_task: dataset, task_set, method, task_id, correct, asked
+WITH pairs AS (
     SELECT
         a.dataset,
         a.task_set,

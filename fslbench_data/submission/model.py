@@ -23,7 +23,7 @@ from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, M
 from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
 
-BATCH = 1 << 20
+BATCH = 1 << 18
 """Rows that are looked at at once."""
 
 

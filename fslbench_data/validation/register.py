@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _NAMES = ("method", "dataset", "task_set", "run")
 _VALUES = ("task_id", "n_correct", "n_query", "transductive", "class_correct", "predictions")
-_ROWS = 1 << 21
+_ROWS = 1 << 20
 """Rows that are put into the database at once; of more, each piece is compressed."""
 _COMPRESSED = {
     **dict.fromkeys(("group", "n_query"), "USING COMPRESSION rle"),
-    **dict.fromkeys(("task_id", "n_correct"), "USING COMPRESSION uncompressed"),
+    **dict.fromkeys(("task_id", "n_correct"), "USING COMPRESSION bitpacking"),
 }
 """How, where DuckDB need not try: the group of a row is mostly that of the row before."""
 _BOXES = itertools.count()
