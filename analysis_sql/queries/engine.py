@@ -89,10 +89,8 @@ def _of_process(_: int) -> duckdb.DuckDBPyConnection:
     return new_database()
 
 
-def open_database(
-    tables: Mapping[str, pa.Table], *, memory: str = MEMORY
-) -> duckdb.DuckDBPyConnection:
-    """Open a database with `tables` and the package's queries as views, and lock it.
+def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
+    """Open a database with Arrow `tables` and the package's queries as views, and lock it.
 
     The parameters are those of :func:`new_database`, whose limits cannot be set otherwise any more.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +68,7 @@ def sql(
     """  # noqa: D301
     from fslbench_data.release.release import load_release
     from fslbench_data.sandbox.querying import QueryProcess
+    from fslbench_data.scoring.result_tables import only_named
     from fslbench_data.scoring.sql import connect, described, tables
 
     if show is not None:
@@ -80,8 +82,12 @@ def sql(
         raise click.UsageError("give a QUERY, or --list to see what there is to ask")
     else:
         with QueryProcess(seconds=seconds, memory=memory) as process:
-            process.load(tables(load_release(release), submissions, allow_unbound=unbound))
-            table = process.run(query)
+            everything = tables(load_release(release), submissions, allow_unbound=unbound)
+            start = time.monotonic()
+            named = only_named(everything, query, seconds=seconds, memory=memory)
+            spent = time.monotonic() - start
+            process.load(named)
+            table = process.run(query, spent=spent)
         _write(table, form, path)
 
 

@@ -53,18 +53,25 @@ class QueryProcess:
     ) -> None:
         self._process.stop()
 
-    def load(self, tables: Mapping[str, pa.Table]) -> None:
-        """Open the database over these tables; raises QueryError if no process can do so."""
+    def load(self, tables: Mapping[str, object]) -> None:
+        """Open the database over those that are Arrow tables, not only made when they are read.
+
+        Raises
+        ------
+        QueryError
+            If no process can do so.
+        """
+        made = {name: table for name, table in tables.items() if isinstance(table, pa.Table)}
         try:
-            self._process.ask({"memory": self._memory}, _LOAD_SECONDS, tables=tables)
+            self._process.ask({"memory": self._memory}, _LOAD_SECONDS, tables=made)
         except EndedError as ended:
             raise QueryError(
                 f"no process could be started to run the query ({ended.cause}, {ended.code})",
                 fix="see whether the machine has memory left",
             ) from None
 
-    def run(self, sql: str) -> pa.Table:
-        """Run one SELECT over the tables of :meth:`load`.
+    def run(self, sql: str, *, spent: float = 0.0) -> pa.Table:
+        """Run one SELECT over the tables of :meth:`load`, of whose seconds some are spent.
 
         Raises
         ------
@@ -72,8 +79,9 @@ class QueryProcess:
             If it is no SELECT, fails, or takes more memory or time than it may.
         """
         try:
-            request = {"sql": sql, "seconds": self._seconds}
-            found = self._process.ask(request, self._seconds, most_bytes=self._bytes)
+            left = max(self._seconds - spent, 0.001)
+            request = {"sql": sql, "seconds": left}
+            found = self._process.ask(request, left, most_bytes=self._bytes)
         except EndedError as ended:
             raise self._error_of(ended) from None
         return pa.concat_tables(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ from benchmark_spec.errors import DoubledTaskError
 from benchmark_spec.protocol import suite_of
 from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.model import Submission
+from fslbench_data.scoring.result_tables import MadeWhenRead, result_tables
+from fslbench_data.scoring.score import score
+from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.submission.model import Submission, merge
 from fslbench_data.validation.validate import Validated, validate
 
 if TYPE_CHECKING:
@@ -27,8 +31,13 @@ VIEWS = {
     "images": "One row an image, of the data sets whose images are known.",
     "attributes": "One row an image and table of attributes (`name`): its text and attributes.",
     "results": "One row a method and task: submissions and reference methods together.",
+    "scores": "One row a method, task set and kind of interval, as `fslbench score` computes it.",
+    "comparisons": "One row a pair of methods, task set and kind of interval, with its verdict.",
 }
-"""The tables of a connection; the package's own queries are views besides."""
+"""The tables of a connection; the package's own queries are views besides.
+
+The last two are made when a query reads them.
+"""
 
 _RESULTS = pa.schema(
     [
@@ -85,7 +94,7 @@ def tables(
     submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
     *,
     allow_unbound: bool = False,
-) -> dict[str, pa.Table]:
+) -> dict[str, pa.Table | MadeWhenRead]:
     """Tables of :data:`VIEWS` over a release and submissions to it.
 
     Parameters
@@ -109,6 +118,14 @@ def tables(
         submissions = [submissions]
     read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
     _check_once([validate(each, release, allow_unbound=allow_unbound) for each in read])
+
+    @cache
+    def reports() -> Sequence[TaskSetReport]:
+        if not read and not release.methods:
+            return ()
+        together = merge(read) if len(read) > 1 else next(iter(read), None)
+        return score(together, release, allow_unbound=allow_unbound).sets
+
     return {
         "task_sets": _task_sets(release),
         "tasks": _tasks(release),
@@ -122,6 +139,7 @@ def tables(
             ]
             or [_RESULTS.empty_table()]
         ),
+        **result_tables(reports),
     }
 
 

@@ -19,7 +19,8 @@ from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.sql import VIEWS, connect, described
+from fslbench_data.scoring.result_tables import only_named
+from fslbench_data.scoring.sql import VIEWS, connect, described, tables
 from fslbench_data.submission.model import Submission
 
 
@@ -274,3 +275,48 @@ def test_amounts_of_memory() -> None:
         2**29,
         2 * 10**7,
     ]
+
+
+def test_scores_and_comparisons_are_the_reports(embedded: Release) -> None:
+    report = fb.score(release=embedded, datasets="digits")
+    with connect(embedded) as connection:
+        rows = connection.execute(
+            "SELECT task_set, method, interval, mean, halfwidth FROM scores "
+            "WHERE dataset = 'digits'"
+        ).fetchall()
+        assert sorted(rows, key=str) == sorted(
+            (
+                (s.task_set, s.method, kind, interval.mean, interval.halfwidth)
+                for s in report.scores
+                for kind, interval in s.intervals.items()
+            ),
+            key=str,
+        )
+        rows = connection.execute(
+            "SELECT task_set, method, versus, interval, tasks, difference, halfwidth, verdict "
+            "FROM comparisons WHERE dataset = 'digits'"
+        ).fetchall()
+    assert sorted(rows, key=str) == sorted(
+        (
+            (c.task_set, c.method, c.versus, kind, d.tasks, d.mean, d.halfwidth, p.verdict.value)
+            for c in report.comparisons
+            for kind, p in c.intervals.items()
+            for d in [p.difference]
+        ),
+        key=str,
+    )
+
+
+def test_scores_are_made_only_for_queries_that_name_them(
+    embedded: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = tables(embedded)
+    limits = {"seconds": 60.0, "memory": "1GB"}
+    assert {*everything} == {*VIEWS}
+    made = only_named(everything, "FROM Scores", **limits)
+    assert {*VIEWS} - {*made} == {"comparisons"}
+    assert made["scores"].num_rows > 0
+    with pytest.raises(QueryError, match=r"more than 1e-09 seconds"):
+        only_named(everything, "FROM scores", seconds=1e-9, memory="1GB")
+    monkeypatch.setattr("fslbench_data.scoring.sql.score", None)
+    assert "scores" not in only_named(tables(embedded), "FROM accuracies", **limits)

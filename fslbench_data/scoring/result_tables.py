@@ -1,0 +1,149 @@
+"""Scores and comparisons as tables for SQL, every kind of interval: those that `score` makes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from analysis_sql.queries.limits import memory_bytes
+from benchmark_spec.errors import QueryError
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+Reports = Callable[[], Sequence[TaskSetReport]]
+"""The reports on all task sets, made when they are asked for."""
+
+SCORES = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("task_set", pa.string()),
+        ("method", pa.string()),
+        ("is_reference", pa.bool_()),
+        ("interval", pa.string()),
+        ("tasks", pa.int32()),
+        ("mean", pa.float64()),
+        ("halfwidth", pa.float64()),
+        ("level", pa.float64()),
+        ("runs", pa.int32()),
+        ("transductive", pa.bool_()),
+    ]
+)
+COMPARISONS = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("task_set", pa.string()),
+        ("method", pa.string()),
+        ("versus", pa.string()),
+        ("interval", pa.string()),
+        ("tasks", pa.int32()),
+        ("difference", pa.float64()),
+        ("halfwidth", pa.float64()),
+        ("level", pa.float64()),
+        ("verdict", pa.string()),
+        ("verdict_direct", pa.string()),
+        ("p", pa.float64()),
+        ("reason", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class MadeWhenRead:
+    """A table that is made each time that it is read, a batch at a time."""
+
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def result_tables(reports: Reports) -> dict[str, MadeWhenRead]:
+    """Return the tables `scores` and `comparisons` of reports that are made when one is read."""
+    return {
+        "scores": MadeWhenRead(SCORES, partial(_scores, reports)),
+        "comparisons": MadeWhenRead(COMPARISONS, partial(_comparisons, reports)),
+    }
+
+
+def _scores(reports: Reports) -> Iterator[pa.RecordBatch]:
+    for each in reports():
+        rows: list[dict[str, Any]] = []
+        for score in each.scores:
+            row = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
+            for kind, interval in score.intervals.items():
+                of_kind = {name: getattr(interval, name) for name in ("tasks", "mean", "level")}
+                width = interval.halfwidth
+                rows.append({**row, **of_kind, "interval": kind, "halfwidth": width})
+        yield pa.RecordBatch.from_pylist(rows, SCORES)
+
+
+def _comparisons(reports: Reports) -> Iterator[pa.RecordBatch]:
+    """The comparisons of one method on one task set at a time."""
+    for each in reports():
+        for row in range(len(each.asked)):
+            rows: list[dict[str, Any]] = []
+            compared = zip(each.comparisons_of(row), each.evidence_of(row), strict=True)
+            for comparison, evidence in compared:
+                for kind, pair in comparison.intervals.items():
+                    carried = kind == comparison.interval_kind
+                    rows.append(
+                        {
+                            "dataset": comparison.dataset,
+                            "task_set": comparison.task_set,
+                            "method": comparison.method,
+                            "versus": comparison.versus,
+                            "interval": kind,
+                            "tasks": pair.difference.tasks,
+                            "difference": pair.difference.mean,
+                            "halfwidth": pair.difference.halfwidth,
+                            "level": pair.difference.level,
+                            "verdict": pair.verdict.value,
+                            "verdict_direct": pair.verdict_direct.value,
+                            "p": evidence.p if carried else None,
+                            "reason": comparison.reason,
+                        }
+                    )
+            yield pa.RecordBatch.from_pylist(rows, COMPARISONS)
+
+
+def only_named(
+    tables: Mapping[str, pa.Table | MadeWhenRead], sql: str, *, seconds: float, memory: str
+) -> dict[str, pa.Table]:
+    """Make those tables that a query may read, and leave out the others that are made.
+
+    Parameters
+    ----------
+    seconds, memory
+        Limits of the query, which hold for the tables too.
+
+    Raises
+    ------
+    QueryError
+        If they take longer, or more.
+    """
+    made: dict[str, pa.Table] = {}
+    end, left = time.monotonic() + seconds, memory_bytes(memory)
+    for name, table in tables.items():
+        if isinstance(table, pa.Table):
+            made[name] = table
+        elif re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+            batches = []
+            for batch in table.batches():
+                batches.append(batch)
+                left -= batch.nbytes
+                if left < 0 or time.monotonic() > end:
+                    raise QueryError(
+                        f"the table {name} takes more than {memory}"
+                        if left < 0
+                        else f"making the table {name} took more than {seconds:g} seconds",
+                        fix="name fewer submissions, or allow more with --seconds and --memory",
+                    )
+            made[name] = pa.Table.from_batches(batches, table.schema)
+    return made
