@@ -273,7 +273,7 @@ _WRITING = {
     "fslbench_data/files.py": "it is the function",
     "fslbench_data/evaluation/journal.py": "appends line by line; a regular file or none",
     "builders/execution/folder_lock.py": "a lock, never written",
-    "builders/sources/packages.py": "its own unpacked folders",
+    "builders/sources/fetching.py": "its own unpacked folders",
 }
 """Where else files are opened for writing or take the place of others, and why."""
 
