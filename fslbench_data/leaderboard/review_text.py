@@ -15,7 +15,7 @@ from fslbench_data.leaderboard.standing import Row, Standing
 from fslbench_data.leaderboard.tables import accuracy, behind, from_where, label, legend_of, marks
 from fslbench_data.render.escaping import escaped, neutral_grid
 from fslbench_data.render.grid import Grid, markdown
-from fslbench_data.render.sentences import difference_text, labels, verdict_of
+from fslbench_data.render.interval_text import difference_text, labels, verdict_of
 from fslbench_data.scoring.report import Report
 
 MOST_CHARACTERS = 60_000

@@ -10,7 +10,7 @@ from benchmark_spec.errors import listing
 from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
 from fslbench_data.render.grid import Grid
-from fslbench_data.render.sentences import (
+from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from analysis_sql.bias.spurious_bias import Contrast, Gap
 from benchmark_spec.errors import listing
 from fslbench_data.render.grid import Grid
-from fslbench_data.render.sentences import plus_minus
+from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.bias_report import LadderReport, PairBias, Ranking
 from fslbench_data.scoring.scores import PREFIX

@@ -13,7 +13,8 @@ from analysis_sql.intervals.saturation import unseen_bound
 from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties
 from benchmark_spec.version import OUTPUT_SCHEMA
-from fslbench_data.render.sentences import sentence, unseen_text
+from fslbench_data.render.limits_text import unseen_text
+from fslbench_data.render.sentences import sentence
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
 

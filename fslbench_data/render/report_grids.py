@@ -12,20 +12,18 @@ from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS
 from fslbench_data.render.grid import Grid
-from fslbench_data.render.sentences import (
+from fslbench_data.render.interval_text import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     difference_text,
     in_brackets,
     labels,
-    near_perfect_text,
     plus_minus,
-    prefix_text,
-    stopped_text,
-    unseen_text,
     verdict_of,
     with_bracket,
 )
+from fslbench_data.render.limits_text import near_perfect_text, unseen_text
+from fslbench_data.render.sentences import prefix_text, stopped_text
 from fslbench_data.scoring.report import Report, verdict_counts
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.task_set_report import TaskSetReport

@@ -6,36 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from analysis_sql.comparison.ties import VerdictCounts
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
-from analysis_sql.intervals.intervals import Interval
-from analysis_sql.intervals.near_perfect import ABOVE
-from analysis_sql.intervals.saturation import Saturation, unseen_bound
+from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import IntervalKind
+from fslbench_data.render.interval_text import (
+    STOPPED,
+    plus_minus,
+    verdict_of,
+)
 from fslbench_data.scoring.scores import PREFIX, Score
-
-TRANSDUCTIVE = "†"
-TRANSDUCTIVE_NOTE = (
-    "† transductive: uses a task's queries together, and so gains from every class having as many."
-)
-
-
-STOPPED = "‡"
-STOPPED_NOTE = (
-    "‡ run under a rule to stop when conclusive: its ordinary intervals do not hold and are left "
-    "out; the confidence sequence holds however often one looks."
-)
-
-
-def labels(scores: Iterable[Score]) -> dict[str, str]:
-    """What each method is called in a table: its name, and its marks."""
-    marks = {
-        s.method: (TRANSDUCTIVE if s.transductive else "") + (STOPPED if s.stopped else "")
-        for s in scores
-    }
-    return {name: f"{name} {mark}" if mark else name for name, mark in marks.items()}
 
 
 def stopped_text(scores: Iterable[Score]) -> list[str]:
@@ -81,57 +61,14 @@ _CLAIM = {
     Verdict.INCONCLUSIVE: "no difference",
     Verdict.NOT_ESTIMABLE: "nothing",
 }
+
+
 _LINK = {
     Verdict.BETTER: "than",
     Verdict.WORSE: "than",
     Verdict.INCONCLUSIVE: "from",
     Verdict.NOT_ESTIMABLE: "about",
 }
-
-
-def plus_minus(interval: Interval, *, signed: bool = False) -> str:
-    """An interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
-    mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
-    if interval.halfwidth is None:
-        return f"{mean}, no interval"
-    if interval.constant:
-        return f"{mean} on every task"
-    return f"{mean} ± {_width(interval.halfwidth)}"
-
-
-def _width(halfwidth: float) -> str:
-    """Two decimals, or two significant digits where these would round to nothing."""
-    return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
-
-
-def difference_text(comparison: Comparison) -> str:
-    """Return the paired difference as text, half-widths of other kinds in brackets."""
-    if comparison.verdict is Verdict.IDENTICAL:
-        return "identical"
-    if comparison.difference.constant and comparison.difference.tasks > 1:
-        return f"{comparison.difference.mean:+.2f} on every task"
-    beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
-    return plus_minus(comparison.difference, signed=True) + bracket(beside)
-
-
-def with_bracket(intervals: Mapping[IntervalKind, Interval]) -> str:
-    """Return an accuracy with its interval, and half-widths of the other kinds in brackets."""
-    carried, *beside = intervals.values()
-    return plus_minus(carried) + bracket(beside)
-
-
-def bracket(beside: Iterable[Interval]) -> str:
-    """Return half-widths of the kinds beside the carried one, in brackets; nothing without any."""
-    widths = [i.halfwidth for i in beside if i.halfwidth is not None and not i.constant]
-    return f" ({'; '.join(map(_width, widths))})" if widths else ""
-
-
-def in_brackets(kinds: Sequence[IntervalKind]) -> str:
-    """Return what the brackets hold, to stand behind the estimand; empty without such kinds."""
-    if len(kinds) < 2:
-        return ""
-    about = "; ".join(ESTIMANDS[kind] for kind in kinds[1:])
-    return f"; {', '.join(kinds[1:])} in brackets: {about}"
 
 
 def sentence(comparison: Comparison) -> str:
@@ -251,50 +188,6 @@ def power_text(comparisons: Sequence[Comparison], beside: Sequence[Evidence]) ->
     return " ".join(said)
 
 
-def unseen_text(classes: int, level: float) -> str:
-    """What verdicts for new classes cannot know of: kinds of classes that the set has none of."""
-    bound = unseen_bound(classes, level)
-    return (
-        f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "
-        f"({100 * level:.8g} %)."
-    )
-
-
-def near_perfect_text(scores: Sequence[Score]) -> list[str]:
-    """Exact bounds of accuracies above 98 %."""
-    return [
-        f"{s.method}, above {ABOVE:g} %, where ± covers too little: {s.near_perfect.low:.2f} to "
-        f"{s.near_perfect.high:.2f} (exact bounds of {s.near_perfect.effective:.0f} effective "
-        f"queries, {100 * s.near_perfect.level:.8g} %)."
-        for s in scores
-        if s.near_perfect is not None
-    ]
-
-
-def zeros_text(scores: Sequence[Score], pairs: Sequence[tuple[Comparison, Evidence]]) -> list[str]:
-    """What results without any error or difference leave open; nothing where there are none."""
-    said = [
-        f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
-        f"{_bounds(s.faultless)}."
-        for s in scores
-        if s.faultless is not None
-    ]
-    said += [
-        f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on up "
-        f"to {_bounds(e.identical)}."
-        for c, e in pairs
-        if e.identical is not None
-    ]
-    return said
-
-
-def _bounds(found: Saturation) -> str:
-    return (
-        f"{found.bound:.2g} % of others, and on {found.new_classes_bound:.2g} % of those with new "
-        f"classes ({100 * found.level:.8g} %)"
-    )
-
-
 def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
     """How many comparisons each kind of interval calls conclusive, as one line."""
     paired = counts.get("paired")
@@ -307,12 +200,6 @@ def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
             said.append(f"{kind} {count.conclusive}{of}")
     many = f"{paired.compared} comparison{'s' if paired.compared != 1 else ''}"
     return f"Conclusive, of {many} on new images: {', '.join(said)}."
-
-
-def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
-    """Return one kind's verdict; not estimable of a run that stopped itself."""
-    pair = comparison.intervals.get(kind)
-    return Verdict.NOT_ESTIMABLE if pair is None else pair.verdict
 
 
 def beside_text(comparisons: Sequence[Comparison]) -> str:

@@ -11,23 +11,23 @@ from rich.text import Text
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from fslbench_data.render.forest_lines import LINES_NOTE, forest_lines
-from fslbench_data.render.report_grids import report_notes, runs_text
-from fslbench_data.render.sentences import (
-    counts_text,
+from fslbench_data.render.interval_text import (
     difference_text,
     in_brackets,
     labels,
-    near_perfect_text,
     plus_minus,
+    verdict_of,
+    with_bracket,
+)
+from fslbench_data.render.limits_text import near_perfect_text, unseen_text, zeros_text
+from fslbench_data.render.report_grids import report_notes, runs_text
+from fslbench_data.render.sentences import (
+    counts_text,
     power_text,
     prefix_text,
     stopped_text,
     summary,
     ties_text,
-    unseen_text,
-    verdict_of,
-    with_bracket,
-    zeros_text,
 )
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.task_set_report import TaskSetReport

@@ -10,8 +10,7 @@ from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias_report import LadderReport, Ranking, agreement, ladder_report
-from fslbench_data.scoring.score import signature_of
-from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.scores import Signature, signature_of
 from fslbench_data.scoring.selection import Selected, Selection, select
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo

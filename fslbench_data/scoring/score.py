@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,15 +15,14 @@ from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
     IntervalsOfMethod,
     MethodIntervals,
     Score,
-    Signature,
     scored_set,
+    signature_of,
 )
 from fslbench_data.scoring.selection import Names, Selected, Selection, select
 from fslbench_data.scoring.stopped_runs import stopped_run
@@ -206,29 +205,6 @@ def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[
     chosen = np.array([method in against for method in methods])
     both = chosen[:own, None] & chosen[None, :] & (column < own)
     return np.asarray(chosen[None, :] & (column != row) & ~(both & (column < row)))
-
-
-def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:
-    """What results on some task sets rest on.
-
-    Parameters
-    ----------
-    used
-        As ``dataset/task_set``: those that are scored, and closed ones that stand beside them.
-    """
-    return Signature(
-        package_version=__version__,
-        release=str(release),
-        release_digest=release.manifest.digest,
-        hub=release.hub,
-        level=level,
-        sets=tuple(scored_set(info) for info in release.task_sets if info.text in used),
-        unbound=tuple(
-            f"{group.method} on {group.info}"
-            for group in answers.groups
-            if not group.bound and group.info.text in used
-        ),
-    )
 
 
 def sets_of(selected: Selected) -> list[TaskSetReport]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -12,8 +12,11 @@ from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.near_perfect import NearPerfect
 from analysis_sql.intervals.saturation import Saturation
 from benchmark_spec.protocol import IntervalKind
+from benchmark_spec.version import __version__
+from fslbench_data.release.release import Release
 from fslbench_data.scoring.stopped_runs import Stopped
 from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.validate import Validated
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,29 @@ class Signature:
             "sets:" + ",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets),
         ]
         return "|".join(parts)
+
+
+def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:
+    """What results on some task sets rest on.
+
+    Parameters
+    ----------
+    used
+        As ``dataset/task_set``: those that are scored, and closed ones that stand beside them.
+    """
+    return Signature(
+        package_version=__version__,
+        release=str(release),
+        release_digest=release.manifest.digest,
+        hub=release.hub,
+        level=level,
+        sets=tuple(scored_set(info) for info in release.task_sets if info.text in used),
+        unbound=tuple(
+            f"{group.method} on {group.info}"
+            for group in answers.groups
+            if not group.bound and group.info.text in used
+        ),
+    )
 
 
 PREFIX = "prefix chosen by the submitter"

@@ -18,7 +18,7 @@ from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
 from fslbench_data.render.figures.charts import BETWEEN, TIES
 from fslbench_data.render.figures.style import VERDICT_NAMES
-from fslbench_data.render.sentences import difference_text, plus_minus
+from fslbench_data.render.interval_text import difference_text, plus_minus
 from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.report import verdict_counts
 from fslbench_data.scoring.scores import PREFIX

@@ -20,8 +20,8 @@ from fslbench_data.render.csv_format import COLUMNS
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.encoding import Encoded, counts, floats
-from fslbench_data.render.sentences import unseen_text
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on

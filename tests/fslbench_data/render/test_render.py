@@ -14,9 +14,10 @@ from analysis_sql.comparison.verdicts import Verdict
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import page
 from fslbench_data.render.csv_format import COLUMNS, render_csv
+from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.json_format import render_json
 from fslbench_data.render.report_grids import report_grids
-from fslbench_data.render.sentences import plus_minus, sentence
+from fslbench_data.render.sentences import sentence
 from fslbench_data.render.table_format import print_table
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score

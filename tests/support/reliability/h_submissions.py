@@ -14,7 +14,7 @@ from fslbench_data.cli import main
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.evaluation.numbered_images import picture_name
 from fslbench_data.leaderboard.labels import unique_labels
-from fslbench_data.render.sentences import labels
+from fslbench_data.render.interval_text import labels
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder

@@ -1,0 +1,87 @@
+"""Intervals, and the names and marks of methods, as texts of a table's cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import ESTIMANDS
+from analysis_sql.intervals.intervals import Interval
+from benchmark_spec.protocol import IntervalKind
+from fslbench_data.scoring.scores import Score
+
+TRANSDUCTIVE = "†"
+
+
+TRANSDUCTIVE_NOTE = (
+    "† transductive: uses a task's queries together, and so gains from every class having as many."
+)
+
+
+STOPPED = "‡"
+
+
+STOPPED_NOTE = (
+    "‡ run under a rule to stop when conclusive: its ordinary intervals do not hold and are left "
+    "out; the confidence sequence holds however often one looks."
+)
+
+
+def labels(scores: Iterable[Score]) -> dict[str, str]:
+    """What each method is called in a table: its name, and its marks."""
+    marks = {
+        s.method: (TRANSDUCTIVE if s.transductive else "") + (STOPPED if s.stopped else "")
+        for s in scores
+    }
+    return {name: f"{name} {mark}" if mark else name for name, mark in marks.items()}
+
+
+def plus_minus(interval: Interval, *, signed: bool = False) -> str:
+    """An interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
+    mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
+    if interval.halfwidth is None:
+        return f"{mean}, no interval"
+    if interval.constant:
+        return f"{mean} on every task"
+    return f"{mean} ± {_width(interval.halfwidth)}"
+
+
+def _width(halfwidth: float) -> str:
+    """Two decimals, or two significant digits where these would round to nothing."""
+    return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
+
+
+def difference_text(comparison: Comparison) -> str:
+    """Return the paired difference as text, half-widths of other kinds in brackets."""
+    if comparison.verdict is Verdict.IDENTICAL:
+        return "identical"
+    if comparison.difference.constant and comparison.difference.tasks > 1:
+        return f"{comparison.difference.mean:+.2f} on every task"
+    beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
+    return plus_minus(comparison.difference, signed=True) + bracket(beside)
+
+
+def with_bracket(intervals: Mapping[IntervalKind, Interval]) -> str:
+    """Return an accuracy with its interval, and half-widths of the other kinds in brackets."""
+    carried, *beside = intervals.values()
+    return plus_minus(carried) + bracket(beside)
+
+
+def bracket(beside: Iterable[Interval]) -> str:
+    """Return half-widths of the kinds beside the carried one, in brackets; nothing without any."""
+    widths = [i.halfwidth for i in beside if i.halfwidth is not None and not i.constant]
+    return f" ({'; '.join(map(_width, widths))})" if widths else ""
+
+
+def in_brackets(kinds: Sequence[IntervalKind]) -> str:
+    """Return what the brackets hold, to stand behind the estimand; empty without such kinds."""
+    if len(kinds) < 2:
+        return ""
+    about = "; ".join(ESTIMANDS[kind] for kind in kinds[1:])
+    return f"; {', '.join(kinds[1:])} in brackets: {about}"
+
+
+def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
+    """Return one kind's verdict; not estimable of a run that stopped itself."""
+    pair = comparison.intervals.get(kind)
+    return Verdict.NOT_ESTIMABLE if pair is None else pair.verdict
