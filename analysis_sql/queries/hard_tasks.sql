@@ -1,5 +1,6 @@
 -- Which tasks are hard for every method?
 -- Mean accuracy over methods, in percentage points, and the range between the best and the worst.
+-- The mean is summed with what rounding leaves, so that the order of methods does not change it.
 --
 -- reads   by_task: dataset, task_set, task_id, correct, asked
 WITH accuracies_by_task AS (
@@ -10,7 +11,7 @@ SELECT
     task_set,
     task_id,
     count(*)       AS methods,
-    avg(accuracy)  AS mean,
+    favg(accuracy) AS mean,
     min(accuracy)  AS lowest,
     max(accuracy)  AS highest
 FROM accuracies_by_task
