@@ -13,8 +13,9 @@ from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.scoring.comparisons import Comparisons
+from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
 from fslbench_data.scoring.scores import Score, Signature
-from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 
 @dataclass(frozen=True)

@@ -22,21 +22,19 @@ from analysis_sql.comparison.verdicts import (
     direct_verdict,
     unconcluded,
 )
-from analysis_sql.interval_kinds import BESIDE, PairMaker, kinds_of
+from analysis_sql.interval_kinds import BESIDE, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.ranking.ties_with_best import Ties, ties_with_best
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.comparisons import Comparisons
+from fslbench_data.scoring.pairs_of_kind import PairsOfKind
 from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
 
 _FEWEST = 3
 """Methods from which on ties are spoken of."""
-
-MOST_COUNTED = 5000
-"""Comparisons up to which every kind of verdict is counted, and kinds that cost time are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +119,22 @@ class TaskSetReport:
         return pairs
 
     def _pairs_beside(self, kind: IntervalKind) -> PairArrays:
-        width = np.full(self.asked.shape, np.nan)
-        verdict, direct = (np.full(self.asked.shape, -1, np.int8) for _ in range(2))
-        for row in range(len(self.asked)):
-            columns = np.flatnonzero(self.asked[row])
-            if columns.size:
-                some = self._maker(kind).arrays(row, columns)
-                width[row, columns], verdict[row, columns], direct[row, columns] = some
+        width, verdict, direct = self._of_kind(kind).arrays()
         verdict[self.asked & self.of_prefix] = direct[self.asked & self.of_prefix] = NOT_ESTIMABLE
         width[self.of_stopped] = np.nan
         verdict[self.of_stopped] = direct[self.of_stopped] = -1
         return replace(self.pairs, halfwidth=width, verdict=verdict, direct=direct)
+
+    def _of_kind(self, kind: IntervalKind) -> PairsOfKind:
+        if kind not in self._pairs_by_kind:
+            assert self.design is not None  # noqa: S101 - else there is no such kind
+            maker = BESIDE[kind].pairs(self.design, self.counts, self.level)
+            self._pairs_by_kind[kind] = PairsOfKind(maker, self.asked)
+        return self._pairs_by_kind[kind]
+
+    @cached_property
+    def _pairs_by_kind(self) -> dict[IntervalKind, PairsOfKind]:
+        return {}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values of the pairs that were asked for, (F, M).
@@ -239,7 +242,7 @@ class TaskSetReport:
         return self._comparisons(row, np.array([column]))[0]
 
     def _comparisons(self, row: int, columns: NDArray[np.int64]) -> list[Comparison]:
-        beside = {kind: self._beside(kind, row, columns) for kind in self.kinds[1:]}
+        beside = {kind: self._of_kind(kind).of_row(row, columns) for kind in self.kinds[1:]}
         return [
             self._comparison(row, column, {kind: pairs[i] for kind, pairs in beside.items()})
             for i, column in enumerate(columns.tolist())
@@ -268,29 +271,3 @@ class TaskSetReport:
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:
         own, other = self.scores[row], self.scores[column]
         return verdict_by_rule((own.method, other.method), (own.stopped, other.stopped), self.level)
-
-    def _beside(
-        self, kind: IntervalKind, row: int, columns: NDArray[np.int64]
-    ) -> list[PairInterval]:
-        """One kind's intervals; those of few pairs are kept, since tables ask for them again."""
-        asked = np.flatnonzero(self.asked[row])
-        if self.asked.sum() > MOST_COUNTED or not np.isin(columns, asked).all():
-            return self._maker(kind).compare(row, columns)
-        if (kind, row) not in self._kept:
-            pairs = self._maker(kind).compare(row, asked)
-            self._kept[kind, row] = dict(zip(asked.tolist(), pairs, strict=True))
-        return [self._kept[kind, row][column] for column in columns.tolist()]
-
-    @cached_property
-    def _kept(self) -> dict[tuple[IntervalKind, int], dict[int, PairInterval]]:
-        return {}
-
-    def _maker(self, kind: IntervalKind) -> PairMaker:
-        if kind not in self._makers:
-            assert self.design is not None  # noqa: S101 - else there is no such kind
-            self._makers[kind] = BESIDE[kind].pairs(self.design, self.counts, self.level)
-        return self._makers[kind]
-
-    @cached_property
-    def _makers(self) -> dict[IntervalKind, PairMaker]:
-        return {}

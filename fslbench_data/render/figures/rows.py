@@ -20,9 +20,10 @@ from fslbench_data.render.figures.charts import BETWEEN, TIES
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.interval_text import difference_text, plus_minus
 from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
 from fslbench_data.scoring.report import verdict_counts
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Row = dict[str, Any]
 
