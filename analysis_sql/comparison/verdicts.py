@@ -163,13 +163,16 @@ def paired_verdicts(
         share no class.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
-    alike = constant_p(tasks if independent is None else independent) <= 1.0 - level + 1e-12
-    claim = np.where(mean > 0, BETTER, WORSE)
-    outside = np.where(np.abs(mean) > np.nan_to_num(widths), claim, INCONCLUSIVE)
-    codes = np.where(np.isnan(widths), NOT_ESTIMABLE, outside)
-    codes = np.where(difference.constant, np.where(alike, claim, NOT_ESTIMABLE), codes)
-    identical = np.asarray(difference.all_zero) & (tasks > 0)
-    return np.where(identical, IDENTICAL, codes).astype(np.int8)
+    better, worse, inconclusive, none = map(np.int8, (BETTER, WORSE, INCONCLUSIVE, NOT_ESTIMABLE))
+    claim = np.where(mean > 0, better, worse)
+    codes = np.where(np.abs(mean) > widths, claim, inconclusive)
+    codes = np.where(np.isnan(widths), none, codes)
+    constant = np.asarray(difference.constant)
+    if constant.any():  # rarely: it takes longer than all the rest
+        alike = constant_p(tasks if independent is None else independent) <= 1.0 - level + 1e-12
+        codes = np.where(constant, np.where(alike, claim, none), codes)
+        codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), np.int8(IDENTICAL), codes)
+    return np.asarray(codes)
 
 
 def direct_verdicts(mean: Any, halfwidth: Any, versus_mean: Any, versus_halfwidth: Any) -> Any:
