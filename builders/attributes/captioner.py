@@ -65,13 +65,7 @@ def plain(caption: str) -> str:
 
 
 def check_captioner(name: str, where: str = "") -> tuple[str, str]:
-    """Split a captioner's name into its family and the folder or network in it ('' if none).
-
-    Raises
-    ------
-    UnknownNameError
-        If the name has none of the forms of :data:`CAPTIONERS`.
-    """
+    """Split a captioner's name into its family and the folder or network in it ('' if none)."""
     for family in ON_FOLDERS:
         rest = name.removeprefix(family)
         if rest != name and (not rest or (rest[0] == "@" and len(rest) > 1)):

@@ -66,14 +66,9 @@ _KERNELS = {2: "bilinear", 3: "bicubic"}
 
 
 def check_folder(family: str, path: str, folder: Path | None) -> Path | None:
-    """Return the folder at `path`, or at `path` below `folder`, if such a model lies in it.
+    """Return the folder of a model at `path`, perhaps below `folder`; None if `path` is empty.
 
-    None if `path` is empty.
-
-    Raises
-    ------
-    BackboneError
-        If it is not there, lacks a file or holds another kind of model.
+    BackboneError if it is not there, lacks a file or holds another kind of model.
     """
     require("transformers", "attributes")
     if not path:
@@ -110,13 +105,7 @@ def check_folder(family: str, path: str, folder: Path | None) -> Path | None:
 
 
 def preprocessing_of(path: Path) -> Preprocessing:
-    """Read a ``preprocessor_config.json``, of those that squeeze pictures into a square.
-
-    Raises
-    ------
-    BackboneError
-        If it asks for something else.
-    """
+    """Read a ``preprocessor_config.json``; only squeezing pictures into a square is known."""
     config = _json(path)
     size = config.get("size", {})
     if isinstance(size, int):

@@ -37,12 +37,7 @@ class CaptionerName:
     def check(self) -> None:
         """Refuse a captioner whose package, folder or file is missing, before any work.
 
-        What comes from the Hub is not asked for.
-
-        Raises
-        ------
-        UnknownNameError, BackboneError, MissingPackageError
-            As loading it would.
+        What comes from the Hub is not asked for.  Raises what :meth:`load` would.
         """
         family, rest = check_captioner(self.name)
         if family == COCA:

@@ -30,15 +30,7 @@ class CocaCaptioner(Captioner):
 
     @classmethod
     def load(cls, spec: str, folder: Path | None, device: Device) -> CocaCaptioner:
-        """Load the network of ``ARCH/TAG_OR_FILE``; fine-tuned on COCO if that is empty.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no such architecture, or neither a tag nor a file.
-        BackboneError
-            If the weights cannot be had or do not fit, or it writes no captions.
-        """
+        """Load the network of ``ARCH/TAG_OR_FILE``; fine-tuned on COCO if that is empty."""
         open_clip = require("open_clip")
         checkpoint = find(spec or DEFAULT, folder, COCA)
         model = checkpoint.create()
@@ -88,13 +80,7 @@ class CocaCaptioner(Captioner):
 
 
 def check_spec(spec: str, folder: Path | None) -> None:
-    """Refuse what can be no captioner, before any weights are fetched.
-
-    Raises
-    ------
-    UnknownNameError, BackboneError
-        As :meth:`CocaCaptioner.load` does.
-    """
+    """Refuse what :meth:`CocaCaptioner.load` would, before any weights are fetched."""
     open_clip = require("open_clip")
     arch, _, weights = (spec or DEFAULT).partition("/")
     models = open_clip.list_models()

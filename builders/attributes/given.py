@@ -28,13 +28,7 @@ _NOUNS = {TEXTS: "texts", ATTRIBUTES: "attributes"}
 def given_texts(
     images: ImageSet, source: str, folder: Path, progress: Progress = silent
 ) -> list[str | None]:
-    """Return the text that came with each of N images, as sentences; None where nothing came.
-
-    Raises
-    ------
-    SourceError
-        If the source has no texts, or none of some image.
-    """
+    """Return the text that came with each of N images, as sentences; None where nothing came."""
     read: Callable[[Path, Progress], Mapping[str, Text]] = check_given(source, TEXTS)
     texts, paths = read(folder, progress), images.images.column("path").to_pylist()
     without = [path for path in paths if path not in texts]
@@ -48,13 +42,7 @@ def given_texts(
 
 
 def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
-    """Return the attributes that came with each of N images: sorted, each once, in lower case.
-
-    Raises
-    ------
-    SourceError
-        If the source has none.
-    """
+    """Return the attributes that came with each of N images: sorted, each once, in lower case."""
     attributes_of: Callable[[str], tuple[str, ...]] = check_given(source, ATTRIBUTES)
     paths = images.images.column("path").to_pylist()
     return [sorted({attribute.lower() for attribute in attributes_of(path)}) for path in paths]
@@ -73,13 +61,7 @@ def sentences(text: Text) -> str:
 
 
 def check_given(source: str, name: str, where: str = "") -> Any:
-    """Return the function :data:`TEXTS` or :data:`ATTRIBUTES` of a source.
-
-    Raises
-    ------
-    SourceError
-        If the source has none, naming those that have one.
-    """
+    """Return the function :data:`TEXTS` or :data:`ATTRIBUTES` of a source, or refuse the source."""
     function = _function(source, name)
     if function is None:
         others = ", ".join(other for other in SOURCES if _function(other, name))

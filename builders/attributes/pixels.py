@@ -84,13 +84,7 @@ def describe() -> dict[str, Any]:
 def pixel_attributes(
     images: ImageSet, progress: Callable[[int], None] = lambda _: None
 ) -> list[list[str]]:
-    """Return the attributes of each of N images, sorted; `progress` is told how many are done.
-
-    Raises
-    ------
-    SourceError
-        If an image cannot be shown.
-    """
+    """Return the attributes of each of N images, sorted; `progress` is told how many are done."""
 
     def of_image(image_id: int) -> list[str]:
         return attributes_of_picture(np.asarray(shown(images, image_id)))

@@ -67,13 +67,7 @@ class Recipe:
 
     @classmethod
     def parse(cls, text: str, where: str = "") -> Recipe:
-        """Take a recipe apart.
-
-        Raises
-        ------
-        SpecError, UnknownNameError
-            If it has none of the forms, or there is no such captioner or tagger.
-        """
+        """Take a recipe apart; one of no known form, captioner or tagger is refused."""
         if text in (GIVEN, PIXELS):
             return cls(attributes=text)
         texts, plus, tagger = text.rpartition("+")

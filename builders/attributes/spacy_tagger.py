@@ -31,15 +31,7 @@ class SpacyTagger:
 
     @classmethod
     def load(cls, model: str) -> SpacyTagger:
-        """Load a model by its package's name.
-
-        Raises
-        ------
-        MissingPackageError
-            If spaCy or the model is not installed.
-        BackboneError
-            If the model cannot tell nouns from adjectives, or has no lemmas.
-        """
+        """Load a model by its package's name; one without tags or lemmas is refused."""
         spacy = require("spacy", "attributes")
         if not spacy.util.is_package(model):
             raise MissingPackageError(

@@ -49,7 +49,7 @@ class AttributeStatistics:
 
 
 def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> AttributeStatistics:
-    """Count the attributes of a table.
+    """Count the attributes of a table, which must have a row for each image.
 
     Parameters
     ----------
@@ -57,11 +57,6 @@ def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> Attribu
         Of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
     class_sizes : C
         Images of each class, in the frozen order of classes.
-
-    Raises
-    ------
-    SchemaError
-        If the table has not as many rows as there are images, or there are none.
     """
     of_image = table.column("attributes").to_pylist()
     if len(of_image) != sum(class_sizes) or not of_image:

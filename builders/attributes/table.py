@@ -25,11 +25,6 @@ def attributes_table(
         Of each image, in the order of image ids: sorted, each once, in lower case.
     texts : N, optional
         What they are words of; null throughout unless given.
-
-    Raises
-    ------
-    SchemaError
-        If the attributes of an image are not as they should be.
     """
     columns = [
         pa.array(range(len(attributes)), pa.int32()),
@@ -42,13 +37,7 @@ def attributes_table(
 
 
 def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Table:
-    """Return `table` if it is one of attributes, and has what must hold of them.
-
-    Raises
-    ------
-    SchemaError
-        Saying all that is wrong.
-    """
+    """Return a table of attributes; SchemaError says all that is wrong with it."""
     schemas.check(table, schemas.ATTRIBUTES, where)
     problems = list(attribute_problems(table, n_images))
     if problems:

@@ -41,14 +41,7 @@ class TransformersCaptioner(Captioner):
     def load(
         cls, family: str, path: str, folder: Path | None, device: Device
     ) -> TransformersCaptioner:
-        """Load a captioner from the folder at `path`; from the Hub if that is empty.
-
-        Raises
-        ------
-        BackboneError
-            If there is no such folder, it lacks a file, a file does not fit, or the Hub cannot be
-            reached; saying what to provide.
-        """
+        """Load a captioner from the folder at `path`; from the Hub if that is empty."""
         transformers, about = require("transformers", "attributes"), FAMILIES[family]
         local = check_folder(family, path, folder)
         name = f"{family}@{local.resolve().name}" if local else family

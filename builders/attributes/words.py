@@ -93,13 +93,7 @@ def counts(word: str) -> bool:
 
 
 def check_tagger(name: str, where: str = "") -> tuple[str, str]:
-    """Split a tagger's name into its family and model.
-
-    Raises
-    ------
-    UnknownNameError
-        If it is of no known form.
-    """
+    """Split a tagger's name into its family and model."""
     family, colon, model = name.partition(":")
     if name == "textblob" or (family == "spacy" and bool(colon) == bool(model)):
         return family, model or (SPACY_MODEL if family == "spacy" else "")
@@ -107,13 +101,7 @@ def check_tagger(name: str, where: str = "") -> tuple[str, str]:
 
 
 def load_tagger(name: str) -> Tagger:
-    """Load the tagger of a name such as ``textblob`` or ``spacy:en_core_web_sm``.
-
-    Raises
-    ------
-    UnknownNameError, MissingPackageError
-        If the name has no known form, or its package or model is not installed.
-    """
+    """Load the tagger of a name such as ``textblob`` or ``spacy:en_core_web_sm``."""
     family, model = check_tagger(name)
     if family == "spacy":
         from builders.attributes.spacy_tagger import SpacyTagger

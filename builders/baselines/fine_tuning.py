@@ -55,11 +55,6 @@ class FineTuner:
         """Compute the logits (M, K) of one task, on the device.
 
         Of float support images (K, S, 3, H, W) and queries (M, 3, H, W).
-
-        Raises
-        ------
-        SpecError
-            If the network does not give one vector of each image.
         """
         torch = require("torch")
         linear = torch.nn.functional.linear

@@ -130,6 +130,8 @@ class Problem:
 def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
     """Find the minimum for B tasks.
 
+    MethodFailedError if it is not found, which features of length at most 1 never bring about.
+
     Parameters
     ----------
     gram : Tensor float64 (B, n, n)
@@ -145,11 +147,6 @@ def solve(gram: Tensor, target: Tensor, penalty: float) -> tuple[Tensor, Tensor]
         A: weights are A X.
     intercept : Tensor (B, K)
         That of centred features; sums to zero.
-
-    Raises
-    ------
-    MethodFailedError
-        If it is not found, which features of length at most 1 never bring about.
     """
     problem = Problem.of(gram, target, penalty)
     v = gram.new_zeros(len(gram), *target.shape[:1], gram.shape[-1] + 1)

@@ -74,13 +74,7 @@ def import_published(folder: Path, release: Release) -> Submission:
 
 
 def load_tensor(path: Path) -> NDArray[Any]:
-    """Read a ``.pt`` file that holds one tensor; nothing else in it is ever unpickled.
-
-    Raises
-    ------
-    UnsafeFileError
-        If the file is not of that kind, or holds anything but a tensor.
-    """
+    """Read a ``.pt`` file that holds one tensor; nothing else in it is ever unpickled."""
     torch = require("torch")
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)

@@ -40,11 +40,6 @@ def run_head(
         Gives those (N, D) of a data set; the release's unless given.
     device, engine, threads
         As for :func:`builders.baselines.task_ranges.predictions`, which raises its errors.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such head, or the release has no such features.
     """
     about = head_of(head).description
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)

@@ -26,7 +26,7 @@ _BLOCK_BYTES = 2**22
 
 
 def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = True) -> Tensor:
-    """Divide features by their lengths, which are computed in float64.
+    """Divide features by their lengths, computed in float64; a zero vector stays zero.
 
     Parameters
     ----------
@@ -34,16 +34,6 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
         Of any type of floating-point numbers.
     double
         Whether as float64 or as float32.
-
-    Returns
-    -------
-    Tensor (N, D)
-        A zero vector stays zero.
-
-    Raises
-    ------
-    SpecError
-        If the features are no such array, or not finite.
     """
     torch = require("torch")
     if features.ndim != 2 or features.dtype.kind != "f":

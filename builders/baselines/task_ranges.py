@@ -79,11 +79,6 @@ def predictions(
         What computes: this process unless given.
     threads
         Of the processor: all unless given.
-
-    Raises
-    ------
-    EngineError
-        If the engine cannot compute a range.
     """
     job = TaskRanges(head, features, list(sets), device, threads or default_threads())
     ranges = [

@@ -146,20 +146,7 @@ def settings_from(
 
 
 def named_source(name: str, spec: Path | None) -> tuple[str, dict[str, Any]]:
-    """Return a source, and what :func:`builders.sources.read_source` takes besides.
-
-    Parameters
-    ----------
-    name
-        Of the source; with a specification of a release, of one of its data sets.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such source, or it needs a specification.
-    SpecError
-        If the data set has no images.
-    """
+    """Return a source, or that of a data set of a specification, and what it is read with."""
     from benchmark_spec.errors import SpecError, UnknownNameError
     from builders.release.spec import CATALOGUE
     from builders.release.spec_file import find_spec, read_spec

@@ -27,13 +27,7 @@ def is_network(backbone: str) -> bool:
 
 
 def check_backbone(name: str, where: str = "") -> None:
-    """Refuse a name that can be no backbone's, before any weights are looked for.
-
-    Raises
-    ------
-    UnknownNameError
-        Listing the backbones there are, and the forms of other names.
-    """
+    """Refuse a name that can be no backbone's, before any weights are looked for."""
     named = (pixels.NAME, *BACKBONES)
     families = [usage.partition(":")[0] for usage in FAMILIES]
     if name not in named and name.partition(":")[0] not in families:
@@ -50,6 +44,9 @@ def features_of(
 ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
     """Extract features of a data set: in pieces, and how they were made, while the context lasts.
 
+    Raises what :func:`builders.features.extraction.extracted` does, and SourceError where the
+    images have no pixels to take.
+
     Parameters
     ----------
     backbone
@@ -59,13 +56,6 @@ def features_of(
         without an exception.
     progress
         Is told of so many images more.
-
-    Raises
-    ------
-    SourceError
-        If the backbone cannot take these images, or one of them cannot be shown.
-    OutputError, BackboneError, UnknownNameError, EngineError
-        See :func:`builders.features.extraction.extracted`.
     """
     check_backbone(backbone)
     if not is_network(backbone):

@@ -63,13 +63,7 @@ class Backbone:
         weights: Mapping[str, str] | None = None,
         classifier: Any | None = None,
     ) -> Backbone:
-        """Make a backbone of a module, whose output is tried out on a black picture.
-
-        Raises
-        ------
-        BackboneError
-            If the module does not make one vector of a picture.
-        """
+        """Make a backbone of a module, whose output is tried out on a black picture."""
         torch = require("torch")
         module.eval().to(memory_format=torch.channels_last)  # convolutions: twice as fast on a CPU
         if classifier is not None:
@@ -118,16 +112,9 @@ class Backbone:
         return self
 
     def features(self, batch: Any) -> Any:
-        """Compute features of preprocessed pictures, float32 whatever it computes in.
+        """Compute features (B, D) of preprocessed pictures (B, 3, H, W), without gradients.
 
-        Parameters
-        ----------
-        batch : torch.Tensor (B, 3, H, W)
-            Moved to the backbone's device if it is not there.
-
-        Returns
-        -------
-        torch.Tensor (B, D), on the backbone's device, without gradients.
+        They are float32 whatever it computes in, on its device, to which the pictures are moved.
         """
         return self._run(self.module, batch)
 

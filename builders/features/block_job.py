@@ -124,15 +124,7 @@ class BlockJob(ABC):
         return "inputs"
 
     def start(self) -> Work[int, BlockResult]:
-        """Load the network, and start the processes that decode.
-
-        Raises
-        ------
-        EngineError
-            If this machine is of another kind than the one that was surveyed.
-        BackboneError, SourceError
-            If the network cannot be loaded.
-        """
+        """Load the network, and start the processes that decode."""
         check_facts(self.surveyed, self.network.family)
         network = self.network.load()
         reader = Reader.of(self.images, network.preprocessing, self.gives)

@@ -23,7 +23,9 @@ def local_file(text: str, folder: Path | None) -> Path | None:
 def hub_file(
     name: str, repo: str, files: Sequence[str], by_hand: str
 ) -> tuple[Path, dict[str, str]]:
-    """Return the first file of a model repository that is in the Hub's cache or on the Hub.
+    """Find a file of a model repository in the Hub's cache or on the Hub, and describe it.
+
+    BackboneError says which file to provide, and how, where there is none or no connection.
 
     Parameters
     ----------
@@ -35,15 +37,6 @@ def hub_file(
         In order of preference.
     by_hand
         How the backbone is named with a file, ``timm:resnet18@FILE``.
-
-    Returns
-    -------
-    The file, and what the backbone's description says of it.
-
-    Raises
-    ------
-    BackboneError
-        If there is none, or no connection; saying which file to provide and how.
     """
     repo, _, revision = repo.partition("@")
     problem: HubError | None = None

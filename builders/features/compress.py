@@ -82,6 +82,7 @@ def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
 
     The eigenvectors of their Gram matrix (D, D) in float64: exact, without any random start, and
     without all features in memory.  On one machine the same features give the same int8 values.
+    SpecError if there are fewer directions, or no feature other than zero.
 
     Parameters
     ----------
@@ -89,11 +90,6 @@ def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
         Gives the features (n, D) of all images in pieces; it is called twice.
     dimensions
         How many directions are kept.
-
-    Raises
-    ------
-    SpecError
-        If there are not as many directions as that, or no image has a feature other than zero.
     """
     gram: NDArray[np.float64] | None = None
     images = 0
@@ -121,19 +117,7 @@ def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
 def pca_int8(
     features: NDArray[Any], dimensions: int = DIMENSIONS
 ) -> tuple[NDArray[np.int8], float, dict[str, Any]]:
-    """Project a data set's features onto their own principal directions.
-
-    Parameters
-    ----------
-    features : float (N, D)
-        Of all images.
-    dimensions
-        d.
-
-    Returns
-    -------
-    int8 (N, d), the scale that gives them back their size, and what the provenance says of both.
-    """
+    """Project features (N, D): int8 (N, d), their scale, and what the provenance says of both."""
     projection = fit_projection(lambda: [features], dimensions)
     return projection(features), projection.scale, projection.provenance()
 

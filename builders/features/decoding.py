@@ -173,13 +173,7 @@ class Batches:
         )
 
     def __call__(self, batches: Iterable[Ids]) -> Iterator[Batch]:
-        """Return the batch of each list of ids.
-
-        Raises
-        ------
-        EngineError
-            If a process that decodes was killed.
-        """
+        """Return the batch of each list of ids; EngineError if a decoding process was killed."""
         self._sampler.batches = batches
         try:
             yield from self._loader

@@ -96,7 +96,7 @@ def tolerance_of(*provenances: Mapping[str, Any]) -> float:
 def diagnose(
     own: NDArray[Any], expected: NDArray[Any], tolerance: float = AGREEMENT["float32"]
 ) -> Diagnosis:
-    """Compare features of the canaries with those expected.
+    """Compare features of the canaries with those expected, finite and of one shape.
 
     Parameters
     ----------
@@ -104,11 +104,6 @@ def diagnose(
         In the order of :data:`builders.sources.canary_images.CANARY_IMAGES`.
     tolerance
         The least cosine.
-
-    Raises
-    ------
-    SpecError
-        If they are of different shapes, or not finite.
     """
     for name, values in (("found", own), ("expected", expected)):
         if values.ndim != 2 or len(values) != len(CANARY_IMAGES):

@@ -181,10 +181,7 @@ def described(
 ) -> dict[str, Any]:
     """Tell how the features of a data set would be made now, as their provenance says it.
 
-    Parameters
-    ----------
-    batch
-        Pictures at a time, where the settings do not say.
+    `batch` counts where the settings do not say how many pictures are taken at a time.
     """
     try:
         surveyed = _surveyed(backbone, settings, batch)[1]

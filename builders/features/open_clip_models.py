@@ -25,17 +25,7 @@ _CONFIG = ("mean", "std", "interpolation", "resize_mode")
 
 
 def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """Load an image tower.
-
-    Parameters
-    ----------
-    spec
-        ``ARCH/TAG_OR_FILE``.
-    folder
-        Where files are looked for besides.
-    paper
-        Preprocessing other than that of the weights.
-    """
+    """Load the image tower of ``ARCH/TAG_OR_FILE``, with its own preprocessing or the paper's."""
     checkpoint = find(spec, folder)
     model = checkpoint.create(force_image_size=paper.crop if paper else None)
     tower = model.visual
@@ -84,15 +74,7 @@ class Checkpoint:
 
 
 def find(spec: str, folder: Path | None, family: str = FAMILY) -> Checkpoint:
-    """Find the weights of ``ARCH/TAG_OR_FILE``; `family` stands before it in their name.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such architecture, or neither a tag nor a file.
-    BackboneError
-        If the weights cannot be had.
-    """
+    """Find the weights of ``ARCH/TAG_OR_FILE``; `family` stands before it in their name."""
     open_clip = require("open_clip")
     arch, _, wanted = spec.partition("/")
     if arch not in open_clip.list_models():
@@ -116,13 +98,7 @@ def find(spec: str, folder: Path | None, family: str = FAMILY) -> Checkpoint:
 
 
 def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
-    """Tell what open_clip's ``image_transform_v2`` does for evaluation with that configuration.
-
-    Raises
-    ------
-    BackboneError
-        If it resizes in a way that is not known here.
-    """
+    """Tell what open_clip's ``image_transform_v2`` does for evaluation with that configuration."""
     size = config["size"]
     tall, wide = (size, size) if isinstance(size, int) else size
     sides: dict[str, Any] = {"shortest": "short", "longest": "long", "squash": "both"}

@@ -45,20 +45,7 @@ def efficientnet_lite(size: int) -> Preprocessing:
 
 
 def load(name: str, folder: Path | None) -> Backbone:
-    """Load a backbone with the weights of its package.
-
-    Parameters
-    ----------
-    folder
-        What ``fslbench-build fetch`` has filled.
-
-    Raises
-    ------
-    BackboneError
-        If no folder is given, or the weights are not the pinned ones.
-    SourceError
-        If the package was not fetched into the folder.
-    """
+    """Load a backbone with the weights of its package, unpacked in the folder."""
     if folder is None:
         raise BackboneError(
             f"the weights of {name} come in the package {WEIGHTS[name].package.name}",

@@ -59,15 +59,7 @@ class PrecomputedFeatures:
         return tuple(dict.fromkeys(table.dataset for table in self.tables))
 
     def features(self, dataset: str) -> Features:
-        """Return features (N, D) of a data set: row i is image id i.
-
-        Raises
-        ------
-        UnknownNameError
-            If there are none of it.
-        CorruptReleaseError
-            If a file is not the one that ``features.json`` lists.
-        """
+        """Return features (N, D) of a data set: row i is image id i."""
         return read_features(self.of(dataset), self.compared)
 
     def provenance(self, dataset: str) -> dict[str, Any]:
@@ -102,6 +94,9 @@ def write_precomputed(
 ) -> PrecomputedFeatures:
     """Extract the features of a data set, and of the canaries, into a folder.
 
+    Raises OutputError if the folder holds anything else or cannot be written, and what
+    :func:`builders.features.features_of` does.
+
     Parameters
     ----------
     backbone
@@ -109,13 +104,6 @@ def write_precomputed(
     folder
         New, empty, or left by a run of the same: an unfinished one is gone on with, a finished one
         is left as it is.
-
-    Raises
-    ------
-    OutputError
-        If the folder holds anything else, or cannot be written.
-    SourceError, BackboneError, UnknownNameError, EngineError
-        See :func:`builders.features.features_of`.
     """
     done = _finished(folder, images, backbone, settings or Settings())
     if done is not None:
@@ -144,13 +132,7 @@ def write_precomputed(
 
 
 def read_precomputed(folder: Path) -> PrecomputedFeatures:
-    """Open a folder of features.
-
-    Raises
-    ------
-    ReleaseError
-        If it has no ``features.json``, or one that is damaged.
-    """
+    """Open a folder of features; ReleaseError if its ``features.json`` is missing or damaged."""
     path = folder / FILE
     try:
         content = parsed_json(path.read_bytes())

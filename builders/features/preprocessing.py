@@ -99,14 +99,8 @@ class Preprocessing:
     def batch(self, images: Sequence[Any] | Any) -> Any:
         """Return the float32 (B, 3, H, W) of images, on the device where they are.
 
-        Parameters
-        ----------
-        images
-            A uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.
-
-        Returns
-        -------
-        Within :data:`TOLERANCE` grey levels of what :meth:`reference` gives for each.
+        Images are a uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.  The
+        result is within :data:`TOLERANCE` grey levels of what :meth:`reference` gives for each.
         """
         torch = require("torch")
         if isinstance(images, torch.Tensor):

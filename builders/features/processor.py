@@ -51,18 +51,7 @@ def default_threads(device: Device = "cpu") -> int:
 
 
 def facts(device: Device, backbone: str) -> dict[str, Any]:
-    """Return the kind of processor of this machine, and the packages that the features depend on.
-
-    Parameters
-    ----------
-    backbone
-        Its name, which says whose code it is.
-
-    Raises
-    ------
-    EngineError
-        If the GPU is asked for and torch sees none.
-    """
+    """Return this machine's kind of processor, and the packages that a network's code is in."""
     torch = require("torch")
     if device == "cuda":
         if not torch.cuda.is_available():
@@ -83,10 +72,7 @@ def facts(device: Device, backbone: str) -> dict[str, Any]:
 def check_facts(expected: Mapping[str, Any], backbone: str) -> None:
     """Refuse to work on a machine whose results could differ from those of the others.
 
-    Parameters
-    ----------
-    expected
-        What :func:`facts` gave where the run began, perhaps among other things.
+    `expected` is what :func:`facts` gave where the run began, perhaps among other things.
     """
     for key, fact in facts(expected["device"], backbone).items():
         if fact != expected[key]:

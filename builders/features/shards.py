@@ -34,27 +34,9 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
 def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
     """Return the shards of a feature set, one at a time; no more than one is held in memory.
 
-    Parameters
-    ----------
-    pieces
-        Their sizes do not matter.
-    images
-        How many the data set has.
-    where
-        What they are, for messages.
-
-    Yields
-    ------
-    pyarrow.Table
-        Of the schema :func:`benchmark_spec.schemas.features`: ``SHARD_IMAGES`` rows, of the last
-        perhaps fewer.
-
-    Raises
-    ------
-    SpecError
-        If they are not one row for each image, in order, or one is not finite.
-    SchemaError
-        If they are of another type, or not all of one.
+    They are tables of the schema :func:`benchmark_spec.schemas.features`: ``SHARD_IMAGES`` rows, of
+    the last perhaps fewer.  Pieces that are not one finite row for each image, in order, are a
+    SpecError; `where` says in it what they are.
     """
     held: list[pa.Table] = []
     size, first, kind = 0, 0, None

@@ -23,24 +23,7 @@ FILES = ("model.safetensors", "pytorch_model.bin")
 
 
 def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """Load a model without its classifier.
-
-    Parameters
-    ----------
-    spec
-        ``MODEL[@FILE]``.
-    folder
-        Where files are looked for besides.
-    paper
-        Preprocessing other than that of the weights.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such model, or none with such weights.
-    BackboneError
-        If the weights cannot be had or do not fit.
-    """
+    """Load ``MODEL[@FILE]`` without its classifier, with its own preprocessing or the paper's."""
     timm = require("timm")
     model, at, wanted = spec.partition("@")
     config = _config(model)
@@ -80,13 +63,7 @@ def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> 
 
 
 def preprocessing_of(config: dict[str, Any]) -> Preprocessing:
-    """Tell what timm's ``create_transform`` does for evaluation with that data configuration.
-
-    Raises
-    ------
-    BackboneError
-        If it takes no RGB pictures, or resizes in a way that is not known here.
-    """
+    """Tell what timm's ``create_transform`` does for evaluation with that data configuration."""
     channels, tall, wide = config["input_size"]
     kernel, mode = config["interpolation"], config["crop_mode"]
     sides: dict[str, Any] = {"center": "short", "border": "long", "squash": "both"}

@@ -128,15 +128,7 @@ def layout_of(name: str) -> str:
 
 
 def weights_file(name: str, folder: Path) -> Path:
-    """Return the file of a backbone's weights in a folder that ``fslbench-build fetch`` has filled.
-
-    Raises
-    ------
-    SourceError
-        If the package was not fetched into it.
-    BackboneError
-        If the file is not what it was.
-    """
+    """Return the file of a backbone's weights, unpacked in the folder, if it is the pinned one."""
     weights = WEIGHTS[name]
     home = unpacked(weights.package, folder, name)
     path = home / weights.file

@@ -61,17 +61,8 @@ class WorkFolder:
     def begin(self, of: Mapping[str, Any], *, anew: bool = False) -> set[int]:
         """Say what the blocks are of; gives the numbers of those that are there already.
 
-        Parameters
-        ----------
-        of
-            Compared with what was recorded, as JSON.
-        anew
-            Throw away what is there, instead.
-
-        Raises
-        ------
-        OutputError
-            If the blocks that are there are of something else.
+        `of` is compared, as JSON, with what was recorded; blocks of something else are refused, or
+        with `anew` thrown away.
         """
         wanted: dict[str, Any] = json.loads(json.dumps(of))
         if anew or self.recorded is None:
@@ -99,13 +90,7 @@ class WorkFolder:
     def add(
         self, block: int, values: NDArray[Any], problems: Mapping[int, str] | None = None
     ) -> None:
-        """Keep a block and what was wrong with images that are zeros in it.
-
-        Parameters
-        ----------
-        values
-            Features float16 (n, D), or texts (n,) of a type such as ``<U80``.
-        """
+        """Keep a block, float16 (n, D) or texts (n,), and what was wrong with images of zeros."""
         if problems:
             write_whole(self._problems(block), json.dumps(dict(problems)) + "\n")
         else:

@@ -39,13 +39,7 @@ class ReleaseFile:
 
 
 def release_files(folder: Path, manifest: Manifest) -> dict[str, ReleaseFile]:
-    """List the files of a release by their paths: its tables, its card and last its manifest.
-
-    Raises
-    ------
-    OutputError
-        If the manifest in the folder is not `manifest` any more.
-    """
+    """List the files of a release by path, its manifest last, which must be `manifest` still."""
     files = {
         t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest) for t in manifest.tables
     }

@@ -19,13 +19,7 @@ queries a method answered rightly.
 
 
 def check_licences(manifest: Manifest) -> None:
-    """Refuse a release with tables computed from images whose licence does not let them pass on.
-
-    Raises
-    ------
-    LicenceError
-        Naming each table.
-    """
+    """Refuse a release with tables computed from images whose licence does not let them pass on."""
     kept = {d.name: d for d in manifest.datasets if redistribution_of(d) == "tables"}
     tables = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
     if not tables:

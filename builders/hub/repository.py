@@ -90,13 +90,7 @@ class Repository:
         parent: str,
         create_pr: bool,
     ) -> tuple[str, Proposal | None]:
-        """Upload what differs in one commit on `parent`; gives it, and the pull request if asked.
-
-        Raises
-        ------
-        HubError
-            If it cannot be done, or the main branch is no longer at `parent`.
-        """
+        """Upload what differs in one commit on `parent`; gives it, and its pull request, if any."""
         operations: list[CommitOperationAdd | CommitOperationDelete] = []
         for path in (*what.new, *what.changed):
             content = files[path].content
@@ -154,13 +148,7 @@ class Repository:
                 yield Proposal(request.num, request.url, commits[ref])
 
     def tag(self, name: str, commit: str) -> None:
-        """Set a tag, and see that it names the commit; one that exists is not moved.
-
-        Raises
-        ------
-        HubError
-            If it names another commit.
-        """
+        """Set a tag, and see that it names the commit; one that exists is not moved."""
         with hub_errors(f"setting the tag {name}", self.id):
             self._api.create_tag(
                 self.id, tag=name, revision=commit, repo_type="dataset", exist_ok=True
@@ -179,13 +167,7 @@ class Repository:
     def check(
         self, files: Mapping[str, ReleaseFile], revision: str, progress: Callable[[str], None]
     ) -> None:
-        """Download files, past every cache, and compare them with what they should be.
-
-        Raises
-        ------
-        CorruptReleaseError
-            If one is not what was uploaded.
-        """
+        """Download files, past every cache, and compare them with what they should be."""
         for path, file in files.items():
             progress(f"downloading {path} again")
             with self.downloaded(path, revision) as copy:

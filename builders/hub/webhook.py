@@ -84,10 +84,7 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
     Events are answered at once and worked off one after another, so that neither the Hub waits
     nor many pull requests at a time take more memory than one.
 
-    Parameters
-    ----------
-    secret
-        What the Hub must send along; by default that of WEBHOOK_SECRET.
+    `secret` is what the Hub must send along; by default that of WEBHOOK_SECRET.
 
     Raises
     ------

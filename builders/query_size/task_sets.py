@@ -101,11 +101,6 @@ class QuerySets:
 
         Every class is spread evenly over the parts, in random order; with groups, these are
         spread, none of them divided.
-
-        Raises
-        ------
-        SpecError
-            If there are more parts than the smallest class has images, or than there are groups.
         """
         stream = Stream("query-size", self.dataset, "parts")
         most = min(*self.sizes, self._units()[1])
@@ -139,13 +134,7 @@ class QuerySets:
 
 
 def estimates(counts: Sequence[tuple[int, NDArray[Any]]], seed: int) -> list[SetEstimate]:
-    """Estimate one seed's variances from its (Q, counts), for those Q at which they exist.
-
-    Raises
-    ------
-    SamplingError
-        If there is no such Q.
-    """
+    """Estimate one seed's variances from its (Q, counts), for those Q at which they exist."""
     enough = [(x, query) for query, x in counts if query >= 2 and len(x) >= MIN_TASKS]
     if not enough:
         have = ", ".join(f"{len(x)} at Q = {query}" for query, x in counts)

@@ -79,10 +79,7 @@ def diff(old: Release, new: Release) -> Difference:
 def check_version(old: Release, new: Release, fix: str = "") -> None:
     """Refuse a release whose version says less than has changed since another.
 
-    Raises
-    ------
-    ReleaseError
-        Naming the changes that are too large for it, and the lowest version that they need.
+    The error names the changes that are too large for it, and the lowest version they need.
     """
     large = diff(old, new).unsaid
     if not large:

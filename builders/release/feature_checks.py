@@ -31,13 +31,7 @@ class FeatureChecks:
     _sets: dict[tuple[str, str], _Seen] = field(default_factory=dict)
 
     def problems(self, entry: Table, table: pa.Table, images: int) -> Iterator[str]:
-        """Say what is wrong with one shard of a data set of so many images.
-
-        Raises
-        ------
-        SchemaError
-            If it is no table of features.
-        """
+        """Say what is wrong with one shard of a data set of so many images."""
         check_features(table, entry.path)
         kind = table.schema.field("feature").type
         seen = self._sets.setdefault((entry.dataset, entry.name), _Seen(kind, entry))

@@ -115,13 +115,6 @@ class FeatureBuild:
         """Return features (N, D) and how they were made.
 
         They are those that the release holds, or else a backbone's own, kept until it is whole.
-
-        Raises
-        ------
-        SourceError
-            If those that were given are of other images.
-        SpecError
-            If they leave out images, or a release would give their backbone another name.
         """
         release = self.writer.so_far()
         for table in release.manifest.tables:

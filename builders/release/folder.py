@@ -165,13 +165,7 @@ def is_finished(folder: Path) -> bool:
 
 
 def finished_release(folder: Path, name: str, version: str, recipe: str) -> Manifest | None:
-    """Return the manifest of a release that a build of the same has finished there, if any.
-
-    Raises
-    ------
-    CorruptReleaseError
-        If one of its files is not what was written.
-    """
+    """Return the manifest of a release that a build of the same has finished there, if any."""
     if not is_finished(folder):
         return None
     manifest = read_manifest(folder)[1]

@@ -19,15 +19,7 @@ from fslbench_data.submission.model import Submission, merge
 
 
 class ResultsBuild:
-    """Runs the reference methods of a release, and adds their results to it.
-
-    Parameters
-    ----------
-    images
-        Reads a data set, by name.
-    earlier
-        As for :func:`builders.release.build.build_release`.
-    """
+    """Runs the reference methods of a release, and adds their results to it."""
 
     def __init__(
         self,

@@ -66,15 +66,7 @@ def task_problems(
 
 
 def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Iterator[str]:
-    """Say which tasks of a set made with attributes of images break which law of its suite.
-
-    Parameters
-    ----------
-    table
-        With ids of images that there are.
-    attributes
-        Of the data set: :data:`benchmark_spec.schemas.ATTRIBUTES`.
-    """
+    """Say which tasks of a set made with attributes of images break which law of its suite."""
     step, shot = suite_of(name.suite).step, name.protocol.shot
     of_image = [set(words) for words in attributes.column("attributes").to_pylist()]
     keys = ("support", "query", "query_label", "attributes", "inter_class")
@@ -96,14 +88,10 @@ def _broken_laws(
     support: list[tuple[set[str], int]],
     query: list[tuple[set[str], int]],
 ) -> dict[str, bool]:
-    """Return each law of a step, and whether a task breaks it.
+    """Tell of each law of a step whether a task breaks it.
 
-    Parameters
-    ----------
-    chosen, inter_class : K
-        Each class's attribute, and whether its queries have another class's.
-    support, query
-        Attributes of each image, and the position of its class.
+    `chosen` is each class's attribute, `inter_class` whether its queries have another class's; of
+    images there are the attributes, and the position of their class.
     """
     every = set(chosen)
     if step not in LADDER:

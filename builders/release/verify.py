@@ -78,10 +78,7 @@ def verify(
     provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
     image, sorted, each once, in lower case.  Results: as any submission.
 
-    Parameters
-    ----------
-    raw, spec
-        As for :func:`builders.release.image_checks.raw_problems`; not looked at unless given.
+    With `raw`, images are compared as :func:`builders.release.image_checks.raw_problems` does.
 
     Raises
     ------

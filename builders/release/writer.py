@@ -129,14 +129,7 @@ class ReleaseWriter(ReleaseFolder):
     def add_attributes(
         self, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
     ) -> None:
-        """Add the attributes of all images of a data set, as make_attributes returns them.
-
-        Raises
-        ------
-        SpecError, SchemaError
-            If `name` is no word, as suites have in their names, there is no such data set, or the
-            table is not as it should be.
-        """
+        """Add the attributes of all images of a data set, as make_attributes returns them."""
         check_attribute_set_name(name, dataset)
         where = f"attributes {name} of {dataset}"
         check_attributes_table(table, self._dataset(dataset).n_images, where)

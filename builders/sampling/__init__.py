@@ -130,10 +130,7 @@ def draw_again(
 ) -> pa.Table:
     """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave.
 
-    Raises
-    ------
-    SamplingError
-        If it was drawn by another version of the samplers, or its provenance says too little.
+    One that another version of the samplers drew, or whose provenance says too little, is refused.
     """
     if provenance.get("sampler_version") != SAMPLER_VERSION:
         raise SamplingError(

@@ -75,6 +75,9 @@ def draw_ladder(
 ) -> Ladder:
     """Draw tasks on all steps.
 
+    SamplingError, with the counts of what failed, if not one task or, with `reuse`, not so many can
+    be drawn.
+
     Parameters
     ----------
     attributes, label
@@ -83,11 +86,6 @@ def draw_ladder(
         How many; without `reuse` at most so many, and as many as there are if absent.
     reuse
         Whether images recur from task to task (`biased` and the like) or not (`open_biased`).
-
-    Raises
-    ------
-    SamplingError
-        If not one task, or with `reuse` not so many, can be drawn: with the counts of what failed.
     """
     check_number(tasks, reuse, dataset)
     key = ("biased" if reuse else "open_biased", dataset, label, str(protocol), seed)

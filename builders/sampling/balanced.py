@@ -46,11 +46,6 @@ def draw_balanced(
 
     Unlike those of `open`, the first m tasks of a set are not the set of m tasks: with fewer
     tasks small classes can be used as often as large ones.
-
-    Raises
-    ------
-    SamplingError
-        If not even one task can be drawn, or `tasks` is below 1 or more than can be drawn.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     most = most_tasks(sizes, protocol)

@@ -98,12 +98,8 @@ def draw_counterfactual(
 ) -> tuple[dict[str, DrawnTasks], Positions]:
     """Draw tasks on all steps; gives them by step, and the values of the support int64 (T, K).
 
-    Parameters
-    ----------
-    tasks
-        How many; without `reuse` at most so many, and as many as there are if absent.
-    reuse
-        Whether images recur from task to task or no group is in the set twice.
+    `tasks` and `reuse` are as for :func:`builders.sampling.attribute_biased.draw_ladder`; without
+    `reuse` no group is in the set twice.
     """
     check_number(tasks, reuse, dataset)
     key = ("same" if reuse else "open_same", dataset, label, str(protocol), seed)

@@ -41,16 +41,9 @@ class FreeClass:
         self.choices = np.flatnonzero(fits & enough)
 
     def pools(self, attribute: int, others: Positions, query: int) -> Pools:
-        """Find the images that a task can draw from.
+        """Find the images that a task with so many queries can draw from.
 
-        Parameters
-        ----------
-        attribute
-            That the task gives this class.
-        others
-            Attributes that it gives the other classes.
-        query
-            How many queries it takes.
+        It gives this class `attribute`, and the other classes `others`.
         """
         has, has_other = self.of.has[attribute], self.of.has[others].any(axis=0)
         lack = {step: ~has & self.free[STEPS.index(step)] for step in ("intra", "inter", "biased")}

@@ -31,13 +31,7 @@ def draw_grouped(
     groups: Groups,
     max_tasks: int | None = None,
 ) -> DrawnTasks:
-    """Draw tasks from one image of each group until too few are left, or `max_tasks` are drawn.
-
-    Parameters
-    ----------
-    groups
-        Group of each image (N,), by image id; -1 for an image that stands for itself.
-    """
+    """Draw tasks from one image of each group until too few are left, or `max_tasks` are drawn."""
     key = ("grouped", dataset, str(protocol), seed)
     images, checked = kept_images(class_sizes, protocol, dataset, key, groups)
     class_of = np.repeat(np.arange(len(class_sizes)), class_sizes)
@@ -52,13 +46,7 @@ def draw_grouped(
 def kept_images(
     class_sizes: Sequence[int], protocol: Protocol, dataset: str, key: Key, groups: Groups
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw the ids of one image of each group, ascending, and how many of these each class has.
-
-    Raises
-    ------
-    SamplingError
-        If groups are not one for each image, no image has one, or no task can be drawn.
-    """
+    """Draw the ids of one image of each group, ascending, and how many of these each class has."""
     sizes = np.asarray(class_sizes, np.int64)
     if groups.shape != (sizes.sum(),):
         raise SamplingError(

@@ -34,17 +34,7 @@ def draw_with_attributes(
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Draw and freeze a task set of a ladder, or a counterfactual one.
 
-    Parameters
-    ----------
-    attributes
-        Of the images: :data:`benchmark_spec.schemas.ATTRIBUTES`.
-    groups
-        Group of each image; an image without one stands for itself.
-
-    Returns
-    -------
-    table, what is special in its provenance
-        The table is of the schema :func:`benchmark_spec.schemas.task_set`.
+    Gives its table, and what is special in its provenance.
     """
     suite = suite_of(name.suite)
     reuse = suite.interval == "closed"

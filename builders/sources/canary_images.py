@@ -198,15 +198,7 @@ CANARY_IMAGES = _canary_images()
 
 
 def pictures(images: Sequence[CanaryImage] = CANARY_IMAGES) -> list[Pixels]:
-    """Make the pixels of reference images.
-
-    Raises
-    ------
-    BackboneError
-        If one is not what it was, which a strange decoder of JPEG files may cause.
-    MissingPackageError
-        If scikit-learn or Pillow is not installed.
-    """
+    """Make the pixels of reference images; BackboneError if one is not what it was."""
     made = []
     for image in images:
         pixels = _picture(image.family, int(image.name.rpartition("-")[2]))

@@ -147,12 +147,8 @@ def without_duplicates(
 ) -> tuple[dict[str, list[Item]], list[str]]:
     """Leave out images that are the same, or refuse them; give also the paths of those left out.
 
-    Of images of one class the first is kept, of those that are in several classes none.
-
-    Parameters
-    ----------
-    content
-        What two images must share to be the same; None of one that is like no other.
+    Of images of one class the first is kept, of those that are in several classes none.  `content`
+    is what two images must share to be the same; None of one that is like no other.
     """
     alike: dict[Hashable, list[tuple[str, Item]]] = {}
     for label, items in classes.items():

@@ -21,7 +21,7 @@ MIN_IMAGES = 20
 def sort_into_classes(
     filed: Mapping[str, list[str]], pixels: Mapping[str, str], left_out: dict[str, int]
 ) -> dict[str, list[str]]:
-    """Follow steps 3 to 5 of the rule.
+    """Follow steps 3 to 5 of the rule: gives the pictures of each class, both sorted.
 
     Parameters
     ----------
@@ -31,10 +31,6 @@ def sort_into_classes(
         What each picture shows; equal for duplicates.
     left_out
         Where to count what is left out.
-
-    Returns
-    -------
-    The pictures of each class, both sorted.
     """
     first: dict[str, str] = {}
     themes: dict[str, set[str]] = {}

@@ -91,15 +91,7 @@ def _annotations_in(folder: Path) -> str:
 
 
 def read_boxes(path: Path) -> dict[str, list[Box]]:
-    """Read the boxes of each test category from an annotation file, by photograph.
-
-    Raises
-    ------
-    CatalogueError
-        If there are not 80 categories.
-    SourceError
-        If the file is damaged, or an annotation names an unknown image.
-    """
+    """Read the boxes of each test category from an annotation file, by photograph."""
     content = read_json(path, "images", "annotations", "categories")
     with reading_entries(path):
         boxes = _boxes(content, path)

@@ -27,10 +27,8 @@ def check_counts(
 ) -> None:
     """Compare images of each class with what is expected.
 
-    Parameters
-    ----------
-    left_out
-        Where to record what is missing; None refuses it.  Too many images are always refused.
+    What is missing is recorded in `left_out`, or refused if that is None.  Too many images are
+    always refused.
     """
     fix = "check that the raw folder is whole and of the right version"
     pardon = "; --allow-missing leaves out and records what is missing"
@@ -77,17 +75,7 @@ def check_classes(
 ) -> None:
     """Compare classes, their order and counts with what is expected, or take what there is.
 
-    Parameters
-    ----------
-    left_out
-        Where to record what is missing; None refuses it.
-
-    Raises
-    ------
-    CatalogueError
-        If they are not the expected ones.
-    SourceError
-        If nothing is expected and there are no classes, or empty ones.
+    Empty classes are recorded or refused as by :func:`check_counts`.
     """
     if expected is None:
         empty = [label for label, items in classes.items() if not items]

@@ -34,13 +34,7 @@ def shown(images: ImageSet, image_id: int) -> Picture:
 
 
 def check_folder(folder: Path, raw: Path | None) -> None:
-    """Refuse a folder that is neither new, empty nor one of pictures, before any work.
-
-    Raises
-    ------
-    OutputError
-        If it holds something else, is no folder, or is inside the raw folder.
-    """
+    """Refuse a folder that is neither new, empty nor one of pictures, or is in the raw folder."""
     if raw is not None and raw.resolve() in (folder.resolve(), *folder.resolve().parents):
         raise OutputError(
             f"{folder} is in the raw folder, where the pictures would be taken for images",

@@ -36,11 +36,8 @@ _INSTALL = {
 def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent) -> list[Path]:
     """Download and unpack packages into a folder; what lies there already is kept.
 
-    Of several processes that fetch into one folder, one works and the others wait.
-
-    Returns
-    -------
-    The folder of each package: ``folder / package.name``.
+    Of several processes that fetch into one folder, one works and the others wait.  Gives the
+    folder of each package, ``folder / package.name``.
 
     Raises
     ------

@@ -56,10 +56,7 @@ def open_picture(
 def decode(data: bytes) -> Picture:
     """Return an image file's content as an RGB picture, on white where it is transparent.
 
-    Raises
-    ------
-    ValueError
-        If it is no image, is truncated, or has more than :data:`MAX_PIXELS` pixels.
+    ValueError if it is no image, is truncated, or has more than :data:`MAX_PIXELS` pixels.
     """
     picture = _opened(data)
     if picture.mode == "P" or "transparency" in picture.info or "A" in picture.getbands():
@@ -78,12 +75,8 @@ def look_at_files(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Hash every file by its path; gives also what is wrong with those that are no whole images.
 
-    Parameters
-    ----------
-    hashes
-        The paths, with the SHA-256 where the source has read the file already.
-    check
-        Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
+    `hashes` has the paths, with the SHA-256 where the source has read the file already; `check` is
+    as for :func:`builders.sources.checking.check_and_number`.
     """
     digests = {path: digest for path, digest in hashes.items() if digest is not None}
     unread = [path for path, digest in hashes.items() if digest is None]
@@ -184,12 +177,8 @@ class Look:
 def look(path: Path) -> Look:
     """Look at a picture of a lossless format (PNG, 8 bits), the same with every library.
 
-    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.
-
-    Raises
-    ------
-    ValueError
-        If it is no image or is truncated.
+    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.  ValueError if it is no
+    image or is truncated.
     """
     data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()

@@ -40,11 +40,6 @@ def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
 
     None where there is no such folder.  With `deep`, those in folders further down too.  Links
     are followed; one that leads nowhere counts as a file, so that it is found missing.
-
-    Raises
-    ------
-    SourceError
-        If a name is no valid UTF-8, or a folder cannot be read or is linked into itself.
     """
     paths = []
     for place, inside, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):
@@ -122,15 +117,8 @@ def read_table(
 ) -> dict[str, Any]:
     """Read a text file whose lines hold a key and then `columns` - 1 fields, the last with spaces.
 
-    Parameters
-    ----------
-    convert
-        Makes the value of a line from its fields, key first.
-
-    Raises
-    ------
-    SourceError
-        Naming the first line that does not have the form, or a key that comes twice.
+    `convert` makes the value of a line from its fields, key first; its ValueError says what is
+    wrong. The first line of another form, or with a key that came before, is refused.
     """
     table: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -153,13 +141,7 @@ def read_table(
 
 
 def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
-    """Return a JSON file that holds one object with at least these keys, each a list.
-
-    Raises
-    ------
-    SourceError
-        If it is damaged or lacks one of them.
-    """
+    """Return a JSON file that holds one object with at least these keys, each a list."""
     try:
         with path.open("rb") as file:
             content = parsed_json(file.read())

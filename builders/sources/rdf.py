@@ -37,10 +37,7 @@ class Text:
 def read_text(path: Path) -> Text:
     """Read the RDF of an SVG file; of several works the first, several licences joined.
 
-    Raises
-    ------
-    ValueError
-        If the file is not well-formed XML.
+    ValueError if the file is not well-formed XML.
     """
     try:
         root = ElementTree.parse(path).getroot()  # noqa: S314 - see the import

@@ -43,13 +43,8 @@ def read(
 ) -> ImageSet:
     """Read the digits from scikit-learn; no folder is needed.
 
-    A path of the images table is the row of scikit-learn's digits.csv.gz, from 0, and a sha256
-    that of the image's 64 grey levels.
-
-    Raises
-    ------
-    SourceError
-        If scikit-learn's images are not the ones that the release was made of.
+    A path of the images table is the row of scikit-learn's digits.csv.gz, from 0, and a sha256 that
+    of the image's 64 grey levels.  Images other than those the release was made of are refused.
     """
     raw = require("sklearn.datasets").load_digits()
     pixels = raw.images.astype(np.uint8).reshape(-1, 64)

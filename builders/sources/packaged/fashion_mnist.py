@@ -61,20 +61,9 @@ def read(
 ) -> ImageSet:
     """Read Fashion-MNIST from the folder that ``fslbench-build fetch`` has filled.
 
-    A path of the images table is the row of an idx file, from 0
-    (``train-images-idx3-ubyte.gz#3``), and a sha256 that of the image's 784 grey levels.
-
-    Parameters
-    ----------
-    part
-        ``train`` or ``test``; by default both, in this order.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such part.
-    SourceError
-        If the package is not there or its files are damaged.
+    A path of the images table is the row of an idx file, from 0 (``train-images-idx3-ubyte.gz#3``),
+    and a sha256 that of the image's 784 grey levels.  `part` is ``train`` or ``test``; by default
+    both, in this order.
     """
     if part and part not in PARTS:
         raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")
@@ -112,11 +101,6 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
     The file starts with 0, 0, 8 (bytes) and the number of dimensions; their sizes follow as
     big-endian int32, then the values.
-
-    Raises
-    ------
-    SourceError
-        If it is missing, damaged or of another type.
     """
     try:
         data = gzip.decompress(path.read_bytes())

@@ -109,13 +109,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
 
 
 def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
-    """Read the file of every photo by its name, and how many rows hold a photo that came before.
-
-    Raises
-    ------
-    SourceError
-        If rows and lists disagree, or one name stands for two photos.
-    """
+    """Read the file of every photo by its name, and how many rows hold a photo that came before."""
     try:
         lists = [(data / f"{part}_list.txt").read_text(encoding="utf-8") for part in PARTS]
         table = pq.read_table(data / "images2.parquet")
