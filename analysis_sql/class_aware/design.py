@@ -189,12 +189,12 @@ class ClassDesign:
         """
         if self.same_classes or self.tasks < 2:
             return np.zeros(0), np.zeros((self.classes if self._by_class else self.tasks, 0))
-        members = np.zeros((self.tasks, self.classes))
-        members[np.arange(self.tasks)[:, None], self.members] = 1.0
         t, n = float(self.tasks), self.uses.astype(np.float64)
         if self._by_class:
-            gram = (t * (members.T @ members) - np.outer(n, n)) / t
+            gram = (t * self._shared_tasks() - np.outer(n, n)) / t
         else:
+            members = np.zeros((self.tasks, self.classes))
+            members[np.arange(self.tasks)[:, None], self.members] = 1.0
             shared = members @ n  # row sums of ZZ'
             gram = t * (members @ members.T) - shared[:, None] - shared[None, :]
             gram = (t * gram + n @ n) / t**2
@@ -202,6 +202,17 @@ class ClassDesign:
         kept = np.flatnonzero(values > _ZERO * values[-1])[::-1]
         values, vectors = values[kept], vectors[:, kept]
         return values, vectors / np.sqrt(values) if self._by_class else vectors
+
+    def _shared_tasks(self) -> Floats:
+        """Count Z'Z (C, C), the tasks that two classes share.
+
+        A product of matrices would wake threads, which then spin for longer than it takes.
+        """
+        shared = np.zeros(self.classes**2, np.int64)
+        for column in self.members.T:
+            pairs = column[:, None] * self.classes + self.members
+            shared += np.bincount(pairs.reshape(-1), minlength=shared.size)
+        return shared.reshape(self.classes, self.classes).astype(np.float64)
 
 
 def product_by_row(rows: Floats, matrix: Floats) -> Floats:
