@@ -67,10 +67,8 @@ def fields_of(
 ) -> dict[str, Any]:
     """Return the fields of a table that are there, lists as tuples.
 
-    Raises
-    ------
-    UnknownNameError
-        If a field is not among `kinds`; what `wrong` says, if one does not fit its own.
+    Raises an UnknownNameError if a field is not among `kinds`; what `wrong` says, if one does not
+    fit its own.
     """
     for name in raw:
         if name not in kinds:
@@ -82,10 +80,7 @@ def fields_of(
 def parsed_json(text: str | bytes) -> Any:
     """Parse a JSON text.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or is nested deeper than the parser goes.
+    Raises a ValueError if it is none, or is nested deeper than the parser goes.
     """
     try:
         return json.loads(text)
@@ -96,11 +91,8 @@ def parsed_json(text: str | bytes) -> Any:
 def parsed_toml(text: str) -> dict[str, Any]:
     """Parse a TOML text.
 
-    Raises
-    ------
-    ValueError
-        If it is none, is nested deeper than the parser goes, or holds a number of thousands of
-        digits.
+    Raises a ValueError if it is none, is nested deeper than the parser goes, or holds a number of
+    thousands of digits.
     """
     try:
         return tomllib.loads(text)

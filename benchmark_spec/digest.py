@@ -52,10 +52,8 @@ def content_digest(table: pa.Table) -> str:
 def content_digest_of(parts: Iterable[pa.Table]) -> str:
     """Compute the SHA-256 (hex) of the content of a table that comes in parts, one held at a time.
 
-    Raises
-    ------
-    SpecError
-        If there are no parts, their columns differ, or one is of a type that has no digest.
+    Raises a SpecError if there are no parts, their columns differ, or one is of a type that has no
+    digest.
     """
     logical: list[tuple[str, str]] | None = None
     columns: list[_Column] = []

@@ -63,11 +63,8 @@ def check_shards(tables: Iterable[Table]) -> None:
 def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
     """Return what one step of int8 features stands for; None of float16 features.
 
-    Raises
-    ------
-    ReleaseError
-        If int8 features have no positive scale in their table's provenance, or float16 ones have
-        any; `where` says whose.
+    Raises a ReleaseError if int8 features have no positive scale in their table's provenance, or
+    float16 ones have any; `where` says whose.
     """
     scale = provenance.get("scale")
     if str(kind) != "int8":

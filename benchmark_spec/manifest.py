@@ -97,11 +97,9 @@ class Manifest:
     def from_json(cls, text: str | bytes, where: str) -> Manifest:
         """Read and check a manifest.
 
-        Raises
-        ------
-        CorruptReleaseError
-            If the text is not a manifest, contradicts its own digest, names a table twice or
-            outside the folder, or follows a later specification than this package knows.
+        Raises a CorruptReleaseError if the text is not a manifest, contradicts its own digest,
+        names a table twice or outside the folder, or follows a later specification than this
+        package knows.
         """
         try:
             raw = json.loads(text, parse_constant=_finite, parse_float=_finite)
@@ -234,10 +232,7 @@ def _check_depth(value: Any, where: str, levels: int = 16) -> None:
 def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
     """Read a :class:`Dataset` or :class:`Table` from JSON; `absent` are fields that may be missing.
 
-    Raises
-    ------
-    CorruptReleaseError
-        If a field is missing or of another type.
+    Raises a CorruptReleaseError if a field is missing or of another type.
     """
     if not isinstance(raw, dict):
         raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)

@@ -24,10 +24,7 @@ MAX_TEXT = 10_000
 def slug(name: str) -> str:
     """Return `name` with every character outside ``A-Za-z0-9_.`` replaced by ``-``.
 
-    Raises
-    ------
-    SpecError
-        If nothing but dots and dashes is left, which no file could be named after.
+    Raises a SpecError if nothing but dots and dashes is left, which no file could be named after.
     """
     result = re.sub(r"[^A-Za-z0-9_.]", "-", name)
     if not result.strip(".-"):

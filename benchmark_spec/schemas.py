@@ -121,10 +121,7 @@ def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
 def check_features(table: pa.Table, where: str) -> pa.Table:
     """Return `table` if it is one of features, of any number of dimensions.
 
-    Raises
-    ------
-    SchemaError
-        If it has other columns, or values that are neither float16 nor int8.
+    Raises a SchemaError if it has other columns, or values that are neither float16 nor int8.
     """
     if table.column_names == FEATURE_COLUMNS:
         kind = table.schema.field("feature").type

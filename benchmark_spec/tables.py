@@ -121,10 +121,7 @@ def config_and_split(table: Table) -> tuple[str, str]:
 def check_redistribution(value: str, where: str) -> Redistribution:
     """Return `value` if it says what may be redistributed.
 
-    Raises
-    ------
-    SpecError
-        If it is neither ``features`` nor ``tables``.
+    Raises a SpecError if it is neither ``features`` nor ``tables``.
     """
     if value in get_args(Redistribution):
         return cast("Redistribution", value)

@@ -36,18 +36,14 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
 
     A regular file, or none, is replaced at once by the temporary file, which lies beside it.
     Through a symbolic link that is the file that the link names.  A device, a FIFO and an open file
-    such as ``/dev/stdout`` are written to in place.  Nothing else is.
+    such as ``/dev/stdout`` are written to in place.  Nothing else is.  Raises an OutputError if the
+    file cannot be written; what stood at `path` before still stands.
 
     Parameters
     ----------
     clear
         Remove what killed writers of the same file left beside it.  Who writes many files into
         one folder calls :func:`clear_temporary` once instead.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written; what stood at `path` before still stands.
     """
     name = Path(path)
     temporary: Path | None = None

@@ -64,16 +64,13 @@ class SignFlip:
 def sign_flip(differences: AnyInts) -> SignFlip:
     """Test whether the mean of paired differences is 0; see the module's docstring.
 
+    Raises a SpecError if there is no task, these are no integers, or neither way to the p-value is
+    short enough: more than 53 differences that are not 0, with sums in the hundreds of millions.
+
     Parameters
     ----------
     differences : int (T,)
         Of two methods' numbers of correct queries, task by task.
-
-    Raises
-    ------
-    SpecError
-        If there is no task, these are no integers, or neither way to the p-value is short enough:
-        more than 53 differences that are not 0, with sums in the hundreds of millions.
     """
     d = np.asarray(differences)
     if d.ndim != 1 or d.dtype.kind not in "iu" or not d.size:

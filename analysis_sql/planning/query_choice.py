@@ -128,6 +128,8 @@ def ratio_interval(estimate: Estimate, level: float) -> Range:
 def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) -> dict[int, float]:
     """Compute expected half-widths in standard deviations, t(T-1)/sqrt(T), by Q.
 
+    Raises a SpecError if no Q is left, or a Q is below 1.
+
     Parameters
     ----------
     tasks
@@ -135,11 +137,6 @@ def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) ->
         taken.  A Q for which some T is below 2 has no interval and is left out.
     level
         Such as 0.95.
-
-    Raises
-    ------
-    SpecError
-        If no Q is left, or a Q is below 1.
     """
     tail = (1.0 - check_level(level)) / 2.0
     reached = {query: np.atleast_1d(np.asarray(tasks[query], float)) for query in sorted(tasks)}

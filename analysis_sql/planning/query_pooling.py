@@ -43,9 +43,10 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
     weigh alike.
 
     The covariance is the same average of the sets' jackknife covariances.  That of an average is
-    never larger, and equal to it if the sets share all their luck.  Sets of several seeds and Q
-    do share their images: so it is a bound that stays valid, and does not shrink, however many
-    seeds are drawn.  The degrees of freedom are the same average, of T-1.
+    never larger, and equal to it if the sets share all their luck.  Sets of several seeds and Q do
+    share their images: so it is a bound that stays valid, and does not shrink, however many seeds
+    are drawn.  The degrees of freedom are the same average, of T-1.  Raises a SpecError if a seed
+    has no set, or the sets are of different numbers of classes.
 
     Parameters
     ----------
@@ -53,11 +54,6 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
         For each seed the estimates of its sets, with different Q.
     shot
         S, the same in all of them.
-
-    Raises
-    ------
-    SpecError
-        If a seed has no set, or the sets are of different numbers of classes.
     """
     sets = [estimate for seed in seeds for estimate in seed]
     if not sets or not all(seeds):
@@ -88,16 +84,12 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
 def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
     """Give an estimate the covariance of a delete-a-group jackknife over images.
 
-    With the images in G parts, each class spread evenly over them, and estimates θ_g made like
-    the whole one without part g, V = (G-1)/G · Σ (θ_g - mean)(θ_g - mean)', with G-1 degrees of
+    With the images in G parts, each class spread evenly over them, and estimates θ_g made like the
+    whole one without part g, V = (G-1)/G · Σ (θ_g - mean)(θ_g - mean)', with G-1 degrees of
     freedom.  It knows, as the bound of :func:`pool` does not, that many sets use their images
-    better than one does.  The seeds' own error comes in about G-1 times, so V is too large if
-    seeds are few and falls to its true size, not to 0, as they grow in number.
-
-    Raises
-    ------
-    SpecError
-        If there are fewer than 3 parts.
+    better than one does.  The seeds' own error comes in about G-1 times, so V is too large if seeds
+    are few and falls to its true size, not to 0, as they grow in number.  Raises a SpecError if
+    there are fewer than 3 parts.
     """
     number = len(without)
     if number < 3:

@@ -141,17 +141,15 @@ class SetEstimate(Estimate):
 def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w from one task set, with their delete-one-task jackknife covariance.
 
+    Raises a SpecError if Q = 1, where only α + w can be known; if T < 3; or if these are no such
+    counts.
+
     Parameters
     ----------
     correct : int (T, K)
         Queries answered rightly of each of a task's classes, 0..Q.
     query
         Q, queries per class, at least 2.
-
-    Raises
-    ------
-    SpecError
-        If Q = 1, where only α + w can be known; if T < 3; or if these are no such counts.
     """
     x = _counts(correct, query)
     return _estimate(x, x, query)

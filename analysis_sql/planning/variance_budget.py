@@ -103,6 +103,9 @@ def between_classes(design: ClassDesign) -> float:
 def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> Components:
     """Estimate all three from one task set; see the module's docstring.
 
+    Raises a SpecError if all tasks have the same classes: what these do is then in no variance
+    between tasks.
+
     Parameters
     ----------
     design
@@ -112,11 +115,6 @@ def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> 
     estimate
         Of the same results: :func:`analysis_sql.planning.query_size.estimate_set` or
         `estimate_difference`.
-
-    Raises
-    ------
-    SpecError
-        If all tasks have the same classes: what these do is then in no variance between tasks.
     """
     if design.obstacle is not None:
         raise SpecError(

@@ -55,15 +55,12 @@ def query_question(name: str) -> str:
 def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     """Open an empty DuckDB in memory that reaches no file, network, extension or Python object.
 
+    Raises a QueryError if `memory` is no such amount.
+
     Parameters
     ----------
     memory
         At most so much for what it counts (not for one huge text), such as ``1GB``.
-
-    Raises
-    ------
-    QueryError
-        If `memory` is no such amount.
     """
     limit = {} if memory is None else {"memory_limit": f"{memory_bytes(memory)}B"}
     return duckdb.connect(
@@ -108,19 +105,14 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.Re
 
     Numbers, truth values and texts come as they are, and lists and structs of these; values of
     every other type as DuckDB writes them, since Arrow or Python has some of them otherwise (a
-    UHUGEINT) or not at all (a date after the year 9999).
+    UHUGEINT) or not at all (a date after the year 9999).  Raises a QueryError if it is anything
+    else, is wrong, is interrupted or needs too much memory; a MemoryError if there is not even the
+    memory that the connection may take.
 
     Returns
     -------
     Iterator of pa.RecordBatch
         At least one; columns of one name are told apart by ``_1``, ``_2``, ...
-
-    Raises
-    ------
-    QueryError
-        If it is anything else, is wrong, is interrupted or needs too much memory.
-    MemoryError
-        If there is not even the memory that the connection may take.
     """
     _check_kind(sql)
     connection.execute("BEGIN TRANSACTION READ ONLY")

@@ -23,10 +23,7 @@ _UNITS = {"": 1} | {
 def memory_bytes(text: str) -> int:
     """Bytes of an amount such as ``1GB`` or ``1G`` (10^9) or ``512MiB`` (512 · 2^20).
 
-    Raises
-    ------
-    QueryError
-        If it is no amount, or less than 10 MB.
+    Raises a QueryError if it is no amount, or less than 10 MB.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT]I?)B?|B)\s*", text.upper(), re.ASCII)
     found = float(match[1]) * _UNITS[match[2] or ""] if match else 0

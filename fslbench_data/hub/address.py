@@ -28,10 +28,7 @@ class HubAddress:
     def parse(cls, text: str) -> HubAddress:
         """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``.
 
-        Raises
-        ------
-        HubError
-            If the text is neither.
+        Raises a HubError if the text is neither.
         """
         repo_id, at, revision = text.partition("@")
         if not is_repo_id(repo_id) or (at and not _is_revision(revision)):

@@ -92,7 +92,9 @@ def leaderboard(
 ) -> Leaderboard:
     """Read, check and rank all submissions of a results repository.
 
-    Every file is checked again.  A rejected one changes nothing for the others.
+    Every file is checked again.  A rejected one changes nothing for the others.  Raises a
+    ResultsError or an UnknownNameError if there is no release, or none with a data set or task set
+    that is asked for.
 
     Parameters
     ----------
@@ -104,11 +106,6 @@ def leaderboard(
         Confidence level of intervals, and of the sets of methods that could be the best.
     progress
         Told what is being done.
-
-    Raises
-    ------
-    ResultsError, UnknownNameError
-        If there is no release, or none with a data set or task set that is asked for.
     """
     check_level(level)
     if not releases:

@@ -44,12 +44,8 @@ class ResultsFiles(Protocol):
     def path(self, name: str) -> Path:
         """Return a file's path on this machine; fetch it if need be.
 
-        Raises
-        ------
-        ResultsError, TooLargeError
-            If it is no file that one may open, or larger than a submission can be.
-        HubError
-            If it cannot be fetched.
+        Raises a ResultsError or a TooLargeError if it is no file that one may open, or larger than
+        a submission can be; a HubError if it cannot be fetched.
         """
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:

@@ -19,15 +19,13 @@ def as_dataset(
 ) -> datasets.Dataset:
     """Load one split of a configuration with ``datasets.load_dataset``, and compare its digest.
 
+    Raises an UnknownNameError or a CorruptReleaseError if the release has no such split, or the
+    rows are not those that were released.
+
     Parameters
     ----------
     where, revision
         A folder and None, or a repository of the Hub and its commit.
-
-    Raises
-    ------
-    UnknownNameError, CorruptReleaseError
-        If the release has no such split, or the rows are not those that were released.
     """
     splits: dict[str, dict[str, list[Table]]] = {}
     for table in manifest.tables:

@@ -40,14 +40,9 @@ def regular_file(path: Path, within: Path | None = None) -> Path:
     """Follow symbolic links to a regular file.
 
     It must lie `within` the folder of a release, itself free of symbolic links; or, if that is a
-    snapshot in the Hub's cache, among the repository's blobs.
-
-    Raises
-    ------
-    CorruptReleaseError
-        If it is a device, a pipe or a socket, or lies elsewhere.
-    OSError
-        If there is no such file, or it is a folder.
+    snapshot in the Hub's cache, among the repository's blobs.  Raises a CorruptReleaseError if it
+    is a device, a pipe or a socket, or lies elsewhere; an OSError if there is no such file, or it
+    is a folder.
     """
     try:
         file = path.resolve(strict=True)

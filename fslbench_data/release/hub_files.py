@@ -60,13 +60,9 @@ class HubFiles:
 def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
     """Read the manifest of a release on the Hub, and pin its files to the commit that it has now.
 
-    A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did
-    when it was first loaded from this cache.
-
-    Raises
-    ------
-    MovedTagError, CorruptReleaseError
-        If they do not, or the manifest is of another version than the tag.
+    A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did when
+    it was first loaded from this cache.  Raises a MovedTagError or a CorruptReleaseError if they do
+    not, or the manifest is of another version than the tag.
     """
     if not address.revision:
         address = HubAddress(address.repo_id, newest_tag(address.repo_id))

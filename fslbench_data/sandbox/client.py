@@ -36,16 +36,9 @@ _server: Process | None = None
 def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     """Read a Parquet submission without trusting a byte of it, in some milliseconds.
 
-    The limit on memory holds on Linux only.
-
-    Raises
-    ------
-    TooLargeError
-        If the file passes a limit, or reading it takes more memory or time than it may.
-    UnreadableError
-        If it cannot be read, or ends the process that reads it.
-    SubmissionError, SchemaError
-        If it is not a submission.
+    The limit on memory holds on Linux only.  Raises a TooLargeError if the file passes a limit, or
+    reading it takes more memory or time than it may; an UnreadableError if it cannot be read, or
+    ends the process that reads it; a SubmissionError or a SchemaError if it is not a submission.
     """
     path = Path(path)
     source = printable(str(path))

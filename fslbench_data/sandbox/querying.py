@@ -23,6 +23,8 @@ _LOAD_SECONDS = 600.0
 class QueryProcess:
     """A process with a database of its own; it starts while the tables are read here.
 
+    Raises a QueryError if either is no such limit.
+
     Parameters
     ----------
     seconds
@@ -30,11 +32,6 @@ class QueryProcess:
     memory
         Of a query, besides what the tables take, such as ``1GB``; its result may be as large. Holds
         on Linux; elsewhere only what DuckDB itself counts is limited.
-
-    Raises
-    ------
-    QueryError
-        If either is no such limit.
     """
 
     def __init__(self, *, seconds: float = SECONDS, memory: str = MEMORY) -> None:
@@ -56,10 +53,7 @@ class QueryProcess:
     def load(self, tables: Mapping[str, object]) -> None:
         """Open the database over those that are Arrow tables, not only made when they are read.
 
-        Raises
-        ------
-        QueryError
-            If no process can do so.
+        Raises a QueryError if no process can do so.
         """
         made = {name: table for name, table in tables.items() if isinstance(table, pa.Table)}
         try:
@@ -73,10 +67,7 @@ class QueryProcess:
     def run(self, sql: str, *, spent: float = 0.0) -> pa.Table:
         """Run one SELECT over the tables of :meth:`load`, of whose seconds some are spent.
 
-        Raises
-        ------
-        QueryError
-            If it is no SELECT, fails, or takes more memory or time than it may.
+        Raises a QueryError if it is no SELECT, fails, or takes more memory or time than it may.
         """
         try:
             left = max(self._seconds - spent, 0.001)
