@@ -39,11 +39,8 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
     such as ``/dev/stdout`` are written to in place.  Nothing else is.  Raises an OutputError if the
     file cannot be written; what stood at `path` before still stands.
 
-    Parameters
-    ----------
-    clear
-        Remove what killed writers of the same file left beside it.  Who writes many files into
-        one folder calls :func:`clear_temporary` once instead.
+    With `clear`, what killed writers of the same file left beside it is removed.  Who writes many
+    files into one folder calls :func:`clear_temporary` once instead.
     """
     name = Path(path)
     temporary: Path | None = None

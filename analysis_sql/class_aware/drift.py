@@ -52,10 +52,7 @@ def tolerable_capital(level: float) -> float:
 def misleading_capital(class_ids: AnyInts) -> float:
     """The most capital against methods that are equal over the set, 1 if none; see the module.
 
-    Parameters
-    ----------
-    class_ids : int (T, K)
-        The classes of each task, in the order of the tasks.
+    `class_ids` are the classes of each task, int (T, K), in the order of the tasks.
     """
     design = ClassDesign.of(class_ids)
     uses = design.uses

@@ -26,11 +26,7 @@ def p_values(
     The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  As in
     :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are identical,
     2^(1-D) where all differences are equal but not 0, and NaN where nothing can be said.
-
-    Parameters
-    ----------
-    methods, versus : int (P,)
-        Positions of the methods of each pair in `counts`.
+    `methods` and `versus` (P,) are positions in `counts`.
     """
     common = np.minimum(counts.tasks[methods], counts.tasks[versus])
     p = np.full(len(common), np.nan)

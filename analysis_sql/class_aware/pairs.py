@@ -29,15 +29,6 @@ class ForNewClasses:
     """Compares methods of a task set for new classes, each pair over the tasks that both answered.
 
     What belongs to one method, its coordinates and its own interval, is computed once.
-
-    Parameters
-    ----------
-    design
-        Of the task set.
-    counts
-        Of all methods.
-    level
-        Of the intervals.
     """
 
     def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
@@ -54,11 +45,7 @@ class ForNewClasses:
     def arrays(
         self, method: int, versus: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]]:
-        """The same as arrays (P,): half-widths of the differences, and both kinds of verdict.
-
-        Verdicts of the differences, and of the separate intervals, are positions in
-        :data:`analysis_sql.comparison.verdicts.VERDICTS`.
-        """
+        """The same as arrays (P,): half-widths of the differences, and both kinds of verdict."""
         width = np.full(len(versus), np.nan)
         verdict, direct = (np.zeros(len(versus), np.int8) for _ in range(2))
         for places, arrays in self._by_tasks(method, versus):

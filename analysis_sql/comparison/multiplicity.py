@@ -101,13 +101,8 @@ def one_sided_p(ahead: Moments) -> NDArray[np.float64]:
 def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
     """Adjust the p-values of one family; see the module's docstring.
 
-    Parameters
-    ----------
-    p : float (...)
-        Every comparison of the family once: of a symmetric matrix only one half, the rest NaN
-        (:func:`analysis_sql.comparison.ties.mirrored` fills it in again).
-    method
-        ``none``, ``holm`` or ``bh``.
+    Each comparison stands in `p` once: of a symmetric matrix only one half, the rest NaN
+    (:func:`analysis_sql.comparison.ties.mirrored` fills it in again).
     """
     if method not in ADJUSTMENTS:
         raise SpecError(f"no adjustment {method!r}", expected=f"one of {list(ADJUSTMENTS)}")

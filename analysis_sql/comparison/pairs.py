@@ -54,13 +54,9 @@ def pair_arrays(
 ) -> PairArrays:
     """Compare the first F methods with every method, over their common tasks.
 
-    The same as :func:`analysis_sql.comparison.verdicts.compare`, pair by pair.  Rows are done a
-    few at a time, so that what is computed on the way stays in the processor's cache.
-
-    Parameters
-    ----------
-    asked : bool (F, M)
-        Which pairs to compare.
+    The same as :func:`analysis_sql.comparison.verdicts.compare`, for the pairs that are `asked`
+    (F, M).  Rows are done a few at a time, so that what is computed on the way stays in the
+    processor's cache.
     """
     shape = asked.shape
     product = _Products(counts)

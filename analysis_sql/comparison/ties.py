@@ -97,13 +97,7 @@ def tied_with_best(means: NDArray[np.floating[Any]], apart: Bools) -> Bools:
 
     That one itself included, of equal means the first.  It is the best in this sample: the
     methods tied with it are not thereby shown to be equals, nor the others to be worse than all
-    of them.
-
-    Parameters
-    ----------
-    means : float (M,)
-    apart : bool (M, M)
-        Symmetric, with nothing on the diagonal; after adjustment.
+    of them.  `apart` (M, M) is symmetric, with nothing on the diagonal; after adjustment.
     """
     best = by_mean(means)[0]
     return np.asarray(~_checked(apart, len(means))[best])
@@ -133,11 +127,8 @@ def letter(number: int) -> str:
 def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
     """Count verdicts by kind of interval, as Figure 6 of Lafargue et al. (TMLR 2024) does.
 
-    Parameters
-    ----------
-    verdicts
-        By kind, positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, -1 where nothing
-        was asked.
+    They are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, -1 where nothing was
+    asked.
     """
     counts = {}
     for kind, codes in verdicts.items():

@@ -193,13 +193,7 @@ def direct_verdict(method: Interval, versus: Interval) -> Verdict:
 
 
 def compare(moments: PairMoments, kind: IntervalKind, level: float) -> PairInterval:
-    """Compare two methods by the kind of interval that their task set carries.
-
-    Parameters
-    ----------
-    moments
-        Over the tasks that both answered.
-    """
+    """Compare two methods over the tasks that both answered, by the kind that the task set carries."""
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)
     width = halfwidths(moments.difference, kind, level)

@@ -107,10 +107,7 @@ def intervals(
 ) -> list[Interval]:
     """Return the intervals of many methods, whose moments are arrays (M,).
 
-    Parameters
-    ----------
-    widths : float (M,)
-        Half-widths, NaN where there are none; by default those made of the moments.
+    Half-widths (M,), NaN where there are none, are by default those made of the moments.
     """
     widths = halfwidths(moments, kind, level) if widths is None else widths
     columns = np.broadcast_arrays(moments.tasks, moments.mean, widths, moments.constant)

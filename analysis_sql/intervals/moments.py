@@ -21,7 +21,8 @@ def subtract(
 ) -> tuple[NDArray[Any], Integers]:
     """Subtract shares of queries exactly: x/queries - y/versus_queries.
 
-    Exact while T times the common number of queries is at most :data:`EXACT`.
+    Returns the differences in the least common multiple of both numbers of queries, and that
+    multiple.  Exact while T times it is at most :data:`EXACT`.
 
     Parameters
     ----------
@@ -29,10 +30,6 @@ def subtract(
         Numbers of correct queries; shapes are broadcast.
     queries, versus_queries : int or int64 (...)
         Queries in a task of each: one number for all rows, or one for each.
-
-    Returns
-    -------
-    The differences in the least common multiple of both numbers of queries, and that multiple.
     """
     common = np.lcm(queries, versus_queries)
     a, b = (np.asarray(common // own)[..., None] for own in (queries, versus_queries))

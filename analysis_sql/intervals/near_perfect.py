@@ -30,16 +30,9 @@ ABOVE = 98.0
 
 @dataclass(frozen=True)
 class NearPerfect:
-    """Exact bounds at an effective number of queries, percentage points.
+    """Exact bounds of an accuracy, in percentage points, together at a level.
 
-    Attributes
-    ----------
-    level
-        Of both together.
-    low, high
-        The ends.
-    effective
-        n*, how many independent queries the tasks are worth.
+    They are those of `effective` independent queries, n*.
     """
 
     level: float
@@ -51,12 +44,8 @@ class NearPerfect:
 def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
     """Bound an open interval's mean; None unless it is above :data:`ABOVE` and below 100 %.
 
-    None as well where all tasks are equal, or there is no interval.
-
-    Parameters
-    ----------
-    n_query
-        Queries in a task; several runs on the same ones do not make them more.
+    None as well where all tasks are equal, or there is no interval.  `n_query` are the queries in a
+    task; several runs on the same ones do not make them more.
     """
     half = interval.halfwidth
     if interval.kind != "open" or not half or not ABOVE < interval.mean < 100.0:

@@ -88,9 +88,8 @@ def detectable_difference_of(
 ) -> Any:
     """Compute the smallest detectable difference of T tasks with this variance, elementwise.
 
-    `detectable_factor` times sqrt(variance/T), in the square root of the variance's units; what a
-    report says of results (:func:`detectable_difference`) and a plan of results to come.
-    NaN where T < 2.
+    `detectable_factor` times sqrt(variance/T), in the square root of the variance's units; NaN
+    where T < 2.  For a plan of results to come, as :func:`detectable_difference` for a report.
     """
     check_power(power, level)
     tasks, variance = np.broadcast_arrays(tasks, np.asarray(variance, np.float64))

@@ -31,12 +31,8 @@ class Stream:
     """A keyed, seekable stream of uniform random words.
 
     Every method takes words strictly one after another, as a plain loop would, whatever the
-    size of the request: ten requests for one row equal one request for ten rows.
-
-    Parameters
-    ----------
-    *key : str or int
-        What the stream is for; equal keys give equal streams, other keys independent ones.
+    size of the request: ten requests for one row equal one request for ten rows.  Equal keys give
+    equal streams, other keys independent ones.
     """
 
     def __init__(self, *key: str | int) -> None:
@@ -57,15 +53,9 @@ class Stream:
         return self._generator.random_raw(count)
 
     def integers(self, bounds: Ints) -> Ints:
-        """One integer for each bound, uniform in 0..bound-1, without bias.
+        """One integer for each bound, uniform in 0..bound-1, without bias: int64 of the same shape.
 
-        Parameters
-        ----------
-        bounds : int64 array of any shape, all positive; read in C order.
-
-        Returns
-        -------
-        int64 array of the same shape.
+        The bounds are positive, and are read in C order.
         """
         below = bounds.reshape(-1).astype(np.uint64)
         last_fair = _MAX_WORD - (np.uint64(0) - below) % below  # 2^64 mod n = (2^64 - n) mod n
@@ -83,18 +73,10 @@ class Stream:
         return result.reshape(bounds.shape)
 
     def subsets(self, sizes: Ints, count: int) -> Ints:
-        """For each size n, `count` distinct integers below n, in random order.
+        """For each size n, draw `count` distinct integers below n, in random order: (sizes, count).
 
-        Every ordered choice is equally likely.  The i-th integer is drawn below n - i and
-        stands for the one of that rank among those not yet chosen.
-
-        Parameters
-        ----------
-        sizes : int64 (rows,), each at least `count`.
-
-        Returns
-        -------
-        int64 (rows, count).
+        Every ordered choice is equally likely; each size is at least `count`.  The i-th integer is
+        drawn below n - i and stands for the one of that rank among those not yet chosen.
         """
         chosen = self.integers(sizes[:, None] - np.arange(count))
         for i in range(1, count):

@@ -74,14 +74,9 @@ def zero_bound(trials: int, level: float = 0.95) -> float:
 
 @dataclass(frozen=True)
 class DisjointTasks:
-    """Tasks of a set no two of which share a class.
+    """Tasks of a set no two of which share a class: rows of the set, ascending.
 
-    Attributes
-    ----------
-    task_ids
-        Rows of the set, ascending.
-    maximum
-        Whether no larger choice exists; otherwise their number is a lower bound of the largest.
+    `maximum` says that no larger choice exists; else their number is a lower bound of the largest.
     """
 
     task_ids: tuple[int, ...]
@@ -92,20 +87,15 @@ class DisjointTasks:
 
 
 def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> DisjointTasks:
-    """Choose many tasks no two of which share a class.
+    """Choose many tasks no two of which share a class, from the classes of each, int (T, K).
 
     The largest choice is a maximum set packing, which no known algorithm finds quickly in
     general.  This one searches depth first: take the class that the fewest remaining tasks
     contain, and decide which of them to take, first the one that excludes the fewest others, or
     none.  So the first choice that it completes is the greedy one, and what follows improves on
-    it.  A branch ends when even (classes left) / K more tasks would not be more than the best.
-    It looks at the classes only, never at results, and gives the same tasks every time.
-
-    Parameters
-    ----------
-    class_ids : int (T, K)
-    steps
-        After which the search stops.
+    it.  A branch ends when even (classes left) / K more tasks would not be more than the best, and
+    the search after so many steps.  It looks at the classes only, never at results, and gives the
+    same tasks every time.
     """
     classes = np.asarray(class_ids)
     if classes.ndim != 2 or not classes.size or classes.dtype.kind not in "iu":

@@ -64,13 +64,9 @@ class SignFlip:
 def sign_flip(differences: AnyInts) -> SignFlip:
     """Test whether the mean of paired differences is 0; see the module's docstring.
 
-    Raises a SpecError if there is no task, these are no integers, or neither way to the p-value is
-    short enough: more than 53 differences that are not 0, with sums in the hundreds of millions.
-
-    Parameters
-    ----------
-    differences : int (T,)
-        Of two methods' numbers of correct queries, task by task.
+    The differences (T,) are those of two methods' numbers of correct queries, task by task.  Raises
+    a SpecError if there is no task, these are no integers, or neither way to the p-value is short
+    enough: more than 53 differences that are not 0, with sums in the hundreds of millions.
     """
     d = np.asarray(differences)
     if d.ndim != 1 or d.dtype.kind not in "iu" or not d.size:
@@ -122,12 +118,7 @@ def constant_p(tasks: Any) -> Any:
 
     The sign-flip test's: of all 2^T ways to choose the signs, two leave the mean as far from 0.
     Other tests have no p-value there, since the differences have no spread.  The one-sided p-value
-    is half of it.
-
-    Parameters
-    ----------
-    tasks : int (...)
-        T; for new classes the number of tasks that share no class with each other.
+    is half of it.  For new classes T is the number of tasks that share no class with each other.
     """
     number = np.asarray(tasks, np.float64)
     return np.where(number < 2, np.nan, 2.0 ** (1.0 - number))
@@ -136,9 +127,7 @@ def constant_p(tasks: Any) -> Any:
 def _half_chances(steps: Ints, last: int) -> Floats:
     """Compute P(W = w) for w = 0..`last`, W the sum of the steps that a fair coin takes.
 
-    Parameters
-    ----------
-    steps : int64 (T,), positive, ascending: so the distribution is short for long.
+    The steps (T,) are positive and ascending: so the distribution is short for long.
     """
     chances = np.zeros(last + 1)
     chances[0] = 1.0

@@ -97,14 +97,8 @@ class SequenceInterval:
 class ConfidenceSequence:
     """A confidence sequence to be fed task by task; see the module's docstring.
 
-    Parameters
-    ----------
-    queries_per_task
-        K·Q (times runs): differences are integers from minus to plus it.
-    level
-        Such as 0.95.
-    assumption
-        ``bounded`` or ``symmetric``; to be chosen before looking.
+    Differences are integers from minus to plus `queries_per_task`, K·Q times the runs.  The
+    assumption, ``bounded`` or ``symmetric``, is to be chosen before looking.
     """
 
     def __init__(

@@ -61,10 +61,7 @@ def designs(
 
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
-    """Draw the classes of one task set's tasks, int64 (T, K), from their uses (C,).
-
-    T = 0 where fewer than K classes can be used; T is `most` at most.
-    """
+    """Draw the classes of at most `most` tasks of a set, int64 (T, K), from their uses (C,)."""
     if suite == "open":
         return _open(uses, way, stream, most)
     if suite == "balanced":

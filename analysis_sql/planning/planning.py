@@ -123,6 +123,8 @@ def plan(
 ) -> list[Planned]:
     """Compute what each number of queries promises, but those that leave no task.
 
+    Raises a SpecError if no Q is left, or a setting is none.
+
     Parameters
     ----------
     components
@@ -135,11 +137,6 @@ def plan(
         The components that a pilot leaves likely, for ranges.
     seeds, most
         Sequences of classes to simulate for each Q, and at how many tasks to stop.
-
-    Raises
-    ------
-    SpecError
-        If no Q is left, or a setting is none.
     """
     check_power(power, check_level(level))
     rows = []

@@ -60,12 +60,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class QueryChoice:
-    """The number of queries with the narrowest open interval.
+    """The number of queries with the narrowest open interval, all intervals at one level.
 
     Attributes
     ----------
-    level
-        Of the open interval, and of all confidence intervals here.
     best, low, high
         Q* and its confidence interval; None is undetermined.
     tried
@@ -73,10 +71,8 @@ class QueryChoice:
     more
         Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q
         tried means that or more.
-    ratio
-        w/α.
-    root
-        sqrt(S·w/α), the large-sample Q*, a real number.
+    ratio, root
+        w/α, and sqrt(S·w/α), the large-sample Q*, a real number.
     costs
         Of every Q tried.
     """
@@ -128,15 +124,9 @@ def ratio_interval(estimate: Estimate, level: float) -> Range:
 def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) -> dict[int, float]:
     """Compute expected half-widths in standard deviations, t(T-1)/sqrt(T), by Q.
 
-    Raises a SpecError if no Q is left, or a Q is below 1.
-
-    Parameters
-    ----------
-    tasks
-        By Q, the T really reached: a number, or those of several sets, over which the mean is
-        taken.  A Q for which some T is below 2 has no interval and is left out.
-    level
-        Such as 0.95.
+    `tasks` is by Q the T really reached: a number, or those of several sets, over which the mean is
+    taken.  A Q for which some T is below 2 has no interval and is left out.  Raises a SpecError if
+    none is left, or a Q is below 1.
     """
     tail = (1.0 - check_level(level)) / 2.0
     reached = {query: np.atleast_1d(np.asarray(tasks[query], float)) for query in sorted(tasks)}
@@ -175,8 +165,6 @@ def choose(
         Of α and w, at `shot` images of support per class.
     tasks
         The T reached by each Q to be compared; see :func:`width_factors`.
-    level, more
-        As in :class:`QueryChoice`.
     """
     factors = width_factors(tasks, level)
     ratio = ratio_interval(estimate, level)

@@ -35,7 +35,7 @@ class PooledEstimate(Estimate):
 
 
 def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
-    """Average estimates over the sets of a seed, then over seeds.
+    """Average estimates over the sets of a seed, which differ in Q alone, then over seeds.
 
     Within a seed a set of T tasks weighs (T-1)/(1 + S/Q)².  That is the inverse of the variance
     that α^ would have if accuracies were normal and w/α were S, which is its order of size (S is
@@ -47,13 +47,6 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
     share their images: so it is a bound that stays valid, and does not shrink, however many seeds
     are drawn.  The degrees of freedom are the same average, of T-1.  Raises a SpecError if a seed
     has no set, or the sets are of different numbers of classes.
-
-    Parameters
-    ----------
-    seeds
-        For each seed the estimates of its sets, with different Q.
-    shot
-        S, the same in all of them.
     """
     sets = [estimate for seed in seeds for estimate in seed]
     if not sets or not all(seeds):

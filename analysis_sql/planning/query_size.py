@@ -54,12 +54,8 @@ MIN_TASKS = 3
 class VarianceModel:
     """Variances for any number of queries, from two numbers; see the module's docstring.
 
-    Attributes
-    ----------
-    way, shot
-        K and S.
-    alpha, w
-        Variance between tasks of endless queries, and that of one query per class.
+    Of tasks of K = `way` classes with S = `shot`, `alpha` is the variance between tasks of endless
+    queries and `w` that of one query per class.
     """
 
     way: int
@@ -141,15 +137,9 @@ class SetEstimate(Estimate):
 def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w from one task set, with their delete-one-task jackknife covariance.
 
+    `correct` are the queries answered rightly of each of a task's classes, int (T, K), 0..Q.
     Raises a SpecError if Q = 1, where only α + w can be known; if T < 3; or if these are no such
     counts.
-
-    Parameters
-    ----------
-    correct : int (T, K)
-        Queries answered rightly of each of a task's classes, 0..Q.
-    query
-        Q, queries per class, at least 2.
     """
     x = _counts(correct, query)
     return _estimate(x, x, query)
@@ -158,13 +148,9 @@ def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
 def estimate_difference(sums: AnyInts, squares: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w of the paired difference of two methods, as :func:`estimate_set` of one.
 
-    Both must answer a query without looking at the others.
-
-    Parameters
-    ----------
-    sums, squares : int (T, K)
-        Of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first
-        method is right, -1 if only the second is, and 0 otherwise.
+    Both must answer a query without looking at the others.  `sums` and `squares`, int (T, K), are
+    of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first method
+    is right, -1 if only the second is, and 0 otherwise.
     """
     d, e = np.asarray(sums), _counts(squares, query)
     fits = d.shape == e.shape and d.dtype.kind in "iu"

@@ -52,12 +52,9 @@ class Components:
 
     Attributes
     ----------
-    classes
-        σ_b², of one class's effect on a task's accuracy.
-    images
-        a, of a task beyond its classes with endless queries.
-    queries
-        w, of one query per class.
+    classes, images, queries
+        σ_b², of one class's effect on a task's accuracy; a, of a task beyond its classes with
+        endless queries; w, of one query per class.
     """
 
     classes: float
@@ -103,18 +100,14 @@ def between_classes(design: ClassDesign) -> float:
 def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> Components:
     """Estimate all three from one task set; see the module's docstring.
 
+    The design is that of the tasks that were answered, and the estimate is of the same results.
     Raises a SpecError if all tasks have the same classes: what these do is then in no variance
     between tasks.
 
     Parameters
     ----------
-    design
-        Of the tasks, as many as were answered.
     sums : int (T, K)
         Correct queries of each class of each task, or sums of differences Σd.
-    estimate
-        Of the same results: :func:`analysis_sql.planning.query_size.estimate_set` or
-        `estimate_difference`.
     """
     if design.obstacle is not None:
         raise SpecError(

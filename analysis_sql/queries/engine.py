@@ -55,12 +55,8 @@ def query_question(name: str) -> str:
 def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     """Open an empty DuckDB in memory that reaches no file, network, extension or Python object.
 
-    Raises a QueryError if `memory` is no such amount.
-
-    Parameters
-    ----------
-    memory
-        At most so much for what it counts (not for one huge text), such as ``1GB``.
+    It takes at most `memory`, such as ``1GB``, for what it counts (not for one huge text).  Raises
+    a QueryError if that is no such amount.
     """
     limit = {} if memory is None else {"memory_limit": f"{memory_bytes(memory)}B"}
     return duckdb.connect(
@@ -103,16 +99,12 @@ def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
     """Run one SELECT, or EXPLAIN of one, in a transaction that can only read.
 
-    Numbers, truth values and texts come as they are, and lists and structs of these; values of
-    every other type as DuckDB writes them, since Arrow or Python has some of them otherwise (a
-    UHUGEINT) or not at all (a date after the year 9999).  Raises a QueryError if it is anything
-    else, is wrong, is interrupted or needs too much memory; a MemoryError if there is not even the
-    memory that the connection may take.
-
-    Returns
-    -------
-    Iterator of pa.RecordBatch
-        At least one; columns of one name are told apart by ``_1``, ``_2``, ...
+    Gives at least one batch; columns of one name are told apart by ``_1``, ``_2``, ...  Numbers,
+    truth values and texts come as they are, and lists and structs of these; values of every other
+    type as DuckDB writes them, since Arrow or Python has some of them otherwise (a UHUGEINT) or not
+    at all (a date after the year 9999).  Raises a QueryError if it is anything else, is wrong, is
+    interrupted or needs too much memory; a MemoryError if there is not even the memory that the
+    connection may take.
     """
     _check_kind(sql)
     connection.execute("BEGIN TRANSACTION READ ONLY")

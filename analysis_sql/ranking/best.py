@@ -63,18 +63,13 @@ def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
 def lead(leader: NDArray[np.integer[Any]], unit: int, others: Counts) -> Counts:
     """By how much the leader is ahead of each of the others on the tasks that both answered.
 
+    Returns differences (P, tasks), 0 beyond the tasks that both answered, each in the least common
+    unit of its two methods.
+
     Parameters
     ----------
     leader : int (T,)
-        Counts of a method that answered all tasks that any of the others did.
-    unit
-        Of these counts; the others' may be other ones.
-
-    Returns
-    -------
-    Counts
-        Of differences: int64 (P, tasks), 0 beyond the tasks that both answered, each in the least
-        common unit of its two methods.
+        Counts, in a `unit` of their own, of a method that answered all tasks that the others did.
     """
     width = others.correct.shape[1]
     ahead, behind = leader[:width].astype(np.int64), others.correct.astype(np.int64)

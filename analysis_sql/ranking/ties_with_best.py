@@ -26,18 +26,16 @@ class Ties:
 
     Attributes
     ----------
-    methods
-        Names, in the order they came in.
-    adjustment, family
-        Which, over how many pairs.
+    family
+        How many pairs there are.
     best
         The method with the highest mean.
     tied
         By kind of interval, methods that cannot be told from it, itself included, from the highest
         mean down; first the kind that the task set carries, then others that are computed.
     letters
-        Of each method: two share one if and only if they are not told
-        apart (new images of these classes); None for very many methods.
+        Of each method: two share one if and only if they are not told apart (new images of these
+        classes); None for very many methods.
     """
 
     methods: tuple[str, ...]
@@ -56,14 +54,9 @@ def ties_with_best(
     design: ClassDesign | None,
     adjustment: Adjustment = "holm",
 ) -> Ties:
-    """Compare all pairs of at least two methods; see :class:`Ties`.
+    """Compare all pairs of at least two methods, by the kind of interval that the task set carries.
 
-    Parameters
-    ----------
-    interval_kind
-        The kind that the task set carries.
-    design
-        The classes of the tasks; None leaves out kinds that need it.
+    Where there is no design of its classes, kinds that need it are left out.
     """
     means = np.asarray(counts.moments().mean, float)
     order = np.argsort(-means, kind="stable").tolist()

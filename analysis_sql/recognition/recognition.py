@@ -138,16 +138,8 @@ def recognise(
 ) -> Recognitions:
     """Test whether results were made on the tasks that they are said to answer.
 
-    Parameters
-    ----------
-    answers
-        Each method and task set once.
-    seed
-        Of the permutations.
-    permutations
-        B, at least 999 if anything is to be recognised.
-    progress
-        Called with the name of each of the results before it is looked at.
+    Each method and task set comes once; B is at least 999 if anything is to be recognised.
+    `progress` is called with the name of each of the results before it is looked at.
     """
     orders = BlockOrders(seed=seed, count=permutations)
     families: dict[tuple[str, str], list[int]] = {}

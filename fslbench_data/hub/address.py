@@ -26,10 +26,7 @@ class HubAddress:
 
     @classmethod
     def parse(cls, text: str) -> HubAddress:
-        """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``.
-
-        Raises a HubError if the text is neither.
-        """
+        """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``; raises a HubError if the text is neither."""
         repo_id, at, revision = text.partition("@")
         if not is_repo_id(repo_id) or (at and not _is_revision(revision)):
             raise HubError(

@@ -79,7 +79,7 @@ class Accepted:
     also
         Digests of other files with the same results that may have come at the same time.
     came
-        Place in the history of the repository: of two, the smaller came first.
+        As :meth:`.ResultsFiles.came` counts.
     """
 
     name: str

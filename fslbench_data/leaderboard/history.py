@@ -23,15 +23,11 @@ _MARK = "\x01"
 
 
 def arrivals(folder: Path, below: str) -> dict[str, int]:
-    """Number each file below a folder of a checkout by the commit that added it.
+    """Number the files below a folder of a checkout, by path, by the commit that added each.
 
     Commits are counted along the first parents of HEAD: a commit's date is whatever its author
     says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit
-    came together.
-
-    Returns
-    -------
-    Numbers by path with slashes; empty where there is no git, or `folder` has no `.git` of its own.
+    came together.  Empty where there is no git, or `folder` has no `.git` of its own.
     """
     if not (folder / ".git").exists():
         return {}

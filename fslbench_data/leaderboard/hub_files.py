@@ -32,15 +32,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class HubResults:
-    """A results repository at a commit; sizes are known before anything is fetched.
-
-    Attributes
-    ----------
-    address
-        Repository and revision, as they were asked for.
-    tree
-        Size and digest of every file, by path.
-    """
+    """A results repository at a commit; a file's size is known before anything is fetched."""
 
     address: HubAddress
     commit: str
@@ -103,10 +95,7 @@ class HubResults:
         return fetch(self.address.repo_id, name, self.commit)
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Number each file by the commit that brought it, since dates are whatever authors say.
-
-        Empty if a file's commit is not among the repository's commits.
-        """
+        """Number each file by the commit that brought it, since dates are whatever authors say."""
         from huggingface_hub.hf_api import RepoFile
 
         repo_id, came = self.address.repo_id, dict[str, int]()

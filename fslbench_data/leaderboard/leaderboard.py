@@ -34,8 +34,6 @@ class Board:
 
     Attributes
     ----------
-    release
-        name@version.
     submissions
         SHA-256 of the files that are scored here, the first to come first, else by name.
     came
@@ -102,8 +100,6 @@ def leaderboard(
         Whose tasks may be answered, newest first (:func:`.acceptance.answered`).
     datasets, task_sets
         Only these; by default all that are answered, but those made with attributes of images.
-    level
-        Confidence level of intervals, and of the sets of methods that could be the best.
     progress
         Told what is being done.
     """

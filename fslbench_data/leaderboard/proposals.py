@@ -13,12 +13,10 @@ from fslbench_data.leaderboard.repository import SUBMISSIONS
 
 @dataclass(frozen=True)
 class Changes:
-    """What a pull request changes, by path.
+    """What a pull request changes, by path, in the repository as it stands on ``main``.
 
     Attributes
     ----------
-    main, proposed
-        The repository as it stands, and as it would be.
     submissions, removed
         Files below ``submissions/`` that are added or changed, and that are taken away.
     other

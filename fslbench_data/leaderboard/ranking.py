@@ -35,16 +35,9 @@ def ranked(
     level: float,
     design: ClassDesign | None,
 ) -> Standing:
-    """The table of a task set.
+    """Rank methods, which have different labels, on a task set; there is no design of closed sets.
 
     Time and memory grow as the number of methods: each is compared with the leader alone.
-
-    Parameters
-    ----------
-    entries
-        Methods under different labels, in any order.
-    design
-        The classes of the tasks; None for closed sets.
     """
     # of equals the one that came first leads; only where nothing tells, the first label
     entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
@@ -96,13 +89,7 @@ def _nothing(methods: int) -> NDArray[Any]:
 
 
 def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
-    """The first :data:`MOST_PREFIXES` numbers of tasks: the largest, those that came first, others.
-
-    Parameters
-    ----------
-    entries
-        The first to come first.
-    """
+    """The first :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
     came: dict[int, int] = {}
     for entry in entries:
         came.setdefault(len(entry.result.counts), entry.came)
@@ -133,13 +120,7 @@ def _fill_beside(
     design: ClassDesign | None,
     lengths: NDArray[np.int64],
 ) -> None:
-    """Fill in half-widths of the kinds beside the carried one, and p-values of differences.
-
-    Parameters
-    ----------
-    counts
-        Of the methods, or by how much the leader is ahead of them.
-    """
+    """Fill in half-widths of the kinds beside the carried one, and p-values of differences."""
     if design is None:
         return
     usable = np.isin(counts.tasks, lengths)

@@ -57,14 +57,7 @@ class ResultsFiles(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """The content of `leaderboard.toml`.
-
-    Attributes
-    ----------
-    releases
-        Whose tasks submissions may answer, newest first: ``embedded``, or ``ORG/NAME@`` with a
-        version's tag or a whole commit.
-    """
+    """The content of `leaderboard.toml`: of the releases the newest comes first."""
 
     title: str
     releases: tuple[str, ...]

@@ -65,8 +65,6 @@ def review(
         The repository as proposed, and the paths of its new or changed files.
     base
         The repository as it stands: its settings hold, and its releases if none are given.
-    level
-        Confidence level of intervals, and of the set of methods that could be the best.
     """
     releases = open_releases(read_board(base).releases) if releases is None else releases
     new = dict.fromkeys(names)

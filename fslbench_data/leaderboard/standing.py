@@ -68,8 +68,6 @@ class RankedInterval:
 
     Attributes
     ----------
-    accuracy
-        Its mean.
     difference
         Less the leader, paired, over the tasks that both answered; None for the leader itself.
     could_be_best
@@ -85,7 +83,7 @@ class RankedInterval:
 
 @dataclass(frozen=True)
 class Row:
-    """A method's line on one task set.
+    """A method's line on one task set; what it shares with its :class:`.Result` is told there.
 
     Attributes
     ----------
@@ -98,10 +96,6 @@ class Row:
         say the same, where nothing tells which came first.
     intervals
         By kind, first the one that the task set carries.
-    stopped
-        The method that the run was compared with while it ran, if it stopped by a rule.
-    runs, run_spread, transductive, prefix
-        As in :class:`fslbench_data.scoring.scores.Score`.
     """
 
     rank: int | None
@@ -141,8 +135,6 @@ class Standing:
 
     Attributes
     ----------
-    scored, interval_kind, level
-        The task set, the kind of interval it carries, and the confidence level.
     leader
         What the leader is called; None if no method has an ordinary interval.
     compared

@@ -28,14 +28,10 @@ class Proposal:
 
     Attributes
     ----------
-    repo_id, path
-        The results repository, and the path in it: the SHA-256 of the content.
-    content
-        The Parquet file.
+    path, content
+        Of the Parquet file in it: its name is the SHA-256 of the content.
     release
         Whose tasks it answers, of the releases that the repository takes.
-    answers
-        The validated submission.
     accepted
         Whether the repository holds it already.
     """

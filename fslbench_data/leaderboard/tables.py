@@ -81,13 +81,7 @@ def legend_of(sets: Sequence[Standing]) -> str:
 
 
 def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
-    """Some rows of a task set's table, with what a reader of this one table must know.
-
-    Parameters
-    ----------
-    before
-        Stands before the title, such as the release.
-    """
+    """Some rows of a task set's table, with what a reader of this one table must know."""
     claimed = each.kinds if each.claims else ()
     partial = any(row.accuracy.tasks != each.scored.n_tasks for row in rows)
     columns = [

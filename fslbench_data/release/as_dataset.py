@@ -19,13 +19,9 @@ def as_dataset(
 ) -> datasets.Dataset:
     """Load one split of a configuration with ``datasets.load_dataset``, and compare its digest.
 
+    It comes from a folder (then `revision` is None), or from a repository of the Hub at a commit.
     Raises an UnknownNameError or a CorruptReleaseError if the release has no such split, or the
     rows are not those that were released.
-
-    Parameters
-    ----------
-    where, revision
-        A folder and None, or a repository of the Hub and its commit.
     """
     splits: dict[str, dict[str, list[Table]]] = {}
     for table in manifest.tables:

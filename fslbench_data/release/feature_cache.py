@@ -41,15 +41,7 @@ def copies_folder() -> Path:
 
 @dataclass(frozen=True)
 class FeatureCopy:
-    """The copy of one feature set, there or not.
-
-    Attributes
-    ----------
-    path
-        A file of numpy's own format; the mark has the ending ``.whole`` instead.
-    rows
-        Number of images N.
-    """
+    """The copy of one feature set of N images, there or not: a file of numpy's own format."""
 
     path: Path
     rows: int

@@ -31,18 +31,9 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     """Read the features (N, D) of a data set's images: float16, or float32 of int8 and a scale.
 
     Large ones are memory-mapped from a raw copy of the files, which is made the first time if it
-    can be (:mod:`fslbench_data.release.feature_cache`).
-
-    Parameters
-    ----------
-    shards
-        The tables of the feature set, in order.
-    path_of
-        Gives the file of a table, compared with the manifest; not asked where there is a copy.
-
-    Returns
-    -------
-    Read-only; row i is image id i.
+    can be (:mod:`fslbench_data.release.feature_cache`).  `path_of` gives the file of a shard,
+    compared with the manifest; it is not asked where there is a copy.  Read-only; row i is image id
+    i.
     """
     features = _FeatureSet(shards, path_of)
     if sum(table.bytes for table in shards) < WORTH_A_COPY:

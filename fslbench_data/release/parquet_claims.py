@@ -50,10 +50,8 @@ class ColumnClaim:
     ----------
     name
         The path in the schema, joined by dots.
-    values
-        How many, nulls and empty lists included.
-    page_bytes
-        Bytes of its pages once they are decompressed.
+    values, page_bytes
+        How many, nulls and empty lists included, and the bytes of their pages once decompressed.
     differences
         Whether texts are stored as differences from the text before.
     """

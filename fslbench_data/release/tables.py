@@ -33,18 +33,10 @@ Ids and features take up to 4 times their file, texts 16 times."""
 def open_table(path: Path, entry: Table, check: Check) -> tuple[pq.ParquetFile, list[str]]:
     """Open a table of a release; nothing of it is decoded.
 
-    Returns
-    -------
-    The file, and the columns of texts that are better read as dictionaries first: a row of them
-    may be a few bits that stand for a long text.
-
-    Raises
-    ------
-    CorruptReleaseError
-        If it is not the Parquet file that the manifest promises in `entry`, or would take much more
-        memory than such a file has bytes.
-    SchemaError
-        What `check` raises.
+    Returns the file, and the columns of texts that are better read as dictionaries first: a row of
+    them may be a few bits that stand for a long text.  Raises a CorruptReleaseError if it is not
+    the Parquet file that the manifest promises in `entry`, or would take much more memory than such
+    a file has bytes; and what `check` raises.
     """
     with readable(path, entry):
         groups = read_claims(path, entry.rows)
