@@ -57,25 +57,11 @@ class StepScore:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """What a method loses from one step to another on the same tasks, in percentage points.
-
-    Attributes
-    ----------
-    accuracy, worst
-        Accuracy and wAcc on the first step minus those on the second.
-    excess
-        Excess on the second step minus that on the first; None with one query a class.
-    """
-
-    accuracy: Interval
-    worst: Interval
-    excess: Interval | None
-
-
-@dataclass(frozen=True)
 class Contrast:
-    """A weighted sum of measures on the same tasks, in percentage points; excess as elsewhere."""
+    """A weighted sum of measures on the same tasks, or a gap between steps, in percentage points.
+
+    `excess` is None with one query a class; that of a :func:`gap` is what is gained.
+    """
 
     accuracy: Interval
     worst: Interval
@@ -111,14 +97,15 @@ def step_score(
 
 def gap(
     before: AnyInts, after: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
-) -> Gap:
+) -> Contrast:
     """Compute what a method loses from one step to another; arguments as :func:`contrast`."""
     return gap_of(contrast([(1, before), (-1, after)], queries, kind, level))
 
 
-def gap_of(measures: Contrast) -> Gap:
+def gap_of(measures: Contrast) -> Contrast:
     """Turn a contrast of earlier steps minus later ones into what is lost, and gained in excess."""
-    return Gap(measures.accuracy, measures.worst, _turned(measures.excess))
+    over = measures.excess
+    return replace(measures, excess=None if over is None else replace(over, mean=-over.mean))
 
 
 def contrast(
@@ -126,11 +113,8 @@ def contrast(
 ) -> Contrast:
     """Compute a weighted sum of measures over the same tasks, such as one method minus another.
 
-    Parameters
-    ----------
-    parts
-        Weights, and correct queries of each class int (T, K), as :func:`step_score` takes them, of
-        the same tasks in the same order.
+    The parts are weights, and correct queries of each class int (T, K), as :func:`step_score` takes
+    them, of the same tasks in the same order.
     """
     weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
     if len({part.shape for part in counts}) > 1:
@@ -149,11 +133,6 @@ def contrast(
         worst=interval(Moments.of(total(lambda part: part.min(axis=1)), queries), kind, level),
         excess=None if over is None else interval_of(over, kind, level),
     )
-
-
-def _turned(excess: Interval | None) -> Interval | None:
-    """Return the interval of the opposite."""
-    return None if excess is None else replace(excess, mean=-excess.mean)
 
 
 def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:

@@ -193,7 +193,7 @@ def direct_verdict(method: Interval, versus: Interval) -> Verdict:
 
 
 def compare(moments: PairMoments, kind: IntervalKind, level: float) -> PairInterval:
-    """Compare two methods over the tasks that both answered, by the kind that the task set carries."""
+    """Compare two methods over the tasks that both answered, by the kind their task set carries."""
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)
     width = halfwidths(moments.difference, kind, level)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from analysis_sql.bias.spurious_bias import Contrast, Gap, StepScore
+from analysis_sql.bias.spurious_bias import Contrast, StepScore
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.scoring.bias import BiasReport
@@ -108,7 +108,7 @@ def _pair(pair: PairBias) -> Iterator[dict[str, Any]]:
 
 
 def _three(
-    step: str, to: str, found: StepScore | Gap | Contrast, names: tuple[str, str, str]
+    step: str, to: str, found: StepScore | Contrast, names: tuple[str, str, str]
 ) -> Iterator[dict[str, Any]]:
     """Accuracy, wAcc and, where there is one, the excess, under these names."""
     for name, of in zip(names, (found.accuracy, found.worst, found.excess), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analysis_sql.bias.spurious_bias import Contrast, Gap
+from analysis_sql.bias.spurious_bias import Contrast
 from benchmark_spec.errors import listing
 from fslbench_data.render.grid import Grid
 from fslbench_data.render.interval_text import plus_minus
@@ -103,7 +103,7 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Grid]:
 
 
 def _pair(pair: PairBias) -> Iterator[tuple[str, ...]]:
-    rows: list[tuple[str, Contrast | Gap]] = [*pair.steps.items()]
+    rows: list[tuple[str, Contrast]] = [*pair.steps.items()]
     if pair.lost is not None:
         rows.append(("lost, first to last", pair.lost))
     for on, found in rows:

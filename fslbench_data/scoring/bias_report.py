@@ -11,7 +11,6 @@ import numpy as np
 from analysis_sql.bias.rank_correlation import RankCorrelation, rank_correlation
 from analysis_sql.bias.spurious_bias import (
     Contrast,
-    Gap,
     StepScore,
     contrast,
     gap,
@@ -43,7 +42,7 @@ class MethodBias:
     method: str
     is_reference: bool
     steps: dict[str, StepScore]
-    gaps: tuple[tuple[str, str, Gap], ...]
+    gaps: tuple[tuple[str, str, Contrast], ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class PairBias:
     method: str
     versus: str
     steps: dict[str, Contrast]
-    lost: Gap | None
+    lost: Contrast | None
 
 
 @dataclass(frozen=True)
@@ -274,7 +273,7 @@ def _counts(part: Validated, method: str, info: TaskSetInfo, release: Release) -
 
 def _gaps(
     known: dict[str, AnyInts], queries: int, kind: IntervalKind, level: float
-) -> Iterator[tuple[str, str, Gap]]:
+) -> Iterator[tuple[str, str, Contrast]]:
     steps = list(known)
     pairs = list(pairwise(steps))
     if len(steps) > 2:
