@@ -31,10 +31,7 @@ def number_of_shards(images: int) -> int:
 def check_shards(tables: Iterable[Table]) -> None:
     """Refuse a feature set whose shards are not all there, once each, in the order of `tables`.
 
-    Raises
-    ------
-    ReleaseError
-        Naming the feature set, and which of its shards are missing, too many or misplaced.
+    Raises a ReleaseError naming it, and which shards are missing, too many or misplaced.
     """
     sets: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for table in tables:

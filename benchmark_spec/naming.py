@@ -107,10 +107,7 @@ def _most_marks(name: str) -> int:
 def check_text(text: str, what: str, *, lines: bool = False) -> str:
     """Return `text` if it can be shown anywhere: printable, perhaps of several lines, not long.
 
-    Raises
-    ------
-    SpecError
-        Naming the first character that a terminal or a page might obey or hide.
+    Raises a SpecError naming the first character that a terminal or a page might obey or hide.
     """
     bad = re.sub(r"[\n\t]", "", text) if lines else text
     if not bad.isprintable():

@@ -139,10 +139,7 @@ def check_features(table: pa.Table, where: str) -> pa.Table:
 def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
     """Return `table` if it has exactly the columns of `schema`, in order.
 
-    Raises
-    ------
-    SchemaError
-        Naming the first column that is missing, unknown, misplaced or of another type.
+    Raises a SchemaError naming the first that is missing, unknown, misplaced or of another type.
     """
     if table.column_names != schema.names:
         raise SchemaError(

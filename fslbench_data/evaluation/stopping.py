@@ -20,12 +20,8 @@ from fslbench_data.validation.validate import Validated, validate
 class Rival:
     """The method that a run is compared with, task by task, until it is conclusive.
 
-    Parameters
-    ----------
-    versus
-        The name of a reference method of the release, or the results of one method.
-    level
-        Of the confidence sequence (:mod:`analysis_sql.intervals.stopping`).
+    `versus` names a reference method of the release, or holds the results of one method; the level
+    is the confidence sequence's (:mod:`analysis_sql.intervals.stopping`).
     """
 
     def __init__(self, versus: str | Submission, release: Release, level: float) -> None:

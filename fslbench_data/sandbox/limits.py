@@ -13,28 +13,20 @@ class Limits:
 
     Attributes
     ----------
-    file_bytes
-        Size of the file.
     metadata_bytes
         Size of the Parquet footer, in which the metadata of fslbench is too.
     rows
         Answers: tasks, summed over task sets, methods and runs.
-    list_length
-        Entries of one list: predictions of a task, or counts of its classes.
-    list_values
-        Entries of all lists of one column.
-    methods
-        Different methods.
-    names
-        Different data sets, task sets, runs or fingerprints.
-    groups
-        Combinations of these: a method's answers to a task set in a run.
+    list_length, list_values
+        Entries of one list, predictions of a task or counts of its classes; and of all lists of a
+        column.
+    methods, names, groups
+        Different methods; different data sets, task sets, runs or fingerprints; and combinations of
+        these: a method's answers to a task set in a run.
     name_length
         Characters of any of these names.
-    memory_bytes
+    memory_bytes, seconds
         What reading may take, besides what Python and its packages take.
-    seconds
-        How long reading may take.
     """
 
     file_bytes: int = 64 * MIB

@@ -93,14 +93,9 @@ class Process:
     ) -> list[pa.Table]:
         """Ask for tables: `request` is what JSON can say, and `tables` go with it, by name.
 
-        It may take so many seconds, besides its start; the answer so many bytes.
-
-        Raises
-        ------
-        FSLBenchError
-            The error that the process met.
-        EndedError
-            If it gave no answer; the process has been ended.
+        It may take so many seconds, besides its start; the answer so many bytes.  Raises the
+        FSLBenchError that the process met; or, if it gave no answer and has been ended, an
+        EndedError.
         """
         self.greet()
         sizes = {name: stream_size(table) for name, table in (tables or {}).items()}

@@ -23,15 +23,10 @@ _LOAD_SECONDS = 600.0
 class QueryProcess:
     """A process with a database of its own; it starts while the tables are read here.
 
-    Raises a QueryError if either is no such limit.
-
-    Parameters
-    ----------
-    seconds
-        Of a query, until the last row of its result is here.
-    memory
-        Of a query, besides what the tables take, such as ``1GB``; its result may be as large. Holds
-        on Linux; elsewhere only what DuckDB itself counts is limited.
+    A query may take so many seconds until the last row of its result is here, and so much memory,
+    such as ``1GB``, besides what the tables take; its result may be as large.  The latter holds on
+    Linux; elsewhere only what DuckDB itself counts is limited.  Raises a QueryError if either is no
+    such limit.
     """
 
     def __init__(self, *, seconds: float = SECONDS, memory: str = MEMORY) -> None:

@@ -22,18 +22,10 @@ TOLERANCE = 1e-3
 def counts_of(
     accuracies: NDArray[Any], info: TaskSetInfo, scale: float, where: str
 ) -> NDArray[np.int64]:
-    """Numbers of correct queries (T,) from accuracies (T,).
+    """Numbers of correct queries (T,) from accuracies (T,), of which `scale` means all right.
 
-    Parameters
-    ----------
-    scale
-        What a task that is all right scores: 100 for percentages, 1 for fractions.
-
-    Raises
-    ------
-    AccuracyError
-        If there are not as many as the task set has tasks; or one is NaN, out of range, or no
-        multiple of 1/(K·Q).
+    Raises an AccuracyError if there are not as many as the task set has tasks; or one is NaN, out
+    of range, or no multiple of 1/(K·Q).
     """
     if accuracies.shape != (info.n_tasks,):
         raise AccuracyError(
@@ -76,12 +68,8 @@ def table_of(method: str, info: TaskSetInfo, counts: NDArray[np.int64]) -> pa.Ta
 def read_accuracies(path: Path) -> NDArray[np.float64]:
     """Read accuracies (T,) from a .npy file, a CSV file or a list of numbers in a text file.
 
-    A CSV file has one column, or one called `accuracy`.
-
-    Raises
-    ------
-    UnreadableError
-        If it is none of these.
+    A CSV file has one column, or one called `accuracy`.  Raises an UnreadableError if it is none of
+    these.
     """
     try:
         if path.suffix.lower() == ".npy":

@@ -16,10 +16,7 @@ GroupKey = tuple[str, str, str]
 class Method:
     """A method's name and what its authors say of it, a line each.
 
-    Raises
-    ------
-    SpecError
-        If a text is not printable or very long.
+    Raises a SpecError if a text is not printable or very long.
     """
 
     name: str
@@ -38,12 +35,8 @@ class Method:
 class Stopping:
     """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
 
-    Attributes
-    ----------
-    versus
-        The method that it was compared with, task by task.
-    level
-        Of the sequence; its assumption is ``bounded`` (:mod:`analysis_sql.intervals.stopping`).
+    It is compared with `versus`, task by task, at that level; the sequence's assumption is
+    ``bounded`` (:mod:`analysis_sql.intervals.stopping`).
     """
 
     versus: str
@@ -52,12 +45,10 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Binding:
-    """Which tasks a group of rows answers.
+    """Which tasks a group of rows answers, by the task set's fingerprint.
 
     Attributes
     ----------
-    fingerprint
-        Of the task set.
     tasks
         Number m of tasks where only tasks 0..m-1 are answered; None for the whole set.
     stopping

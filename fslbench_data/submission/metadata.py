@@ -18,10 +18,7 @@ _MOST_TASKS = 1 << 31
 def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:
     """Methods, bindings and package version from a file's metadata.
 
-    Raises
-    ------
-    SchemaError
-        If it is not what :meth:`Submission.write` leaves; whatever else it is.
+    Raises a SchemaError if it is not what :meth:`Submission.write` leaves; whatever else it is.
     """
     try:
         return _read(raw)

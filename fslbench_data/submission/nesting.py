@@ -30,13 +30,8 @@ _FIX = "write each answer as a line of its own, with json.dumps"
 def check_lines(path: Path) -> None:
     """Refuse a JSON Lines file that is nested deep, or has more or less than an object on a line.
 
-    No text of JSON goes on over the end of a line, so the brackets outside texts are those
-    between the quotes of each line.
-
-    Raises
-    ------
-    UnreadableError
-        If it is nested more than `MOST` deep, or naming the first line that is no object.
+    No text of JSON goes on over the end of a line, so the brackets outside texts are those between
+    the quotes of each line.  Raises an UnreadableError that names the first line at fault.
     """
     lines = 0
     with path.open("rb") as file:

@@ -20,10 +20,7 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 def check_quotes(path: Path) -> None:
     """Refuse a CSV file in which a quote does not stand around a cell of one line.
 
-    Raises
-    ------
-    UnreadableError
-        Naming the first line in which one does not.
+    Raises an UnreadableError naming the first line in which one does not.
     """
     line = 1
     with path.open("rb") as file:

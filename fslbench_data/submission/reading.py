@@ -84,14 +84,10 @@ def printable(error: Exception | str) -> str:
 
 
 def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Content:
-    """Read a Parquet submission with its metadata.
+    """Read a Parquet submission with its metadata, perhaps only the columns that it must have.
 
-    Parameters
-    ----------
-    counts_only
-        Read only the columns that it must have.
-    any_texts
-        Read also texts that cannot be read as dictionaries, which may be far longer than the file.
+    With `any_texts` texts are read that cannot be dictionaries, and may be far longer than the
+    file.
     """
     source = str(path)
     file = pq.ParquetFile(path)
@@ -193,10 +189,8 @@ def _read_json_lines(path: Path) -> Content:
 def canonical(table: pa.Table, where: str) -> pa.Table:
     """The table with the columns of a submission, in their order and of their types.
 
-    Raises
-    ------
-    SchemaError, CountError, UnknownTaskError
-        If a column is missing, unknown, doubled or of another type, or holds what it cannot.
+    Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
+    doubled or of another type, or holds what it cannot.
     """
     return _typed(_known_columns(table, where), where)
 

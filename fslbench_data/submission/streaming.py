@@ -22,10 +22,8 @@ _FEW = 1 << 21
 class Streamed(Submission):
     """The results in a Parquet file, read whenever they are asked for.
 
-    Raises
-    ------
-    FSLBenchError, pa.ArrowException, OSError
-        If something is wrong: :meth:`Submission.read` then says what.
+    Raises an FSLBenchError, a pa.ArrowException or an OSError if something is wrong:
+    :meth:`Submission.read` then says what.
     """
 
     def __init__(self, path: Path) -> None:

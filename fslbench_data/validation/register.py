@@ -34,10 +34,7 @@ _BOXES = itertools.count()
 def register(submission: Submission, release: Release) -> Rows:
     """Put the rows of a submission into a database, where rules are checked.
 
-    Raises
-    ------
-    UnknownNameError
-        For a data set or task set that the release has not.
+    Raises an UnknownNameError for a data set or task set that the release has not.
     """
     numbering = _Numbering(submission, release)
     fingerprints: dict[str | None, int] = {}

@@ -45,13 +45,7 @@ class Key:
 
 @dataclass(eq=False)
 class Database:
-    """A connection of its own to the process's database.
-
-    Attributes
-    ----------
-    box
-        The name of a compressed database beside it, for very many rows.
-    """
+    """A connection to the process's database, and a compressed one beside it for very many rows."""
 
     connection: duckdb.DuckDBPyConnection
     box: str = ""
@@ -162,12 +156,7 @@ class Rows:
 class Terms:
     """What a submission is checked against.
 
-    Attributes
-    ----------
-    taken
-        Names that a method may not have.
-    allow_unbound
-        Accept answers without a fingerprint.
+    Methods may not have the names that are `taken`; answers may have no fingerprint if so allowed.
     """
 
     release: Release

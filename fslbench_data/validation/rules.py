@@ -22,12 +22,7 @@ Rule = Callable[[Rows, Terms], None]
 class RowRule:
     """A rule about rows: a file of that name in ``analysis_sql/queries/rules``, and a wording.
 
-    Attributes
-    ----------
-    facts
-        The table of facts that it reads, if any.
-    column
-        The optional column that it is about; without it, the rule is met.
+    It may read a table of facts.  One about an optional column is met without it.
     """
 
     name: str

@@ -59,12 +59,8 @@ class Group:
 def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> list[Group]:
     """One group a method and task set, in the order of their first row.
 
-    Raises
-    ------
-    MissingTaskError
-        If the runs of a method do not answer the same tasks.
-    TooLargeError
-        If they are more than can be compared exactly with as many runs of another method.
+    Raises a MissingTaskError if the runs of a method do not answer the same tasks; a TooLargeError
+    if they are more than can be compared exactly with as many runs of another method.
     """
     parts: dict[tuple[str, str], list[int]] = {}
     for index, key in enumerate(table.keys):

@@ -15,12 +15,7 @@ from fslbench_data.validation.rows import Rows, Terms
 
 
 def check_stopping(answers: Rows, terms: Terms) -> None:
-    """Refuse rules to stop early that a submission declares on sets that do not allow them.
-
-    Raises
-    ------
-    DriftError
-    """
+    """Raise a DriftError for rules to stop early on sets that do not allow them."""
     for key in answers.keys:
         binding = answers.binding(key)
         if binding is not None and binding.stopping is not None:
@@ -33,16 +28,7 @@ def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str
 
     Closed and balanced sets are drawn so that every task has a class with the same probability,
     wherever it stands; others are judged by their tasks (:mod:`analysis_sql.class_aware.drift`).
-
-    Parameters
-    ----------
-    level
-        Of the confidence sequence.
-
-    Raises
-    ------
-    DriftError
-        Naming the balanced set of the same data and protocol, where there is one.
+    Raises a DriftError naming the balanced set of the same data and protocol, where there is one.
     """
     if info.name.interval == "closed" or info.name.suite == "balanced":
         return
