@@ -28,17 +28,10 @@ _RESAMPLES_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation of two rankings.
+    """Spearman's correlation of two rankings of methods, with a percentile interval.
 
-    Attributes
-    ----------
-    methods, tasks, other_tasks, level, resamples, seed
-        How many methods, tasks of the first and of the second metric, the confidence level,
-        resamples and their seed.
-    value
-        None where one metric is the same for all methods.
-    low, high
-        Percentile interval; None with fewer than two tasks, or where no resample has a value.
+    `value` is None where one metric is the same for all methods; `low` and `high` are None with
+    fewer than two tasks, or where no resample has a value.
     """
 
     methods: int
@@ -61,19 +54,10 @@ def rank_correlation(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> RankCorrelation:
-    """Compute Spearman's correlation of the methods' means under two metrics.
+    """Compute Spearman's correlation of the methods' means under two metrics, each float (M, T).
 
-    Parameters
-    ----------
-    first, second : float (M, T)
-        The two metrics of each method on each task.
-    same_tasks
-        Whether tasks are the same in both, in the same order; if not, there may be others of them.
-
-    Raises
-    ------
-    SpecError
-        If they are not of the same three methods or more.
+    Tasks are the same in both, in the same order, or else there may be others of them.  Raises a
+    SpecError if the metrics are not of the same three methods or more.
     """
     check_level(level)
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)

@@ -101,12 +101,7 @@ def relative_halfwidths(
 ) -> Floats:
     """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :func:`halfwidths`.
 
-    Parameters
-    ----------
-    u : float (P, k)
-        Coordinates of y, in any units.
-    norm2 : float (P,)
-        |y - ȳ|², in the square of these.
+    `u` (P, k) are the coordinates of y, in any units, and `norm2` (P,) is |y - ȳ|² in their square.
     """
     widths = np.full(len(norm2), np.nan)
     if design.obstacle is not None:
@@ -162,16 +157,8 @@ def pair_coordinates(
     """Compute coordinates (P, k) of the differences of two methods each, in the units of these.
 
     Those of the methods less each other; where their queries per task differ, of the exact
-    differences, since most of two large numbers may cancel there.
-
-    Parameters
-    ----------
-    apart
-        The differences, over all tasks of the design.
-    queries, u : int64 (M,), float (M, k)
-        Queries per task and coordinates of the methods.
-    methods, versus : int (P,)
-        Positions of the two methods of each pair; the first may be one for all.
+    differences `apart`, since most of two large numbers may cancel there.  `methods` and `versus`
+    (P,) are positions in `queries` (M,) and `u` (M, k); the first may be one for all.
     """
     coordinates: Floats = u[methods] - u[versus]
     differ = np.flatnonzero(queries[methods] != queries[versus])

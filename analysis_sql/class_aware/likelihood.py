@@ -105,14 +105,8 @@ def variance_components(
 
     NaN where nothing can be estimated: y constant, T < 2, or all tasks with the same classes.
     Within the model of new classes; a plug-in of these estimates makes intervals that are too
-    narrow (see :mod:`analysis_sql.class_aware.intervals`).
-
-    Parameters
-    ----------
-    u : float (P, k)
-        Coordinates of y, from :meth:`ClassDesign.coordinates`.
-    norm2 : float (P,)
-        |y - ȳ|².
+    narrow (see :mod:`analysis_sql.class_aware.intervals`).  `u` (P, k) are the coordinates of y and
+    `norm2` (P,) is |y - ȳ|².
     """
     norm2 = np.asarray(norm2, np.float64)
     between, within, ratio = (np.full(norm2.shape, np.nan) for _ in range(3))

@@ -28,14 +28,12 @@ _PAIRS_AT_ONCE = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class PairArrays:
-    """What is concluded of F methods against M, all pairs at once; arrays (F, M).
+    """What is concluded of F methods against M over their T tasks, all pairs at once: (F, M).
 
     Filled where a pair was asked for; elsewhere perhaps, or NaN and -1.
 
     Attributes
     ----------
-    tasks
-        T of each pair.
     difference, halfwidth
         Mean paired difference and half-width of its interval, percentage points; NaN where T < 2.
     verdict, direct

@@ -42,15 +42,9 @@ _DRAWS_AT_ONCE = 1 << 22
 class BootstrapInterval:
     """A mean over T tasks with its BCa interval, in percentage points.
 
-    Attributes
-    ----------
-    level, tasks, resamples, seed
-        The confidence level, T, B and the seed.
-    mean, low, high
-        `low` and `high` are None where nothing can be resampled: T < 2.
-    constant
-        Whether all tasks have the same value: every resample is then the same, the interval has
-        no width, and a report must say so in words.
+    `low` and `high` are None where nothing can be resampled: T < 2.  Where all tasks are equal
+    (`constant`), so is every resample: the interval has no width, and a report must say so in
+    words.
     """
 
     level: float
@@ -73,14 +67,8 @@ def bca_intervals(
 ) -> list[BootstrapInterval]:
     """Compute BCa intervals of means over the same T tasks; see the module's docstring.
 
-    Parameters
-    ----------
-    values : int (M, T)
-        Numbers of correct queries of M methods, or differences of such numbers of M pairs.
-    queries_per_task
-        Of each row (M,) or of all.
-    resamples
-        B, at least 100.
+    The values, int (M, T), are numbers of correct queries of M methods, or differences of such
+    numbers of M pairs; B is at least 100.
     """
     counts = np.asarray(values)
     check_level(level)

@@ -32,14 +32,9 @@ SEARCH_STEPS = 2_000
 class Saturation:
     """Upper bounds, in percent, on the share of tasks with an error (or a difference).
 
-    Attributes
-    ----------
-    level
-        Of each bound by itself.
-    tasks, bound
-        T, and the bound for new images of these classes, tasks taken as independent.
-    disjoint, new_classes_bound
-        How many of the tasks share no class with each other, and the bound for new classes.
+    Each by itself, at a level: `bound` from all tasks, for new images of these classes, tasks taken
+    as independent; `new_classes_bound` from the number of tasks that share no class with each
+    other.
     """
 
     level: float
@@ -60,10 +55,7 @@ def saturation(tasks: int, disjoint: int, level: float = 0.95) -> Saturation:
 
 
 def unseen_bound(classes: int, level: float = 0.95) -> float:
-    """Bound the share of all classes, in percent, that are of a kind none of these is.
-
-    The classes are taken for a sample of those one speaks of.
-    """
+    """Bound the share of all classes, in percent, of which a sample of so many has none."""
     return zero_bound(classes, level)
 
 

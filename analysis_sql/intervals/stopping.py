@@ -71,10 +71,6 @@ class SequenceInterval:
 
     Attributes
     ----------
-    assumption, level, tasks
-        Which sequence, at which level, after how many tasks.
-    mean
-        Of the T differences.
     low, high
         What the intervals so far have in common.  If `low` is above `high` they have nothing in
         common: the tasks contradict a single mean (or the sequence is one of the few that miss).

@@ -44,7 +44,7 @@ _NEGLIGIBLE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class LikelyComponents:
-    """Components that a pilot leaves likely, in fractions squared.
+    """Components that a pilot of Q = `query` leaves likely, in fractions squared.
 
     Attributes
     ----------
@@ -52,8 +52,6 @@ class LikelyComponents:
         The weight of each possibility (their sum is 1), its σ_b², and its σ_e² at the pilot's Q.
     queries
         w.
-    query
-        The pilot's Q.
     """
 
     weights: Floats

@@ -84,10 +84,8 @@ class Estimate:
 
     Attributes
     ----------
-    way
-        K.
-    alpha, w
-        α may come out negative, which is noise: the true one never is.
+    alpha
+        May come out negative, which is noise: the true one never is.
     covariance
         Of (alpha, w), over new images of these classes.
     freedom

@@ -64,14 +64,8 @@ class Finding(Enum):
 class Recognition:
     """What is concluded, and from what.
 
-    Attributes
-    ----------
-    p
-        P-value of both tests together; None if neither says anything.
-    by_classes, by_references
-        That of each; None if it says nothing.
-    reason
-        Why the results are not testable; empty otherwise.
+    `p` is that of both tests together, None if neither says anything; `by_classes` and
+    `by_references` are that of each.  `reason` says why results are not testable; else it is empty.
     """
 
     finding: Finding
@@ -83,12 +77,10 @@ class Recognition:
 
 @dataclass(frozen=True)
 class Recognitions:
-    """What is concluded of several results, in groups.
+    """What is concluded of several results, each in the order in which they were given.
 
     Attributes
     ----------
-    each
-        Of every result, in the order in which they were given.
     task_sets
         Of all methods' results on a task set (data set, task set), together.
     together

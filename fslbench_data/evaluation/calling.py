@@ -45,10 +45,10 @@ def answer_tasks(
             yield group, True
             continue
         rng = task_generator(seed, tasks.info, start)
-        arguments = inputs.one(group[0]) if batch is None else inputs.batch(group)
-        with arguments as (support, query):
+        with inputs.batch(group) as (supports, queries):
+            arguments = (supports, queries) if batch else (supports[0], queries[0])
             try:
-                answer = method(support, query, rng)
+                answer = method(*arguments, rng)
             except Exception as error:
                 raise _failed(error, group) from error
         rows = np.asarray(answer)[None] if batch is None else np.asarray(answer)

@@ -27,10 +27,7 @@ _PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
 
 
 class Inputs(Protocol):
-    """Turns tasks into the arguments `support` and `query` of a method, while it answers."""
-
-    def one(self, task: Task) -> AbstractContextManager[tuple[Any, Any]]:
-        """Support (K, S, ...) and query (K·Q, ...) of one task."""
+    """Turns tasks into arguments of a method while it answers: a row of them for each task."""
 
     def batch(self, tasks: Sequence[Task]) -> AbstractContextManager[tuple[Any, Any]]:
         """Support (B, K, S, ...) and query (B, K·Q, ...) of B tasks."""
@@ -38,18 +35,13 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FeatureInputs:
-    """Features as float32 arrays: support (K, S, D), query (K·Q, D), with B in front in batches."""
+    """Features as float32 arrays: support (B, K, S, D), query (B, K·Q, D)."""
 
     features: NDArray[Any]
 
     @contextmanager
-    def one(self, task: Task) -> Iterator[tuple[Any, Any]]:
-        """Support (K, S, D) and query (K·Q, D) of one task."""
-        yield self._of(task.support), self._of(task.query)
-
-    @contextmanager
     def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:
-        """Support (B, K, S, D) and query (B, K·Q, D)."""
+        """Look the features of B tasks up."""
         support = np.stack([task.support for task in tasks])
         query = np.stack([task.query for task in tasks])
         yield self._of(support), self._of(query)
@@ -61,7 +53,7 @@ class FeatureInputs:
 
 @dataclass(frozen=True, eq=False)
 class ImageInputs:
-    """Paths of images: support K lists of S, query a list of K·Q; lists of these in batches.
+    """Paths of images: of each task K lists of S of the support, and a list of K·Q of the query.
 
     The files lie in classes, so that their names, folders, times and inodes tell the class.  So a
     method is given copies, in a folder of the call's own, which is removed after it: names follow
@@ -71,12 +63,6 @@ class ImageInputs:
 
     paths: list[Path]
     seed: int
-
-    @contextmanager
-    def one(self, task: Task) -> Iterator[tuple[Any, Any]]:
-        """Support and query of one task, as lists of paths."""
-        with self.batch([task]) as (support, query):
-            yield support[0], query[0]
 
     @contextmanager
     def batch(self, tasks: Sequence[Task]) -> Iterator[tuple[Any, Any]]:

@@ -27,14 +27,9 @@ _SYNC_SECONDS = 1.0
 class Journal:
     """Answered tasks of one run, kept in a file if there is a path.
 
-    Raises an OutputError if the file is of another run, or cannot be written.
-
-    Parameters
-    ----------
-    run
-        What must be equal for a journal to be resumed.
-    protocols
-        What answers have to fit, by task set; those to other sets are kept as they are.
+    A journal is resumed by an equal `run`.  Answers have to fit the protocols; those to other task
+    sets are kept as they are.  Raises an OutputError if the file is of another run, or cannot be
+    written.
     """
 
     def __init__(

@@ -13,15 +13,7 @@ from fslbench_data.leaderboard.repository import SUBMISSIONS
 
 @dataclass(frozen=True)
 class Changes:
-    """What a pull request changes, by path, in the repository as it stands on ``main``.
-
-    Attributes
-    ----------
-    submissions, removed
-        Files below ``submissions/`` that are added or changed, and that are taken away.
-    other
-        Every other change.
-    """
+    """What a pull request changes, by path: submissions are added or changed, or removed."""
 
     main: HubResults
     proposed: HubResults

@@ -27,14 +27,12 @@ MOST_SCORED = 10
 
 @dataclass(frozen=True)
 class Review:
-    """What a proposal would bring.
+    """What a proposal would bring: its files that would be scored, and the others.
 
     Attributes
     ----------
     boards
         The tables with the proposal in them, of the task sets that it answers.
-    accepted, rejected
-        The files that would be scored, and the others.
     reports
         Comparisons of the first accepted files with the reference methods; None without any.
     pointers

@@ -44,16 +44,10 @@ class ClaimError(ValueError):
 
 @dataclass(frozen=True)
 class ColumnClaim:
-    """What a leaf column's chunks hold in one row group.
+    """What a leaf column's chunks hold in one row group, by its path in the schema, joined by dots.
 
-    Attributes
-    ----------
-    name
-        The path in the schema, joined by dots.
-    values, page_bytes
-        How many, nulls and empty lists included, and the bytes of their pages once decompressed.
-    differences
-        Whether texts are stored as differences from the text before.
+    Nulls and empty lists count among the values; bytes of pages are those once decompressed.
+    `differences` says that texts are stored as differences from the text before.
     """
 
     name: str

@@ -27,13 +27,7 @@ from fslbench_data.validation.runs import Group, sum_runs
 
 @dataclass(frozen=True, eq=False)
 class Validated:
-    """A submission that fits a release.
-
-    Attributes
-    ----------
-    groups
-        What each method answered, in the order of their first row.
-    """
+    """A submission that fits a release, in groups: what each method answered, as first named."""
 
     submission: Submission
     groups: tuple[Group, ...]
