@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from builders.attributes.captioner import COCA, Captioner, check_captioner
 from builders.attributes.captioner_folders import check_folder
 from builders.attributes.coca_captioner import CocaCaptioner, check_spec
 from builders.attributes.transformers_captioners import TransformersCaptioner
-from builders.features.processor import Device
+from builders.features.processor import Device, facts
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,17 @@ class CaptionerName:
     def family(self) -> str:
         """``vit_gpt2``, ``blip`` or ``coca``."""
         return check_captioner(self.name)[0]
+
+    def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
+        """Find out what captions depend on, on this machine."""
+        return {
+            **self.load().describe(),
+            **facts(self.device, self.family),
+            "threads": threads,
+            "batch": batch,
+            "block": block,
+            "decoder": "Pillow",
+        }
 
     def check(self) -> None:
         """Refuse a captioner whose package, folder or file is missing, before any work.

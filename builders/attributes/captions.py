@@ -20,7 +20,7 @@ from builders.attributes.captioners import CaptionerName, forget_captioner
 from builders.features.block_job import BlockJob, BlockResult, Survey, work_folder
 from builders.features.decoding import Batches
 from builders.features.extraction import Settings, nobody
-from builders.features.processor import default_threads, facts
+from builders.features.processor import default_threads
 from builders.features.work_folder import WorkFolder
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
@@ -30,22 +30,6 @@ BLOCK = 128
 
 BATCH = {"cpu": 8, "cuda": 32}
 """Pictures at a time, unless the settings say otherwise."""
-
-
-@dataclass(frozen=True)
-class _Captioner(CaptionerName):
-    """A captioner's name, with what its captions depend on."""
-
-    def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
-        """Find out what captions depend on, on this machine."""
-        return {
-            **self.load().describe(),
-            **facts(self.device, self.family),
-            "threads": threads,
-            "batch": batch,
-            "block": block,
-            "decoder": "Pillow",
-        }
 
 
 @dataclass(frozen=True)
@@ -75,28 +59,9 @@ def write_captions(
 ) -> tuple[list[str], dict[str, Any]]:
     """Write a caption for each of N images, and return how they were written, too.
 
-    Parameters
-    ----------
-    name
-        ``vit_gpt2[@FOLDER]``, ``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.
-    folder
-        Where finished blocks lie, in a folder for the captioner and the data set; what a run of
-        the same that was stopped has left there is gone on with.  Removed once all are written.
-    settings
-        Its weights, device, batch (of at most a block), workers, threads and engine count.
-    progress
-        Is told of every finished block, as so many images.
-
-    Raises
-    ------
-    SourceError
-        If an image cannot be shown.
-    OutputError
-        If the folder holds an unfinished run of something else.
-    BackboneError, UnknownNameError, MissingPackageError
-        If the captioner cannot be loaded.
-    EngineError
-        If there is no such device, it lacks memory, or machines differ.
+    Folder, progress and errors are those of :func:`builders.features.extraction.extracted`, the
+    name that of :class:`CaptionerName`.  Of the settings weights, device, batch (of at most a
+    block), workers, threads and engine count.
     """
     settings = settings or Settings()
     with work_folder(folder, name, images) as work:
@@ -109,14 +74,14 @@ def write_captions(
 def _run(
     images: ImageSet, name: str, work: WorkFolder, settings: Settings, progress: Progress
 ) -> tuple[list[str], dict[str, Any]]:
-    captioner = _Captioner(name, settings.weights, settings.device)
+    captioner = CaptionerName(name, settings.weights, settings.device)
     threads = settings.threads or default_threads(settings.device)
     block = min(settings.block, BLOCK)
     batch = settings.batch or (work.recorded or {}).get("batch") or BATCH[settings.device]
     survey = Survey(captioner, threads, min(int(batch), block), block)
-    ((_, found),) = settings.engine.run(survey, [0])
-    done = work.begin({**found, "dataset": images.name, "images": content_digest(images.images)})
-    job = Captioning(captioner, images, found, settings.workers_for(threads))
+    ((_, surveyed),) = settings.engine.run(survey, [0])
+    done = work.begin({**surveyed, "dataset": images.name, "images": content_digest(images.images)})
+    job = Captioning(captioner, images, surveyed, settings.workers_for(threads))
     blocks = job.compute(done, work, settings.engine, progress)
     work.check_unchanged(images)
-    return [str(text) for b in blocks for text in work.values(b)], found
+    return [str(text) for b in blocks for text in work.values(b)], surveyed

@@ -65,10 +65,9 @@ def attributes(
     recipe = Recipe.parse(text)
     kind, extra = named_source(name, spec)
     engine_from(**extraction)
-    weights = extraction["weights"].resolve() if extraction["weights"] is not None else None
+    weights = extraction["weights"]
     check_recipe(recipe, kind, weights)
     settings = settings_from(**extraction) if recipe.captioner else Settings(weights=weights)
-    raw = raw.resolve() if raw is not None else None
     with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
         images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **extra)
         work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"

@@ -62,7 +62,6 @@ def features(
         keeping_damaged() if skip_corrupt else nullcontext(),
         steps(f"reading {name}") as progress,
     ):
-        raw = raw.resolve() if raw is not None else None
         images = read_source(kind, raw, allow_missing=allow_missing, progress=progress, **extra)
     before = (folder / precomputed.FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+ABSOLUTE = click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True)
+
+
+def _all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Join options to one that adds them to a command in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
 
 spec_option: Callable[[F], F] = click.option(
     "--spec",
@@ -24,15 +37,17 @@ spec_option: Callable[[F], F] = click.option(
     metavar="SPEC",
     help="SOURCE is a data set of this specification of a release, with its source and options.",
 )
-_SOURCE = (
-    click.option("--raw", type=FOLDER, metavar="DIR", help="The raw folder of the data set."),
+source_options = _all_of(
+    click.option("--raw", type=ABSOLUTE, metavar="DIR", help="The raw folder of the data set."),
     spec_option,
     click.option("--allow-missing", is_flag=True, help="Leave out what is missing, and renumber."),
 )
-_EXTRACTION = (
+"""The options that say which images are read: `raw`, `spec` and `allow_missing`."""
+
+extraction_options = _all_of(
     click.option(
         "--weights",
-        type=FOLDER,
+        type=ABSOLUTE,
         metavar="DIR",
         help="What `fslbench-build fetch weights` has filled, and where checkpoints are.",
     ),
@@ -78,23 +93,7 @@ _EXTRACTION = (
         help="Of a running Ray cluster; without one Ray is started on this machine.",
     ),
 )
-
-
-def add_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
-    """Add options to a command, in this order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def source_options(command: F) -> F:
-    """Add the options that say which images are read: `raw`, `spec` and `allow_missing`."""
-    return add_options(command, _SOURCE)
-
-
-def extraction_options(command: F) -> F:
-    """Add the options that say how features are extracted."""
-    return add_options(command, _EXTRACTION)
+"""The options that say how features are extracted."""
 
 
 def made_option(name: str, about: str) -> Callable[[F], F]:
@@ -137,7 +136,7 @@ def settings_from(
     from builders.features.processor import default_device
 
     return Settings(
-        weights=weights.resolve() if weights is not None else None,
+        weights=weights,
         device="cuda" if device == "cuda" else "cpu" if device == "cpu" else default_device(),
         dtype="bfloat16" if dtype == "bf16" else "float32",
         engine=engine_from(engine_name=engine_name, address=address),

@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from builders.cli.options import FOLDER, extraction_options, made_option, settings_from
+from builders.cli.options import (
+    ABSOLUTE,
+    FOLDER,
+    extraction_options,
+    made_option,
+    settings_from,
+)
 from fslbench_data.cli.options import FILE
 
 
@@ -16,7 +22,7 @@ from fslbench_data.cli.options import FILE
 @made_option("folder", "A new folder, or one that a build of the same left.")
 @click.option(
     "--raw",
-    type=FOLDER,
+    type=ABSOLUTE,
     help="Folder of the raw folders, each named as its source unless SPEC says otherwise.",
 )
 @click.option(
@@ -74,7 +80,7 @@ def release(
         manifest = build_release(
             specification,
             folder,
-            raw=raw.resolve() if raw else None,
+            raw=raw,
             allow_missing=allow_missing,
             settings=settings,
             features=[read_precomputed(path) for path in extracted],

@@ -22,14 +22,8 @@ Work = Callable[[Iterable[B]], Iterator[R]]
 class Job(Protocol[_B, _R]):
     """Work that can be done in any process; it is pickled to get there.
 
-    Attributes
-    ----------
-    name
-        Tells the job from every other; a process that has started it keeps it for the next block.
-    threads
-        Of the processor, for each process that works on it.
-    gpus
-        For each such process.
+    A process that has started a job, which its name tells from every other, keeps it for the next
+    block.
     """
 
     @property

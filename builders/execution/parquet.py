@@ -1,23 +1,63 @@
-"""How the tables of a release are written as Parquet, so that datasets and DuckDB read them."""
+"""How the tables of a release are written as Parquet, and what its manifest says of each.
+
+They are written so that datasets and DuckDB read them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fslbench_data.files import whole_file
+from benchmark_spec.digest import content_digest, fingerprint
+from benchmark_spec.errors import OutputError
+from benchmark_spec.tables import Kind, Table
+from fslbench_data.files import sha256_of, whole_file
 from fslbench_data.submission.model import Submission
 
 _LARGE = 32 * 2**20
 """Bytes in memory from which a table is compressed quickly: 200,000 one-shot tasks."""
 
 LARGE_FEATURES = 8 * 2**20
-"""Bytes in memory from which features are written to be read fast; see :func:`write_features`."""
+"""Bytes in memory from which features are written to be read fast."""
 
 _ROWS = 8192
 """Images in a row group of such features: what a reader of a few images has to decode."""
+
+
+def written(
+    folder: Path,
+    relative: str,
+    kind: Kind,
+    dataset: str,
+    name: str,
+    table: pa.Table,
+    provenance: Mapping[str, Any],
+    write: Callable[[Path], None],
+) -> Table:
+    """Let `write` write a table into a folder, and return its entry of the manifest."""
+    path = folder / relative
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {path.parent}: {error.strerror}") from None
+    write(path)
+    digest = content_digest(table)
+    return Table(
+        path=relative,
+        kind=kind,
+        dataset=dataset,
+        name=name,
+        rows=table.num_rows,
+        bytes=path.stat().st_size,
+        sha256=sha256_of(path),
+        digest=digest,
+        fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
+        provenance=dict(provenance),
+    )
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -70,7 +110,13 @@ def write_results(submission: Submission, path: Path) -> None:
         )
 
 
-def write_features(table: pa.Table, path: Path) -> None:
+def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
+    """Write one of so many shards of a feature set: to be read fast, if it is large."""
+    large = shards > 1 or table.nbytes >= LARGE_FEATURES
+    (_write_features if large else write_table)(table, path)
+
+
+def _write_features(table: pa.Table, path: Path) -> None:
     """Write a shard of large features: quick zstd, no nulls by schema, no statistics of values.
 
     Figures are in benchmarks/README.md.  zstd leaves 57 % of rectified features and 93 % of others,

@@ -59,7 +59,7 @@ class Projection:
         """
         rounded = np.empty((len(features), self.directions.shape[1]), np.int8)
         for first in range(0, len(features), _ROWS):
-            rows = _unit(features[first : first + _ROWS]) @ self.directions
+            rows = unit_rows(features[first : first + _ROWS]) @ self.directions
             rounded[first : first + _ROWS] = np.clip(np.rint(rows / self.scale), -127, 127)
         return rounded
 
@@ -94,7 +94,7 @@ def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
     gram: NDArray[np.float64] | None = None
     images = 0
     for part in _blocks(parts):
-        rows = _unit(part)
+        rows = unit_rows(part)
         gram = rows.T @ rows if gram is None else gram + rows.T @ rows
         images += len(rows)
     most = 0 if gram is None else min(images, len(gram))
@@ -109,7 +109,7 @@ def fit_projection(parts: Parts, dimensions: int = DIMENSIONS) -> Projection:
     directions = np.ascontiguousarray(vectors[:, ::-1][:, :dimensions])
     largest = np.abs(directions).argmax(axis=0)
     directions *= np.sign(directions[largest, np.arange(dimensions)])
-    top = max(float(np.abs(_unit(part) @ directions).max()) for part in _blocks(parts))
+    top = max(float(np.abs(unit_rows(part) @ directions).max()) for part in _blocks(parts))
     kept = float(values[::-1][:dimensions].sum() / values.sum())
     return Projection(directions, float(np.float32(top / 127)), kept)
 
@@ -122,10 +122,10 @@ def pca_int8(
     return projection(features), projection.scale, projection.provenance()
 
 
-def _unit(features: NDArray[Any]) -> NDArray[np.float64]:
-    """Divide features (n, D) by their length; zeros stay zeros."""
+def unit_rows(features: NDArray[Any]) -> NDArray[np.float64]:
+    """Divide features (..., D) by their length; zeros stay zeros."""
     rows = features.astype(np.float64)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
     return np.asarray(rows / np.where(length > 0, length, 1.0))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
+from builders.features.compress import unit_rows
 from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH
 
 Verdict = Literal["identical", "agrees", "close", "differs", "unrelated"]
@@ -119,7 +120,7 @@ def diagnose(
             expected=f"{expected.shape[1]}, as the others: perhaps another layer was taken",
         )
     a, b = own.astype(np.float64), expected.astype(np.float64)
-    cosine = (_unit(a) * _unit(b)).sum(axis=1)
+    cosine = (unit_rows(a) * unit_rows(b)).sum(axis=1)
     cosine[(a == b).all(axis=1)] = 1.0  # also where both are zeros
     largest = float(np.abs(a - b).max())
     flipped = _predictions(a) != _predictions(b)
@@ -142,16 +143,11 @@ def _predictions(features: NDArray[np.float64]) -> NDArray[np.int64]:
     For each of the four pictures of a class: it alone is the support and the others are queries,
     and the other way round.
     """
-    unit = _unit(features).reshape(len(FAMILIES), OF_EACH, -1)
+    unit = unit_rows(features).reshape(len(FAMILIES), OF_EACH, -1)
     predictions = []
     for one in range(OF_EACH):
         alone, others = unit[:, [one]], np.delete(unit, one, axis=1)
         for support, query in ((alone, others), (others, alone)):
-            centroids = _unit(support.mean(axis=1))
+            centroids = unit_rows(support.mean(axis=1))
             predictions.append((query.reshape(-1, unit.shape[2]) @ centroids.T).argmax(axis=1))
     return np.concatenate(predictions)
-
-
-def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    length = np.linalg.norm(x, axis=-1, keepdims=True)
-    return np.asarray(x / np.where(length > 0, length, 1.0))

@@ -75,10 +75,7 @@ forget_network = _loaded.cache_clear
 class Extraction(BlockJob):
     """The job that extracts blocks of features, float16 (n, D).
 
-    Attributes
-    ----------
-    skip_corrupt
-        Give an image that cannot be shown zeros as its features, rather than an error.
+    `skip_corrupt` is that of :class:`builders.features.extraction.Settings`.
     """
 
     skip_corrupt: bool = False

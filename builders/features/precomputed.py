@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from benchmark_spec.manifest import entry_of
 from benchmark_spec.tables import Table, shard_of, table_path
 from benchmark_spec.version import __version__
 from builders.execution.folder_lock import make_folder
-from builders.execution.parquet import LARGE_FEATURES, write_features, write_table
+from builders.execution.parquet import write_shard, written
 from builders.features import WORK, Settings, features_of, is_network
 from builders.features.extraction import described, nobody
 from builders.features.shards import Pieces, cut
@@ -160,25 +161,12 @@ def _write(
     images: ImageSet, pieces: Pieces, provenance: dict[str, Any], folder: Path
 ) -> Iterator[Table]:
     """Write the shards of a data set's features; gives what a manifest says of each."""
-    count, backbone = len(images.images), str(provenance["backbone"])
+    name, count, backbone = images.name, len(images.images), str(provenance["backbone"])
     shards = number_of_shards(count)
-    for shard, table in enumerate(cut(pieces, count, f"{backbone} of {images.name}")):
-        relative = table_path("features", images.name, backbone, shard, shards)
-        path = folder / relative
-        path.parent.mkdir(parents=True, exist_ok=True)
-        large = shards > 1 or table.nbytes >= LARGE_FEATURES
-        (write_features if large else write_table)(table, path)
-        yield Table(
-            path=relative,
-            kind="features",
-            dataset=images.name,
-            name=backbone,
-            rows=table.num_rows,
-            bytes=path.stat().st_size,
-            sha256=sha256_of(path),
-            digest=content_digest(table),
-            provenance=provenance,
-        )
+    for shard, table in enumerate(cut(pieces, count, f"{backbone} of {name}")):
+        path = table_path("features", name, backbone, shard, shards)
+        write = partial(write_shard, table, shards=shards)
+        yield written(folder, path, "features", name, backbone, table, provenance, write)
 
 
 def _finished(

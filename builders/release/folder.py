@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-
-from benchmark_spec.digest import content_digest, fingerprint
-from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.feature_sets import number_of_shards
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
 from benchmark_spec.tables import Dataset, Kind, Table, table_path
 from benchmark_spec.version import __version__
 from builders.release.card import dataset_card
 from builders.release.journal import JOURNAL_FILE, LOCK_FILE, BuildJournal
-from fslbench_data.files import clear_temporary, sha256_of, write_whole
+from fslbench_data.files import clear_temporary, write_whole
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
 
@@ -120,37 +116,6 @@ class ReleaseFolder:
         if any(t.path == path for t in self._tables):
             raise SpecError(f"{path} would be written twice ({name})")
         return path
-
-    def _written(
-        self,
-        relative: str,
-        kind: Kind,
-        dataset: str,
-        name: str,
-        table: pa.Table,
-        provenance: Mapping[str, Any],
-        write: Callable[[Path], None],
-    ) -> Table:
-        """Let `write` write a table, and return its entry of the manifest."""
-        path = self.folder / relative
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot make {path.parent}: {error.strerror}") from None
-        write(path)
-        digest = content_digest(table)
-        return Table(
-            path=relative,
-            kind=kind,
-            dataset=dataset,
-            name=name,
-            rows=table.num_rows,
-            bytes=path.stat().st_size,
-            sha256=sha256_of(path),
-            digest=digest,
-            fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
-            provenance=dict(provenance),
-        )
 
     def _keep(self, entries: Sequence[Table]) -> None:
         """Take tables into the manifest."""

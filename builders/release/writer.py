@@ -16,7 +16,7 @@ from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Dataset, Kind, check_redistribution, table_path
 from builders.attributes.table import check_attributes_table
-from builders.execution.parquet import LARGE_FEATURES, write_features, write_results, write_table
+from builders.execution.parquet import write_results, write_shard, write_table, written
 from builders.features.shards import Pieces, cut
 from builders.release.folder import ReleaseFolder
 from builders.sampling.tasks import first_image_ids
@@ -119,9 +119,10 @@ class ReleaseWriter(ReleaseFolder):
             path = self._new(table_path("features", dataset, backbone, shard, shards), backbone)
             entry = self._journal.same(path, table, provenance)
             if entry is None or entry.name != backbone:
-                large = shards > 1 or table.nbytes >= LARGE_FEATURES
-                write = partial(write_features if large else write_table, table)
-                entry = self._written(path, "features", dataset, backbone, table, provenance, write)
+                write = partial(write_shard, table, shards=shards)
+                entry = written(
+                    self.folder, path, "features", dataset, backbone, table, provenance, write
+                )
                 self._journal.add((), [entry])
             entries.append(entry)
         self._keep(entries)
@@ -156,7 +157,7 @@ class ReleaseWriter(ReleaseFolder):
         write = partial(write_table, table)
         if submission is not None:
             write = partial(write_results, submission)
-        entry = self._written(path, kind, dataset, name, table, provenance, write)
+        entry = written(self.folder, path, kind, dataset, name, table, provenance, write)
         self._keep([entry])
         if kind not in ("classes", "images"):  # these count together, once both are written
             self._journal.add((), [entry])

@@ -11,11 +11,10 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, most_tasks
-from builders.sampling.counting import count_tasks
-from builders.sampling.grouped import draw_grouped
+from builders.sampling.grouped import draw_grouped, kept_images
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
-from builders.sampling.tasks import DrawnTasks, Groups, freeze, groups_of
-from builders.sampling.uniform import draw_closed, draw_open
+from builders.sampling.tasks import DrawnTasks, Groups, checked_sizes, freeze, groups_of
+from builders.sampling.uniform import count_until_exhausted, draw_closed, draw_open
 from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
 
 __all__ = [
@@ -166,3 +165,28 @@ def draw_again(
             expected=str(drawn),
         )
     return table
+
+
+def count_tasks(
+    dataset: str,
+    name: TaskSetName,
+    class_sizes: Sequence[int],
+    *,
+    seed: int,
+    groups: Groups | None = None,
+) -> int:
+    """Count the tasks that :func:`draw_task_set` draws of these arguments.
+
+    Only classes are drawn, and for `grouped` which image of a group is kept.
+    """
+    protocol = name.protocol
+    key = (name.suite, dataset, str(protocol), seed)
+    if name.suite == "grouped" and groups is not None:
+        _, sizes = kept_images(class_sizes, protocol, dataset, key, groups)
+        return count_until_exhausted(sizes, protocol, key)
+    sizes = checked_sizes(class_sizes, protocol, dataset)
+    if name.suite == "open":
+        return count_until_exhausted(sizes, protocol, key)
+    if name.suite == "balanced":
+        return most_tasks(sizes, protocol)
+    raise SamplingError(f"tasks of the suite {name.suite!r} are not counted", where=dataset)

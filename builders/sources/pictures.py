@@ -94,21 +94,10 @@ def look_at_files(
     return digests, damaged
 
 
-def check_file(path: Path) -> tuple[str, str]:
-    """Compute the SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing)."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return "", "is missing"
-    except OSError as error:
-        return "", f"cannot be opened: {error.strerror}"
-    return check_bytes(data)
+def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
+    """Compute the SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing).
 
-
-def check_svg(path: Path) -> tuple[str, str]:
-    """Compute the SHA-256 (hex) of an SVG file, and what is wrong with it ('' if nothing).
-
-    It must be well-formed XML with the root `svg`; nothing outside the file is read.
+    Only with `svg` a file named ``*.svg`` may be a drawing.
     """
     try:
         data = path.read_bytes()
@@ -116,6 +105,11 @@ def check_svg(path: Path) -> tuple[str, str]:
         return "", "is missing"
     except OSError as error:
         return "", f"cannot be opened: {error.strerror}"
+    return _check_svg(data) if svg and path.suffix == ".svg" else check_bytes(data)
+
+
+def _check_svg(data: bytes) -> tuple[str, str]:
+    """Hash a drawing, well-formed XML with the root `svg`; nothing outside the file is read."""
     try:
         tag = ElementTree.fromstring(data).tag  # noqa: S314 - expat reads no external entities
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # of an unknown encoding

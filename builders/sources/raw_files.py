@@ -160,8 +160,8 @@ def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
             where=str(path),
             expected=f"an object with {', '.join(keys)}",
         )
-    found: Mapping[str, Any] = content
-    return found
+    lists: Mapping[str, Any] = content
+    return lists
 
 
 @contextmanager

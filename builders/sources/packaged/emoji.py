@@ -41,7 +41,7 @@ from builders.sources.emoji_list import (
     groups_of,
 )
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
-from builders.sources.pictures import Picture, check_file, check_svg, decode, open_picture
+from builders.sources.pictures import Picture, check_file, decode, open_picture
 from builders.sources.rdf import Text
 
 ABOUT = About(
@@ -104,7 +104,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         allow_missing=allow_missing,
         provenance={"packages": {package.file: package.sha256 for package in PACKAGES}},
         picture=partial(open_drawing, folder),
-        check=_check_drawing,
+        check=partial(check_file, svg=True),
         progress=progress,
     )
 
@@ -138,7 +138,3 @@ def open_drawing(folder: Path, path: str) -> Picture:
         svg_path=str(folder / path), width=SIZE, height=SIZE, skip_system_fonts=True
     )
     return decode(bytes(rendered))
-
-
-def _check_drawing(path: Path) -> tuple[str, str]:
-    return check_svg(path) if path.suffix == ".svg" else check_file(path)

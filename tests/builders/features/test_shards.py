@@ -204,7 +204,7 @@ def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:
 def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 65_536)
     for large, nullable in ((8 * 2**20, True), (100, False)):
-        monkeypatch.setattr("builders.release.writer.LARGE_FEATURES", large)
+        monkeypatch.setattr("builders.execution.parquet.LARGE_FEATURES", large)
         writer = _writer(tmp_path / str(large))
         writer.add_features("one", "net", feature_table(X), {})
         writer.finish()

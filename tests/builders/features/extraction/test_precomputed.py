@@ -73,10 +73,10 @@ def test_interrupted_while_shards_are_written_it_goes_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from builders.features import precomputed
+    from builders.execution import parquet
 
     calls: list[str] = []
-    real = precomputed.write_table
+    real = parquet.write_table
 
     def killed(table: Any, path: Path) -> None:
         calls.append(path.name)
@@ -84,7 +84,7 @@ def test_interrupted_while_shards_are_written_it_goes_on(
             raise KeyboardInterrupt
         real(table, path)
 
-    monkeypatch.setattr(precomputed, "write_table", killed)
+    monkeypatch.setattr(parquet, "write_table", killed)
     with pytest.raises(KeyboardInterrupt):
         write_precomputed(tiny, TINY, tmp_path / "x", settings)
     told: list[tuple[int, bool]] = []
