@@ -18,12 +18,8 @@ from builders.features.processor import Device, facts
 class CaptionerName:
     """What loads a captioner, in whichever process.
 
-    Attributes
-    ----------
-    name
-        ``vit_gpt2[@FOLDER]``, ``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.
-    folder
-        Where its folder or file is also looked for.
+    The name is ``vit_gpt2[@FOLDER]``, ``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``; what it
+    names is also looked for in `folder`.
     """
 
     name: str

@@ -43,14 +43,8 @@ def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> 
 class Checkpoint:
     """The weights of a model of open_clip.
 
-    Attributes
-    ----------
-    name
-        ``FAMILY:ARCH/TAG``, or with the file's name.
-    weights
-        Where they came from.
-    tag
-        What open_clip says of the tag; empty of a file.
+    `name` is ``FAMILY:ARCH/TAG``, or has the file's name; `weights` says where they came from, and
+    `tag` what open_clip says of the tag, nothing of a file.
     """
 
     name: str

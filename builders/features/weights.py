@@ -20,14 +20,8 @@ ALL = "weights"
 class Weights:
     """The weights of one network.
 
-    Attributes
-    ----------
-    file
-        Their file inside the unpacked package.
-    sha256
-        Of that file.
-    licence
-        Of the package; `source` says who trained the network.
+    `file` lies in the unpacked package and has this `sha256`; the licence is the package's, and
+    `source` says who trained the network.
     """
 
     package: Package

@@ -28,14 +28,8 @@ DRAWABLE = tuple(
 class QuerySets:
     """What stays the same while the number of queries changes.
 
-    Attributes
-    ----------
-    head, features
-        As for :class:`builders.baselines.heads.Predictor`; images stand in class order.
-    sizes
-        Images of each class.
-    groups : int64 (N,)
-        For the suite `grouped`, else None.
+    `head` and `features` are as for :class:`builders.baselines.heads.Predictor`, with images in
+    class order; there are `groups` (N,) only for the suite `grouped`.
     """
 
     dataset: str

@@ -20,12 +20,7 @@ from builders.sources.unchanged import check_same_images, raw_state
 class DatasetBuild:
     """The build of one data set's tables; its raw folder is read only if something needs it.
 
-    Parameters
-    ----------
-    raw
-        Holds the raw folder of each data set.
-    features
-        Also says what the release is written with, how, and who follows it.
+    `features` also says what the release is written with, how, and who follows it.
     """
 
     def __init__(

@@ -80,12 +80,7 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
 class FeatureBuild:
     """Finds or extracts the features of a release, and adds to it those that it holds.
 
-    Parameters
-    ----------
-    writer, settings, progress
-        What the release is written with, how features are extracted, and who follows it.
-    extracted
-        Features that were extracted before; they are taken in place of extracting anew.
+    Features that were `extracted` before are taken in place of extracting anew.
     """
 
     def __init__(

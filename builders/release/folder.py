@@ -26,12 +26,7 @@ class ReleaseFolder:
     Every file appears whole or not at all.  The manifest comes last: until :meth:`finish`
     the folder is no release, but a journal says what is done.
 
-    Parameters
-    ----------
-    folder
-        As for :class:`builders.release.journal.BuildJournal`.
-    recipe
-        What else must be equal for an unfinished build to be continued.
+    An unfinished build is continued only by one of the same `recipe`.
     """
 
     def __init__(

@@ -19,14 +19,7 @@ CATALOGUE = "catalogue"
 class FineTuningSpec:
     """``fine_tuning = { backbones = ["..."], task_sets = ["open-5w5s5q"], max_tasks = 20 }``.
 
-    Attributes
-    ----------
-    backbones
-        Networks that are fine-tuned.
-    task_sets
-        On which task sets of the data set.
-    max_tasks
-        Only the first few tasks of each; all unless given.
+    Of each task set the first `max_tasks` tasks are taken; all unless given.
     """
 
     backbones: tuple[str, ...]

@@ -55,12 +55,7 @@ class ClassAttributes:
 class ImageAttributes:
     """The attributes of a data set's images.
 
-    Attributes
-    ----------
-    names
-        All attributes, in alphabetical order.
-    classes
-        In the data set's order of classes.
+    The `names` of all stand in alphabetical order, `classes` in the data set's.
     """
 
     names: tuple[str, ...]

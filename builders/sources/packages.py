@@ -17,12 +17,7 @@ MARK = ".unpacked"
 class Package:
     """A package of one version.
 
-    Attributes
-    ----------
-    file
-        The name of its file, as the client gives it.
-    sha256
-        Of that file.
+    `file` is the name of its file, as the client gives it, and `sha256` that of the file.
     """
 
     kind: Literal["deb", "wheel", "npm"]

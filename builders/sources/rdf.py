@@ -20,10 +20,7 @@ LICENCES = {
 class Text:
     """The words that came with a drawing; what it does not say is empty or None.
 
-    Attributes
-    ----------
-    complete
-        Whether the drawing needs no picture of another file.
+    A drawing is `complete` if it needs no picture of another file.
     """
 
     title: str = ""
