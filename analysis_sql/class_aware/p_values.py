@@ -32,25 +32,25 @@ def p_values(
     p = np.full(len(common), np.nan)
     for tasks in np.unique(common).tolist():
         rows = np.flatnonzero(common == tasks)
-        here = design.prefix(tasks)
-        u = here.coordinates(counts.correct[:, :tasks])
+        prefix = design.prefix(tasks)
+        u = prefix.coordinates(counts.correct[:, :tasks])
         i, j = methods[rows], versus[rows]
         apart = counts.differences(i, j, tasks)
         difference = apart.moments()
-        coordinates = pair_coordinates(here, apart, counts.queries_per_task, u, i, j)
+        coordinates = pair_coordinates(prefix, apart, counts.queries_per_task, u, i, j)
         norm2 = np.asarray(difference.scatter, np.float64) / tasks
         mean = np.abs(np.asarray(difference.total)) / tasks
-        if here.disjoint:
+        if prefix.disjoint:
             p[rows] = paired_p(difference, "open")
             continue
         p[rows] = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
         if (alike := (norm2 == 0) & (mean > 0)).any():
-            p[rows[alike]] = constant_p(here.disjoint_tasks)
-        if here.obstacle is None:
+            p[rows[alike]] = constant_p(prefix.disjoint_tasks)
+        if prefix.obstacle is None:
             varied = np.flatnonzero(norm2 > 0)
             for one in varied.tolist():  # each by itself: the same whatever else is compared
                 part = slice(one, one + 1)
-                shares = Shares.of(here, coordinates[part], norm2[part])
+                shares = Shares.of(prefix, coordinates[part], norm2[part])
                 weights, errors = mixture(shares)
                 score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
                 tails = 2.0 * weights[:1] @ stdtr(tasks - 1, score)
@@ -67,10 +67,10 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
     p = np.full(len(ahead), np.nan)
     for tasks in np.unique(ahead.tasks[ahead.tasks > 0]).tolist():
         rows = np.flatnonzero(ahead.tasks == tasks)
-        here = design.prefix(tasks)
+        prefix = design.prefix(tasks)
         part = ahead.some(rows)
         part = Counts(part.correct[:, :tasks], part.tasks, part.queries_per_task)
-        if here.disjoint:
+        if prefix.disjoint:
             p[rows] = one_sided_p(part.moments())
             continue
         moments = part.moments()
@@ -78,10 +78,10 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
         part_p = np.where(total > 0, np.nan, 1.0)
         alike = (norm2 == 0) & (total > 0)
         if alike.any():
-            part_p[alike] = constant_p(here.disjoint_tasks) / 2.0
+            part_p[alike] = constant_p(prefix.disjoint_tasks) / 2.0
         varied = np.flatnonzero((norm2 > 0) & (total > 0))
-        if here.obstacle is None:
-            part_p[varied] = _mixed_p(here, part.correct[varied], total[varied], norm2[varied])
+        if prefix.obstacle is None:
+            part_p[varied] = _mixed_p(prefix, part.correct[varied], total[varied], norm2[varied])
         p[rows] = part_p
     return p
 

@@ -101,19 +101,21 @@ class _Prefix:
 
     def compare(self, rows: NDArray[np.int64]) -> _Arrays:
         """Compare the first of some methods with the others."""
-        here, level = self._design, self._level
+        design, level = self._design, self._level
         some = self._first_tasks(rows)
         own = some.moments()
         self._prepare(rows)
         u = np.stack([self._u[row] for row in rows.tolist()])
         width = np.array([self._width[row] for row in rows.tolist()])
         others = np.arange(1, len(some))
-        apart = some.differences(0, others, here.tasks)
+        apart = some.differences(0, others, design.tasks)
         difference = apart.moments()
-        coordinates = pair_coordinates(here, apart, some.queries_per_task, u, np.array([0]), others)
-        paired = halfwidths(here, coordinates, difference, level)
+        coordinates = pair_coordinates(
+            design, apart, some.queries_per_task, u, np.array([0]), others
+        )
+        paired = halfwidths(design, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
-        verdicts = paired_verdicts(difference, paired, level, here.disjoint_tasks)
+        verdicts = paired_verdicts(difference, paired, level, design.disjoint_tasks)
         return _Arrays(own, width, difference, paired, verdicts, direct)
 
     def _prepare(self, rows: NDArray[np.int64]) -> None:

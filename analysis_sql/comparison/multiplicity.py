@@ -107,13 +107,13 @@ def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
     if method not in ADJUSTMENTS:
         raise SpecError(f"no adjustment {method!r}", expected=f"one of {list(ADJUSTMENTS)}")
     values = np.asarray(p, float)
-    known = ~np.isnan(values)
-    family = values[known]
+    is_number = ~np.isnan(values)
+    family = values[is_number]
     if ((family < 0) | (family > 1)).any():
         raise SpecError("p-values are between 0 and 1")
     result = values.copy()
     if method != "none":
-        result[known] = (_holm if method == "holm" else _benjamini_hochberg)(family)
+        result[is_number] = (_holm if method == "holm" else _benjamini_hochberg)(family)
     return Adjusted(method, family.size, result)
 
 

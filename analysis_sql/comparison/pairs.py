@@ -61,7 +61,7 @@ def pair_arrays(
     own_mean = product.own.mean
     own_width = halfwidths(product.own, kind, level)
     tasks = np.zeros(shape, np.int64) if product.lengths_differ else counts.tasks[:1]
-    found = PairArrays(
+    arrays = PairArrays(
         np.broadcast_to(tasks, shape),
         np.full(shape, np.nan),
         np.full(shape, np.nan),
@@ -74,22 +74,22 @@ def pair_arrays(
         wanted = np.flatnonzero(asked[rows].any(axis=0))
         if not wanted.size:
             continue
-        here = (rows, slice(int(wanted[0]), int(wanted[-1]) + 1))
-        pair = product.moments(*here)
+        block = (rows, slice(int(wanted[0]), int(wanted[-1]) + 1))
+        pair = product.moments(*block)
         difference = pair.difference
         widths = halfwidths(difference, kind, level)
         if product.lengths_differ:
-            tasks[here] = difference.tasks
+            tasks[block] = difference.tasks
             method = (pair.method.mean, halfwidths(pair.method, kind, level))
             versus = (pair.versus.mean, halfwidths(pair.versus, kind, level))
         else:
             method = (own_mean[rows, None], own_width[rows, None])
-            versus = (own_mean[None, here[1]], own_width[None, here[1]])
-        found.difference[here] = difference.mean
-        found.halfwidth[here] = widths
-        found.verdict[here] = paired_verdicts(difference, widths, level)
-        found.direct[here] = direct_verdicts(*method, *versus)
-    return found
+            versus = (own_mean[None, block[1]], own_width[None, block[1]])
+        arrays.difference[block] = difference.mean
+        arrays.halfwidth[block] = widths
+        arrays.verdict[block] = paired_verdicts(difference, widths, level)
+        arrays.direct[block] = direct_verdicts(*method, *versus)
+    return arrays
 
 
 def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
@@ -125,19 +125,22 @@ class _Products:
 
     def moments(self, rows: slice, columns: slice) -> PairMoments:
         """Moments of the methods `rows` against `columns`, or that broadcast to these."""
-        here, units = (rows, columns), self._counts.queries_per_task
-        products = self._x.times(self._x, *here)
+        block, units = (rows, columns), self._counts.queries_per_task
+        products = self._x.times(self._x, *block)
         if not self.lengths_differ:
             common = self._counts.tasks[:1, None]
             total, squares = np.asarray(self.own.total), np.asarray(self.own.squares)
             row = (total[rows, None], squares[rows, None])
             column = (total[None, columns], squares[None, columns])
         else:
-            common = self._answered.times(self._answered, *here)
-            row = (self._x.times(self._answered, *here), self._squared.times(self._answered, *here))
+            common = self._answered.times(self._answered, *block)
+            row = (
+                self._x.times(self._answered, *block),
+                self._squared.times(self._answered, *block),
+            )
             column = (
-                self._answered.times(self._x, *here),
-                self._answered.times(self._squared, *here),
+                self._answered.times(self._x, *block),
+                self._answered.times(self._squared, *block),
             )
         own = Moments(common, *row, units[rows, None]), Moments(common, *column, units[columns])
         unit: Integers = int(units[0])
@@ -170,8 +173,8 @@ class _Factor:
             if bound < _EXACT_FLOAT64
             else np.int64
         )
-        found = np.matmul(self._in(kind)[rows], other._in(kind)[columns].T)
-        return np.asarray(found.astype(np.int64, copy=False))
+        product = np.matmul(self._in(kind)[rows], other._in(kind)[columns].T)
+        return np.asarray(product.astype(np.int64, copy=False))
 
     def _in(self, kind: Any) -> NDArray[Any]:
         if kind not in self._as:

@@ -36,8 +36,8 @@ _EXPLAIN = re.compile(
 
 def query_names() -> list[str]:
     """Names of the package's queries, sorted."""
-    found = (files("analysis_sql") / "queries").iterdir()
-    return sorted(f.name.removesuffix(".sql") for f in found if f.name.endswith(".sql"))
+    paths = (files("analysis_sql") / "queries").iterdir()
+    return sorted(f.name.removesuffix(".sql") for f in paths if f.name.endswith(".sql"))
 
 
 def query_text(name: str) -> str:
@@ -162,10 +162,10 @@ def _check_kind(sql: str) -> None:
 def _statements(sql: str) -> tuple[list[str], list[str]]:
     """Kinds and texts of the statements."""
     try:
-        found = duckdb.extract_statements(sql)
+        statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
-    return [statement.type.name for statement in found], [statement.query for statement in found]
+    return [one.type.name for one in statements], [one.query for one in statements]
 
 
 def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -192,14 +192,14 @@ def _is_plain(kind: Any, depth: int = 0) -> bool:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for name in names:
         new, number = name, 0
-        while new in found:
+        while new in distinct:
             number += 1
             new = f"{name}_{number}"
-        found[new] = None
-    return list(found)
+        distinct[new] = None
+    return list(distinct)
 
 
 def _quoted(name: str) -> str:

@@ -26,13 +26,13 @@ def memory_bytes(text: str) -> int:
     Raises a QueryError if it is no amount, or less than 10 MB.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT]I?)B?|B)\s*", text.upper(), re.ASCII)
-    found = float(match[1]) * _UNITS[match[2] or ""] if match else 0
-    if not _LEAST <= found <= _MOST:
+    number = float(match[1]) * _UNITS[match[2] or ""] if match else 0
+    if not _LEAST <= number <= _MOST:
         raise QueryError(
             f"{shown(text)} is not an amount of memory for a query",
             expected="a number and its unit, such as 1GB or 512MiB; at least 10MB",
         )
-    return int(found)
+    return int(number)
 
 
 def check_seconds(seconds: float) -> None:

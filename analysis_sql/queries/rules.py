@@ -27,8 +27,8 @@ def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dic
     groups = records(connection, whether)
     if not groups:
         return []
-    given = {name: value for name, value in groups[0].items() if f"${name}" in which}
-    return records(connection, which, given)
+    parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
+    return records(connection, which, parameters)
 
 
 def make_facts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -37,10 +37,10 @@ def make_facts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 def records(
-    connection: duckdb.DuckDBPyConnection, sql: str, given: dict[str, Any] | None = None
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """Return the rows of a SELECT by their columns' names."""
-    result = connection.execute(sql, given)
+    result = connection.execute(sql, parameters)
     names = [column[0] for column in result.description or ()]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 

@@ -71,8 +71,8 @@ def evidence(
     few = design is not None and 2 <= tasks < FEW_TASKS
     bootstraps = bca_intervals(differences, unit, level, seed=SEED) if few else []
     shares = np.asarray(paired_p(moments, kind), float)
-    found = detectable_difference(moments, level) if 1.0 - level < POWER else np.nan
-    detectable = np.broadcast_to(np.asarray(found, float), shares.shape)
+    smallest = detectable_difference(moments, level) if 1.0 - level < POWER else np.nan
+    detectable = np.broadcast_to(np.asarray(smallest, float), shares.shape)
     identical = np.asarray(moments.all_zero)
     bound = zeros(design, tasks, level) if identical.any() else None
     return [

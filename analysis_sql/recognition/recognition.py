@@ -148,7 +148,7 @@ def recognise(
             classes = sums.score(answer, order)
             own[index] = _Statistics.of([classes], correlations(answer, order))
         whole.append(sums.joint)
-    each = [own[at].recognition(_obstacle(answer, own[at])) for at, answer in enumerate(answers)]
+    results = [own[at].recognition(_obstacle(answer, own[at])) for at, answer in enumerate(answers)]
     sets: dict[tuple[str, str], _Statistics] = {}
     for index, answer in enumerate(answers):
         on_set = sets.setdefault((answer.dataset, answer.task_set), _Statistics([], []))
@@ -156,7 +156,7 @@ def recognise(
         on_set.references.extend(own[index].references)
     references = [values for one in own.values() for values in one.references]
     return Recognitions(
-        tuple(each),
+        tuple(results),
         {name: on_set.recognition("") for name, on_set in sets.items()},
         _Statistics.of(whole, references).recognition(""),
     )

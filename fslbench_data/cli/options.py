@@ -123,7 +123,7 @@ def parse_queries(text: str) -> list[int]:
     """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
     from benchmark_spec.errors import SpecError
 
-    found: set[int] = set()
+    queries: set[int] = set()
     for part in text.replace(" ", "").split(","):
         match = re.fullmatch(r"([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?", part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
@@ -132,5 +132,5 @@ def parse_queries(text: str) -> list[int]:
                 f"{text!r} is not a choice of numbers of queries",
                 expected="numbers from 1 and ranges of them, such as 1-15 or 1,2,5-7",
             )
-        found.update(range(first, last + 1))
-    return sorted(found)
+        queries.update(range(first, last + 1))
+    return sorted(queries)

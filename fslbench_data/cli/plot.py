@@ -103,7 +103,7 @@ def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figur
     from benchmark_spec.errors import listing
     from fslbench_data.render.figures import rows
 
-    names = [f"{each.dataset}/{each.name}" for each in report.ladders]
+    names = [f"{ladder.dataset}/{ladder.name}" for ladder in report.ladders]
     if len(names) > 1:
         raise click.UsageError(
             f"{len(names)} ladders are answered, a figure shows one: {listing(names)}; choose with "
@@ -124,7 +124,7 @@ def _of_sets(kind: str, sets: list[TaskSetReport], methods: tuple[str, ...]) -> 
     if len(sets) > 1:
         raise click.UsageError(
             f"{len(sets)} task sets are answered, such a figure shows one: "
-            f"{listing([each.scored for each in sets])}; choose with --dataset and --task-set"
+            f"{listing([report.scored for report in sets])}; choose with --dataset and --task-set"
         )
     if kind == "accuracies":
         return rows.accuracies(sets[0])

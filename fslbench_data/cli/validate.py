@@ -34,19 +34,19 @@ def validate(file: Path, release: str | None, unbound: bool, recognise: bool) ->
     from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)
-    found = check(open_submission(file), opened, allow_unbound=unbound)
-    columns = found.submission.columns
+    validated = check(open_submission(file), opened, allow_unbound=unbound)
+    columns = validated.submission.columns
     extra = [name for name in ("predictions", "class_correct") if name in columns]
-    tested = [group for group in found.groups if recognise or not group.bound]
+    tested = [group for group in validated.groups if recognise or not group.bound]
     conclusions: dict[int, str] = {}
     summary: list[str] = []
     if tested:
         with steps("testing whose tasks these are") as step:
-            recognised = recognise_tasks(found, opened, groups=tested, progress=step)
+            recognised = recognise_tasks(validated, opened, groups=tested, progress=step)
         of_group = zip(tested, group_conclusions(recognised), strict=True)
         conclusions = {id(group): text for group, text in of_group}
         summary = list(together(recognised))
-    for group in found.groups:
+    for group in validated.groups:
         part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
         told = f"; {conclusions[id(group)]}" if id(group) in conclusions else ""
         click.echo(

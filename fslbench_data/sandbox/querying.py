@@ -67,10 +67,10 @@ class QueryProcess:
         try:
             left = max(self._seconds - spent, 0.001)
             request = {"sql": sql, "seconds": left}
-            found = self._process.ask(request, left, most_bytes=self._bytes)
+            answers = self._process.ask(request, left, most_bytes=self._bytes)
         except EndedError as ended:
             raise self._error_of(ended) from None
-        return pa.concat_tables(found)
+        return pa.concat_tables(answers)
 
     def _error_of(self, ended: EndedError) -> QueryError:
         """What a query has done to the process that ran it."""

@@ -140,14 +140,14 @@ def list_column(
     """A column of lists of integers as `kind` (a list type), null lists allowed."""
     if pa.types.is_null(column.type):
         return column.cast(kind)
-    found = column.type
+    type_ = column.type
     is_list = (
-        pa.types.is_list(found)
-        or pa.types.is_large_list(found)
-        or pa.types.is_fixed_size_list(found)
+        pa.types.is_list(type_)
+        or pa.types.is_large_list(type_)
+        or pa.types.is_fixed_size_list(type_)
     )
-    if not is_list or not pa.types.is_integer(found.value_type):
-        raise SchemaError(f"column {name!r} is of type {found}", where=where, expected=f"{kind}")
+    if not is_list or not pa.types.is_integer(type_.value_type):
+        raise SchemaError(f"column {name!r} is of type {type_}", where=where, expected=f"{kind}")
     try:
         return column.cast(kind)
     except pa.ArrowInvalid as problem:
@@ -231,11 +231,11 @@ def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def encoded(array: pa.Array) -> pa.DictionaryArray:
     """Texts of any type as a dictionary array, each different text taken once."""
-    found = array.dictionary_encode()  # or as it is, if it is already
-    if pa.types.is_string_view(found.dictionary.type):
-        plain = found.dictionary.cast(pa.string())
-        found = pa.DictionaryArray.from_arrays(found.indices, plain)
-    return found
+    encoded_array = array.dictionary_encode()  # or as it is, if it is already
+    if pa.types.is_string_view(encoded_array.dictionary.type):
+        plain = encoded_array.dictionary.cast(pa.string())
+        encoded_array = pa.DictionaryArray.from_arrays(encoded_array.indices, plain)
+    return encoded_array
 
 
 def is_text(kind: pa.DataType) -> bool:

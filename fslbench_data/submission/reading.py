@@ -126,12 +126,11 @@ def warn_of_lost_metadata(names: Collection[str], where: str) -> None:
         )
 
 
-def check_rows(found: int, claimed: int, where: str) -> None:
+def check_rows(rows: int, claimed: int, where: str) -> None:
     """Refuse a Parquet file that holds other than the number of rows that its footer claims."""
-    if found != claimed:
+    if rows != claimed:
         raise UnreadableError(
-            f"{where} cannot be read as parquet: its footer claims {claimed} rows, "
-            f"it holds {found}",
+            f"{where} cannot be read as parquet: its footer claims {claimed} rows, it holds {rows}",
             fix="it is damaged: write the file again",
         )
 
@@ -208,33 +207,33 @@ def is_canonical(table: pa.Table) -> bool:
 
 def _known_columns(table: pa.Table, where: str) -> pa.Table:
     """The columns in their order, or an error if one is missing, unknown or doubled."""
-    known = list(_TYPES)
-    found = table.column_names
-    expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(known[6:])}"
-    doubled = sorted(name for name, count in Counter(found).items() if count > 1)
-    missing = [name for name in SUBMISSION.names if name not in found]
-    unknown = [name for name in found if name not in known]
+    valid = list(_TYPES)
+    columns = table.column_names
+    expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
+    doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
+    missing = [name for name in SUBMISSION.names if name not in columns]
+    unknown = [name for name in columns if name not in valid]
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
         if names:
             plural = "s" if len(names) > 1 else ""
             raise SchemaError(
                 f"the file {what} column{plural} {listing([shown(name) for name in names], 12)}",
-                where=f"{where}, whose columns are {listing([shown(name) for name in found], 12)}",
+                where=f"{where}, whose columns are {listing(list(map(shown, columns)), 12)}",
                 expected=expected,
-                fix=_column_remedy(found, missing),
+                fix=_column_remedy(columns, missing),
             )
-    return table.select([name for name in known if name in found])
+    return table.select([name for name in valid if name in columns])
 
 
-def _column_remedy(found: list[str], missing: list[str]) -> str:
+def _column_remedy(columns: list[str], missing: list[str]) -> str:
     """What to do about columns, guessed from what they are called."""
-    if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
         return "separate the columns by commas"
-    renamed = {name.strip().lower(): name for name in found}
+    renamed = {name.strip().lower(): name for name in columns}
     renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:
         return f"rename {', '.join(renames)}"
-    if "" in found or "Unnamed: 0" in found:
+    if "" in columns or "Unnamed: 0" in columns:
         return "write the file without pandas' index: to_csv(..., index=False)"
     return "rename or drop columns; the first line of a CSV file names them"
 

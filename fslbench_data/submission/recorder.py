@@ -71,14 +71,14 @@ class Recorder:
         int
             The number of correct ones.
         """
-        given = _predictions(predictions, task.query_label[None, :], task.info)
-        return self._record(task.info, [task.task_id], given, task.query_label[None, :])[0]
+        checked = _predictions(predictions, task.query_label[None, :], task.info)
+        return self._record(task.info, [task.task_id], checked, task.query_label[None, :])[0]
 
     def add_task_set(self, tasks: TaskSet, predictions: ArrayLike) -> NDArray[np.int64]:
         """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,)."""
-        given = _predictions(predictions, tasks.query_label, tasks.info)
-        label = tasks.query_label[: len(given)]
-        return np.array(self._record(tasks.info, range(len(given)), given, label))
+        checked = _predictions(predictions, tasks.query_label, tasks.info)
+        label = tasks.query_label[: len(checked)]
+        return np.array(self._record(tasks.info, range(len(checked)), checked, label))
 
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
@@ -150,17 +150,17 @@ class Recorder:
         return Submission(table, {self._method.name: self._method}, bindings, "the recording")
 
     def _record(
-        self, info: TaskSetInfo, task_ids: Any, given: NDArray[Any], label: NDArray[Any]
+        self, info: TaskSetInfo, task_ids: Any, predicted: NDArray[Any], label: NDArray[Any]
     ) -> list[int]:
         self._check_new(info, task_ids)
-        right = given == label
+        right = predicted == label
         by_class = [
             (right & (label == position)).sum(axis=1) for position in range(info.protocol.way)
         ]
         counts: list[int] = right.sum(axis=1).tolist()
         per_class = np.stack(by_class, axis=1).tolist()
         for i, task_id in enumerate(task_ids):
-            self._keep(info, task_id, (counts[i], per_class[i], given[i].tolist()))
+            self._keep(info, task_id, (counts[i], per_class[i], predicted[i].tolist()))
         return counts
 
     def _keep(
@@ -169,8 +169,8 @@ class Recorder:
         task_id: int,
         answer: tuple[int, list[int] | None, list[int] | None],
     ) -> None:
-        known = self._infos.setdefault(str(info), info)
-        if known != info:
+        earlier = self._infos.setdefault(str(info), info)
+        if earlier != info:
             raise SubmissionError(f"{info} comes from two different releases")
         self._answers.setdefault(str(info), {})[task_id] = answer
 
@@ -185,9 +185,9 @@ class Recorder:
             )
 
 
-def _predictions(given: ArrayLike, label: NDArray[Any], info: TaskSetInfo) -> NDArray[Any]:
+def _predictions(answers: ArrayLike, label: NDArray[Any], info: TaskSetInfo) -> NDArray[Any]:
     """Predictions as an integer array (m, K·Q), m at most the rows of `label`."""
-    array = np.asarray(given)
+    array = np.asarray(answers)
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     way, n_query = info.protocol.way, info.protocol.n_query
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:

@@ -98,32 +98,32 @@ def check_declared_tasks(answers: Rows, _: Terms) -> None:
             )
 
 
-def fits(found: str | None, info: TaskSetInfo) -> bool:
+def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
     """Whether a fingerprint, or its first twelve or more digits, is the task set's."""
     return (
-        found is not None
-        and len(found) >= FINGERPRINT_DIGITS
-        and info.fingerprint.startswith(found.lower())
+        fingerprint is not None
+        and len(fingerprint) >= FINGERPRINT_DIGITS
+        and info.fingerprint.startswith(fingerprint.lower())
     )
 
 
-def other_tasks(found: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
+def other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
     """What is wrong with a fingerprint that does not fit, what was expected and how to mend it."""
-    if found is None:
+    if fingerprint is None:
         return (
             "the fingerprint is left out of some rows",
             f"{info.fingerprint} in all rows of {info}, or in none",
             "fill the column",
         )
-    if not re.fullmatch(rf"[0-9a-fA-F]{{{FINGERPRINT_DIGITS},64}}", found):
+    if not re.fullmatch(rf"[0-9a-fA-F]{{{FINGERPRINT_DIGITS},64}}", fingerprint):
         return (
-            f"{found!r:.80} is not a fingerprint",
+            f"{fingerprint!r:.80} is not a fingerprint",
             f"{FINGERPRINT_DIGITS} to 64 hexadecimal digits: that of {info} is {info.fingerprint}",
             "copy it from fslbench info",
         )
     return (
         f"the answers were made on other tasks than the release's {info}",
-        f"fingerprint {info.fingerprint}, found {found}",
+        f"fingerprint {info.fingerprint}, found {fingerprint}",
         "run the method on this release's tasks, or score with the release it was run on "
         "(--release)",
     )

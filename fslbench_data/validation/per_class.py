@@ -26,16 +26,16 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
         ("dataset", info.dataset),
         ("task_set", str(info.name)),
     ):
-        here = pc.equal(submission.table.column(column).cast(pa.string()), name)
-        wanted = pc.and_(wanted, here)
+        matches = pc.equal(submission.table.column(column).cast(pa.string()), name)
+        wanted = pc.and_(wanted, matches)
     return submission.table.filter(wanted).sort_by("task_id")
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
     """Correct queries of each class of each task (T, K); None where some row does not say."""
     way = tasks.class_ids.shape[1]
-    if (given := _lists(rows, "class_correct", way)) is not None:
-        return given.astype(np.int64)
+    if (counts := _lists(rows, "class_correct", way)) is not None:
+        return counts.astype(np.int64)
     right = right_answers(rows, tasks)
     return None if right is None else _by_class(right, tasks)
 
@@ -76,5 +76,5 @@ def _lists(rows: pa.Table, name: str, length: int) -> NDArray[Any] | None:
     column = rows.column(name).combine_chunks()
     if column.null_count:
         return None
-    found: NDArray[Any] = column.flatten().to_numpy().reshape(rows.num_rows, length)
-    return found
+    values: NDArray[Any] = column.flatten().to_numpy().reshape(rows.num_rows, length)
+    return values

@@ -40,10 +40,10 @@ class Validated:
 
     @cached_property
     def _by_set(self) -> dict[str, list[Group]]:
-        found: dict[str, list[Group]] = {}
+        groups: dict[str, list[Group]] = {}
         for group in self.groups:
-            found.setdefault(group.info.text, []).append(group)
-        return found
+            groups.setdefault(group.info.text, []).append(group)
+        return groups
 
     def is_prefix(self, group: Group) -> bool:
         """Whether a group answers the first tasks of its set, as many as the submitter chose.
