@@ -8,9 +8,7 @@ from typing import Any
 import click
 
 from fslbench_data.cli.options import (
-    draw,
     level_option,
-    output,
     output_option,
     parse_queries,
     queries_option,
@@ -41,14 +39,14 @@ from fslbench_data.cli.options import (
 @release_option
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
 )
 @output_option
 def query_size(
-    queries: str, release: str | None, form: str, path: Path | None, **settings: Any
+    queries: str, release: str | None, output_format: str, path: Path | None, **settings: Any
 ) -> None:
     """Find the number of queries with the narrowest open interval.
 
@@ -57,8 +55,9 @@ def query_size(
     is, and what other numbers cost.
     """
     from builders.query_size.sweep import sweep
-    from builders.query_size.text import csv_text, json_text, print_sweep
+    from builders.query_size.text import print_sweep, sweep_csv, sweep_json
     from fslbench_data.cli.options import check_output
+    from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
@@ -66,7 +65,10 @@ def query_size(
     settings["queries"] = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
         swept = sweep(load_release(release), **settings, progress=progress)
-    if form == "table":
-        draw(lambda console: print_sweep(swept, console), path)
-    else:
-        output((csv_text if form == "csv" else json_text)(swept), path)
+    write(
+        output_format,
+        path,
+        csv=lambda: sweep_csv(swept),
+        json=lambda: sweep_json(swept),
+        table=lambda console: print_sweep(swept, console),
+    )

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
+from operator import attrgetter
 
 from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.planning.query_choice import CRITERION, Cost, QueryChoice
 from benchmark_spec.errors import listing
-from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.query_size.sweep import USUAL, QuerySweep, SweepRow
-from fslbench_data.render.console import print_grid
-from fslbench_data.render.grid import Grid
+from fslbench_data.render.console import print_table
 from fslbench_data.render.plan_text import best_text
+from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 
 
 def print_sweep(sweep: QuerySweep, console: Console) -> None:
     """Print what was swept, the table, the conclusion, and what it rests on."""
     console.print(Text(title(sweep), style="bold"), soft_wrap=True)
-    print_grid(grid(sweep), console)
+    print_table(table(sweep), console)
     console.print(Text(f"\n{sentence(sweep)}"), soft_wrap=True)
     console.print(Text(basis(sweep), style="dim"), soft_wrap=True)
 
@@ -36,11 +35,23 @@ def title(sweep: QuerySweep) -> str:
     )
 
 
-def grid(sweep: QuerySweep) -> Grid:
+def table(sweep: QuerySweep) -> Table:
     """Lay out one row a Q: tasks, accuracy, observed and modelled half-width, cost."""
-    columns = ("Q", "tasks", "accuracy", "open ± observed", "± model", "cost", "from – to")
-    rows = tuple(_cells(row, sweep.choice) for row in sweep.rows)
-    return Grid("", columns, frozenset(columns), rows)
+    choice = sweep.choice
+
+    def of_tried(row: SweepRow, text: Callable[[Cost], str]) -> str | None:
+        return text(choice.cost_of(row.query)) if row.query in choice.tried else None
+
+    columns = (
+        right("Q", lambda row: row.query),
+        right("tasks", lambda row: f"{row.tasks:.1f}"),
+        right("accuracy", lambda row: _two_digits(row.accuracy)),
+        right("open ± observed", _observed),
+        right("± model", lambda row: _two_digits(row.model)),
+        right("cost", lambda row: of_tried(row, lambda cost: _percent(cost.cost))),
+        right("from – to", lambda row: of_tried(row, _from_to)),
+    )
+    return Table("", columns, sweep.rows)
 
 
 def sentence(sweep: QuerySweep) -> str:
@@ -69,24 +80,20 @@ def basis(sweep: QuerySweep) -> str:
     )
 
 
-def csv_text(sweep: QuerySweep) -> str:
+def sweep_csv(sweep: QuerySweep) -> str:
     """Write one row a Q."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     names = ("query", "tasks", "accuracy", "observed", "observed_error", "model")
-    writer.writerow([*names, "cost", "cost_low", "cost_high"])
-    for row in sweep.rows:
-        cost = _cost(row.query, sweep.choice)
-        values = [*(getattr(row, name) for name in names), cost.cost, cost.low, cost.high]
-        writer.writerow(["" if value is None else repr(value) for value in values])
-    return out.getvalue()
+    columns = [Column(name, attrgetter(name)) for name in names]
+    for name in ("cost", "low", "high"):
+        cost = partial(_part_of_cost, sweep.choice, name)
+        columns.append(Column("cost" if name == "cost" else f"cost_{name}", cost))
+    return csv_text(Table("", tuple(columns), sweep.rows))
 
 
-def json_text(sweep: QuerySweep) -> str:
+def sweep_json(sweep: QuerySweep) -> str:
     """Write everything; None is undetermined."""
     model = {"beta": sweep.model.beta, "gamma": sweep.model.gamma}
     content = {
-        "schema": OUTPUT_SCHEMA,
         **asdict(sweep),
         "model": {**asdict(sweep.model), **model},
         "alpha_interval": sweep.estimate.alpha_interval(sweep.level),
@@ -95,28 +102,21 @@ def json_text(sweep: QuerySweep) -> str:
         "sentence": sentence(sweep),
         "basis": basis(sweep),
     }
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(content)
 
 
-def _cells(row: SweepRow, choice: QueryChoice) -> tuple[str, ...]:
-    observed = "" if row.observed is None else f"{row.observed:.2f}"
-    if row.observed is not None and row.observed_error is not None:
-        observed += f" ({row.observed_error:.2f})"
-    cost = _cost(row.query, choice)
-    return (
-        str(row.query),
-        f"{row.tasks:.1f}",
-        "" if row.accuracy is None else f"{row.accuracy:.2f}",
-        observed,
-        "" if row.model is None else f"{row.model:.2f}",
-        "" if row.query not in choice.tried else _percent(cost.cost),
-        "" if row.query not in choice.tried else _from_to(cost),
-    )
+def _observed(row: SweepRow) -> str | None:
+    error = "" if row.observed_error is None else f" ({row.observed_error:.2f})"
+    return None if row.observed is None else f"{row.observed:.2f}{error}"
 
 
-def _cost(query: int, choice: QueryChoice) -> Cost:
-    """Return the cost of a Q, unknown where it has no interval."""
-    return choice.cost_of(query) if query in choice.tried else Cost(query, None, None, None)
+def _two_digits(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _part_of_cost(choice: QueryChoice, name: str, row: SweepRow) -> float | None:
+    """Return a number of the cost of a Q, unknown where it has no interval."""
+    return getattr(choice.cost_of(row.query), name) if row.query in choice.tried else None
 
 
 def _percent(share: float | None) -> str:

@@ -41,7 +41,7 @@ def compare(
     release: str | None,
     fail_if_worse: bool,
     bias: bool,
-    form: str | None,
+    output_format: str | None,
     path: Path | None,
     **chosen: Any,
 ) -> None:
@@ -62,10 +62,10 @@ def compare(
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")
-        write_bias(bias_of_two(first, second, opened, selection_of(**chosen)), form, path)
+        write_bias(bias_of_two(first, second, opened, selection_of(**chosen)), output_format, path)
         return
     report = score_two(first, second, opened, selection_of(**chosen))
-    write_report(report, form, path)
+    write_report(report, output_format, path)
     say_left_out(report)
     left_out = sorted(answered(first) ^ answered(second))
     if left_out:

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fslbench_data.release.release import Release
-    from fslbench_data.render.grid import Grid
+    from fslbench_data.render.table import Table
 
 
 @click.command(short_help="Say what a release holds.")
 @click.argument("release", required=False, metavar="[R]")
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["table", "json", "markdown", "latex"]),
     default="table",
     show_default=True,
 )
-def info(release: str | None, form: str) -> None:
+def info(release: str | None, output_format: str) -> None:
     """Say what a release holds: data sets, task sets with T and fingerprint, methods.
 
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
@@ -36,18 +36,18 @@ def info(release: str | None, form: str) -> None:
     from fslbench_data.release.release import load_release
 
     opened = load_release(release)
-    if form == "json":
+    if output_format == "json":
         click.echo(json.dumps(_content(opened), indent=1, ensure_ascii=False))
-    elif form == "table":
+    elif output_format == "table":
         from fslbench_data.render.console import screen
 
         with screen() as console:
             _print(opened, console)
     else:
-        from fslbench_data.render.grid import latex, markdown
+        from fslbench_data.render.table import latex, markdown
 
-        write = markdown if form == "markdown" else latex
-        click.echo(write([_grid(opened)], ""), nl=False)
+        write = markdown if output_format == "markdown" else latex
+        click.echo(write([_table(opened)], ""), nl=False)
 
 
 def _content(release: Release) -> dict[str, object]:
@@ -145,32 +145,28 @@ def _held(release: Release) -> dict[str, _Held]:
     }
 
 
-def _grid(release: Release) -> Grid:
-    """One row a task set."""
-    from fslbench_data.render.grid import Grid
+def _table(release: Release) -> Table:
+    """Return one row a task set."""
+    from fslbench_data.render.table import Column, Table, right
 
     about = {d.name: d for d in release.manifest.datasets}
-    return Grid(
+    return Table(
         title=f"Task sets of release {release}",
-        columns=("data set", "classes", "images", "task set", "T", "interval", "fingerprint"),
-        right=frozenset({"classes", "images", "T"}),
-        rows=tuple(
-            (
-                s.dataset,
-                str(about[s.dataset].n_classes),
-                f"{about[s.dataset].n_images:,}",
-                str(s.name),
-                str(s.n_tasks),
-                s.name.interval,
-                s.fingerprint[:12],
-            )
-            for s in release.task_sets
+        columns=(
+            Column("data set", lambda s: s.dataset),
+            right("classes", lambda s: about[s.dataset].n_classes),
+            right("images", lambda s: f"{about[s.dataset].n_images:,}"),
+            Column("task set", lambda s: s.name),
+            right("T", lambda s: s.n_tasks),
+            Column("interval", lambda s: s.name.interval),
+            Column("fingerprint", lambda s: s.fingerprint[:12]),
         ),
+        rows=release.task_sets,
     )
 
 
 def _print(release: Release, screen: Console) -> None:
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
     manifest = release.manifest
@@ -184,13 +180,12 @@ def _print(release: Release, screen: Console) -> None:
     for content, datasets in by_content.items():
         screen.print(Text(f"{', '.join(datasets)}: {content}"))
     screen.print()
-    grid = _grid(release)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in grid.columns:
-        number = name in grid.right
-        table.add_column(name, justify="right" if number else "left", no_wrap=name != "data set")
+    sets = _table(release)
+    table = RichTable(box=None, pad_edge=False, header_style="dim")
+    for column in sets.columns:
+        table.add_column(column.name, justify=column.align, no_wrap=column.name != "data set")
     previous = ""
-    for row in grid.rows:
+    for row in map(sets.texts, sets.rows):
         again = row[0] == previous
         table.add_row(*(Text("" if again and i < 3 else cell) for i, cell in enumerate(row)))
         previous = row[0]

@@ -10,9 +10,7 @@ import click
 from fslbench_data.cli.options import (
     check_output,
     dataset_option,
-    draw,
     level_option,
-    output,
     output_option,
     report_format_option,
     task_set_option,
@@ -62,7 +60,7 @@ def leaderboard(
     level: float,
     every: bool,
     check: bool,
-    form: str | None,
+    output_format: str | None,
     path: Path | None,
 ) -> None:
     """Rank all submissions of a results repository, and say among which methods a best one is.
@@ -90,7 +88,7 @@ def leaderboard(
             level=level,
             progress=step,
         )
-    _write(ranking, form, path, None if every else MOST_ROWS)
+    _write(ranking, output_format, path, None if every else MOST_ROWS)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
         total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
         click.echo(unfetched(pointers, total), err=True)
@@ -106,45 +104,47 @@ def leaderboard(
         raise SystemExit(1)
 
 
-def _write(ranking: Leaderboard, form: str | None, path: Path | None, most: int | None) -> None:
+def _write(
+    ranking: Leaderboard, output_format: str | None, path: Path | None, most: int | None
+) -> None:
     """Write a leaderboard in the format that is asked for, or that `path` names, or as tables."""
-    from fslbench_data.cli.report_output import BY_ENDING
+    from fslbench_data.cli.report_output import format_of, write
     from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
-    from fslbench_data.leaderboard.tables import leaderboard_grids, leaderboard_legend
-    from fslbench_data.render.escaping import neutral_grid
-    from fslbench_data.render.grid import latex, markdown
+    from fslbench_data.leaderboard.tables import leaderboard_legend, leaderboard_tables
+    from fslbench_data.render.escaping import neutral_table
+    from fslbench_data.render.table import Table
 
-    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
-    if form in ("csv", "json"):
-        output((leaderboard_csv if form == "csv" else leaderboard_json)(ranking), path)
-    elif form in ("markdown", "latex"):
-        write = markdown if form == "markdown" else latex
-        grids = leaderboard_grids(ranking)
-        if form == "markdown":
-            grids = [neutral_grid(grid) for grid in grids]
-        output(write(grids, ranking.signature, leaderboard_legend(ranking)), path)
-    else:
-        draw(lambda console: _print(ranking, console, most), path)
+    def paper() -> tuple[list[Table], str, list[str]]:
+        tables = [table for table, _ in leaderboard_tables(ranking)]
+        if format_of(output_format, path) == "markdown":
+            tables = [neutral_table(table) for table in tables]
+        return tables, ranking.signature, leaderboard_legend(ranking)
+
+    write(
+        output_format,
+        path,
+        csv=lambda: leaderboard_csv(ranking),
+        json=lambda: leaderboard_json(ranking),
+        table=lambda console: _print(ranking, console, most),
+        paper=paper,
+    )
 
 
-def _print(leaderboard: Leaderboard, console: Console, most: int | None) -> None:
-    """The signature, the title, and the first rows of every table."""
+def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
+    """Print the signature, the title, and the first rows of every table."""
     from rich.text import Text
 
-    from fslbench_data.leaderboard.tables import leaderboard_legend, set_grid
-    from fslbench_data.render.console import print_grid
+    from fslbench_data.leaderboard.tables import leaderboard_legend, leaderboard_tables
+    from fslbench_data.render.console import print_table
 
-    console.print(Text(leaderboard.signature, style="dim"), soft_wrap=True)
-    if leaderboard.title:
-        console.print(Text(f"\n{leaderboard.title}", style="bold"))
-    for board in leaderboard.boards:
-        before = f"{board.release}: " if len(leaderboard.boards) > 1 else ""
-        for standing in board.sets:
-            rows = list(standing.rows(most))
-            console.print()
-            print_grid(set_grid(standing, rows, before), console, most=len(rows))
-            if left := len(standing) - len(rows):
-                note = f"… {left} more methods left out: --all, or --format csv or json, has them"
-                console.print(Text(note, style="yellow"))
-    for note in leaderboard_legend(leaderboard):
+    console.print(Text(ranking.signature, style="dim"), soft_wrap=True)
+    if ranking.title:
+        console.print(Text(f"\n{ranking.title}", style="bold"))
+    for table, left in leaderboard_tables(ranking, most):
+        console.print()
+        print_table(table, console, whole=True)
+        if left:
+            note = f"… {left} more methods left out: --all, or --format csv or json, has them"
+            console.print(Text(note, style="yellow"))
+    for note in leaderboard_legend(ranking):
         console.print(Text(f"\n{note}", style="dim"))

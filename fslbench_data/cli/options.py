@@ -63,7 +63,7 @@ queries_option: Callable[[Command], Command] = click.option(
 
 report_format_option: Callable[[Command], Command] = click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["table", "csv", "json", "markdown", "latex"]),
     help="By default the one that the ending of --output names, else table.",
 )

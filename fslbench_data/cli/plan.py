@@ -9,9 +9,7 @@ import click
 from fslbench_data.cli.options import (
     check_output,
     dataset_option,
-    draw,
     level_option,
-    output,
     output_option,
     parse_queries,
     queries_option,
@@ -56,7 +54,7 @@ from fslbench_data.cli.options import (
 @unbound_option
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
@@ -74,7 +72,7 @@ def plan(
     power: float,
     release: str | None,
     unbound: bool,
-    form: str,
+    output_format: str,
     path: Path | None,
 ) -> None:
     """Say what an experiment will be able to show, before it is made.
@@ -83,17 +81,18 @@ def plan(
     per class: how many tasks there will be, how wide each kind of interval is expected to be, and
     the smallest difference between two methods (--versus) that it would detect.
     """
+    from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
-    from fslbench_data.render.plan_text import csv_text, json_text, print_plan
+    from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
     from fslbench_data.scoring.planning import plan as run
 
-    wanted = parse_queries(queries)
+    numbers = parse_queries(queries)
     opened = load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
     check_output(path, *([file] if file else []))
     with steps("planning") as progress:
-        found = run(
+        planned = run(
             file,
             opened,
             method=method,
@@ -101,17 +100,20 @@ def plan(
             datasets=datasets,
             way=way,
             shot=shot,
-            queries=wanted,
+            queries=numbers,
             suite=suite,
             level=level,
             power=power,
             allow_unbound=unbound,
             progress=progress,
         )
-    if form == "table":
-        draw(lambda console: print_plan(found, console), path)
-    else:
-        output((csv_text if form == "csv" else json_text)(found), path)
+    write(
+        output_format,
+        path,
+        csv=lambda: plan_csv(planned),
+        json=lambda: plan_json(planned),
+        table=lambda console: print_plan(planned, console),
+    )
 
 
 def _pilot(text: str, methods: tuple[str, ...]) -> tuple[Path | None, str]:

@@ -1,7 +1,8 @@
-"""A report in the format that is asked for, to a file or standard output."""
+"""Results in the format that is asked for, to a file or standard output."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,32 +14,69 @@ from fslbench_data.scoring.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fslbench_data.render.table import Table
     from fslbench_data.scoring.bias import BiasReport
 
-BY_ENDING = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
 
-def write_report(report: Report, form: str | None, path: Path | None) -> None:
-    """Write a report; without a format the ending of `path` names one, else it is a table."""
-    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
-    if form == "csv":
-        from fslbench_data.render.csv_format import render_csv
+def format_of(
+    output_format: str | None, path: Path | None, endings: Mapping[str, str] = ENDINGS
+) -> str:
+    """Return the format that was asked for, or else that the file's ending names, or ``table``."""
+    return output_format or endings.get("" if path is None else path.suffix.lower(), "table")
 
-        output(render_csv(report), path)
-    elif form == "json":
-        from fslbench_data.render.json_format import render_json
 
-        output(render_json(report), path)
-    elif form in ("markdown", "latex"):
-        from fslbench_data.render.grid import latex, markdown
-        from fslbench_data.render.report_grids import legend, report_grids
+def write(
+    output_format: str | None,
+    path: Path | None,
+    *,
+    csv: Callable[[], str],
+    json: Callable[[], str],
+    table: Callable[[Console], None],
+    paper: Callable[[], tuple[Sequence[Table], str, Sequence[str]]] | None = None,
+) -> None:
+    """Write a result in one format; only what this format needs is made.
 
-        write = markdown if form == "markdown" else latex
-        output(write(report_grids(report), str(report.signature), legend(report)), path)
+    Parameters
+    ----------
+    table
+        Draws on a console.
+    paper
+        Gives the tables for Markdown and LaTeX, the signature, and notes below them all.
+    """
+    chosen = format_of(output_format, path)
+    if chosen in ("csv", "json"):
+        output((csv if chosen == "csv" else json)(), path)
+    elif chosen in ("markdown", "latex") and paper is not None:
+        from fslbench_data.render.table import latex, markdown
+
+        output((markdown if chosen == "markdown" else latex)(*paper()), path)
     else:
+        draw(table, path)
+
+
+def write_report(report: Report, output_format: str | None, path: Path | None) -> None:
+    """Write a report."""
+    from fslbench_data.render import csv_format, json_format, report_tables
+
+    def table(console: Console) -> None:
         from fslbench_data.render.table_format import print_table
 
-        draw(lambda console: print_table(report, console), path)
+        print_table(report, console)
+
+    write(
+        output_format,
+        path,
+        csv=lambda: csv_format.render_csv(report),
+        json=lambda: json_format.render_json(report),
+        table=table,
+        paper=lambda: (
+            report_tables.report_tables(report),
+            str(report.signature),
+            report_tables.legend(report),
+        ),
+    )
 
 
 def say_left_out(report: Report) -> None:
@@ -51,44 +89,49 @@ def say_left_out(report: Report) -> None:
         )
 
 
-def write_bias(report: BiasReport, form: str | None, path: Path | None) -> None:
+def write_bias(report: BiasReport, output_format: str | None, path: Path | None) -> None:
     """Write the ladders of attribute-biased tasks."""
     from fslbench_data.render.bias_formats import bias_csv, bias_json
-    from fslbench_data.render.bias_grids import NOTES, bias_grids
-    from fslbench_data.render.grid import latex, markdown
+    from fslbench_data.render.bias_tables import NOTES, bias_tables
 
-    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
-    if form in ("csv", "json"):
-        output((bias_csv if form == "csv" else bias_json)(report), path)
-    elif form in ("markdown", "latex"):
-        write = markdown if form == "markdown" else latex
-        output(write(bias_grids(report), str(report.signature), NOTES), path)
-    else:
-        from fslbench_data.render.console import print_grid
+    def table(console: Console) -> None:
+        from fslbench_data.render.console import print_table
 
-        def show(console: Console) -> None:
-            console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
-            for grid in bias_grids(report):
-                console.print()
-                print_grid(grid, console, most=len(grid.rows))
-            for note in NOTES:
-                console.print(f"\n{note}", highlight=False, markup=False)
+        console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
+        for each in bias_tables(report):
+            console.print()
+            print_table(each, console, whole=True)
+        for note in NOTES:
+            console.print(f"\n{note}", highlight=False, markup=False)
 
-        draw(show, path)
+    write(
+        output_format,
+        path,
+        csv=lambda: bias_csv(report),
+        json=lambda: bias_json(report),
+        table=table,
+        paper=lambda: (bias_tables(report), str(report.signature), NOTES),
+    )
 
 
-def write_summary(report: Report, form: str | None, path: Path | None) -> None:
+def write_summary(report: Report, output_format: str | None, path: Path | None) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
-    from fslbench_data.render.grid import csv_text, json_text, latex, markdown
-    from fslbench_data.render.report_grids import conclusive_grid
+    from fslbench_data.render.report_tables import conclusive_table
+    from fslbench_data.render.table import csv_text, json_text, objects
 
-    form = form or BY_ENDING.get("" if path is None else path.suffix.lower(), "table")
-    grid, signature = conclusive_grid(report), str(report.signature)
-    if form in ("csv", "json"):
-        output((csv_text if form == "csv" else json_text)(grid, signature), path)
-    elif form in ("markdown", "latex"):
-        output((markdown if form == "markdown" else latex)([grid], signature), path)
-    else:
-        from fslbench_data.render.console import print_grid
+    summary, signature = conclusive_table(report), str(report.signature)
+    document = {"title": summary.title, "rows": objects(summary), "notes": summary.notes}
 
-        draw(lambda console: print_grid(grid, console), path)
+    def table(console: Console) -> None:
+        from fslbench_data.render.console import print_table
+
+        print_table(summary, console)
+
+    write(
+        output_format,
+        path,
+        csv=lambda: csv_text(summary, signature),
+        json=lambda: json_text({"signature": signature, **document}),
+        table=table,
+        paper=lambda: ([summary], signature, ()),
+    )

@@ -48,7 +48,7 @@ def score(
     release: str | None,
     summary: bool,
     bias: bool,
-    form: str | None,
+    output_format: str | None,
     path: Path | None,
     **chosen: Any,
 ) -> None:
@@ -78,8 +78,8 @@ def score(
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(submission, opened, selection), form, path)
+        write_bias(measured(submission, opened, selection), output_format, path)
         return
     report = score_selected(submission, opened, selection)
-    (write_summary if summary else write_report)(report, form, path)
+    (write_summary if summary else write_report)(report, output_format, path)
     say_left_out(report)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--memory", default="1GB", show_default=True, help="Memory limit.")
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["table", "csv", "json", "parquet", "markdown", "latex"]),
     help="By default the one that the ending of --output names, else table.",
 )
@@ -55,7 +55,7 @@ def sql(
     show: str | None,
     seconds: float,
     memory: str,
-    form: str | None,
+    output_format: str | None,
     path: Path | None,
 ) -> None:
     """Ask anything in SQL: QUERY is one SELECT over tasks, classes and results.
@@ -88,17 +88,16 @@ def sql(
             spent = time.monotonic() - start
             process.load(named)
             table = process.run(query, spent=spent)
-        _write(table, form, path)
+        _write(table, output_format, path)
 
 
-def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
+def _write(table: pa.Table, output_format: str | None, path: Path | None) -> None:
     from benchmark_spec.errors import OutputError
-    from fslbench_data.render.query_result import csv_pieces, json_pieces, table_grid
+    from fslbench_data.cli.report_output import ENDINGS, format_of
+    from fslbench_data.render.query_result import csv_pieces, json_pieces, table_of
 
-    endings = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".md": "markdown"}
-    endings[".tex"] = "latex"
-    form = form or endings.get("" if path is None else path.suffix.lower(), "table")
-    if form == "parquet":
+    chosen = format_of(output_format, path, {**ENDINGS, ".parquet": "parquet"})
+    if chosen == "parquet":
         import pyarrow.parquet as pq
         from pyarrow import ArrowNotImplementedError
 
@@ -115,21 +114,21 @@ def _write(table: pa.Table, form: str | None, path: Path | None) -> None:
                 fix="cast arrays to lists, such as a::INTEGER[], or write CSV or JSON",
             ) from None
         click.echo(f"wrote {path}", err=True)
-    elif form in ("csv", "json"):
-        _pour((csv_pieces if form == "csv" else json_pieces)(table), path)
-    elif form == "table":
-        from fslbench_data.render.console import print_grid, screenful
+    elif chosen in ("csv", "json"):
+        _pour((csv_pieces if chosen == "csv" else json_pieces)(table), path)
+    elif chosen == "table":
+        from fslbench_data.render.console import print_table, screenful
 
         def on(console: Console) -> None:
             rows = screenful(console)
-            grid = table_grid(table.slice(0, rows))
-            print_grid(grid, console, rows, left=max(0, table.num_rows - rows))
+            first = table_of(table.slice(0, rows))
+            print_table(first, console, left=max(0, table.num_rows - rows))
 
         draw(on, path)
     else:
-        from fslbench_data.render.grid import latex, markdown
+        from fslbench_data.render.table import latex, markdown
 
-        output((markdown if form == "markdown" else latex)([table_grid(table)], ""), path)
+        output((markdown if chosen == "markdown" else latex)([table_of(table)], ""), path)
 
 
 def _pour(pieces: Iterable[str], path: Path | None) -> None:

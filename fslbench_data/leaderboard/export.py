@@ -2,122 +2,108 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterator
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.best import claim
-from benchmark_spec.version import OUTPUT_SCHEMA
-from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
+from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import RankedInterval, Row, Standing
+from fslbench_data.leaderboard.tables import claim_text
+from fslbench_data.render.table import Column, Table, csv_text, json_text
 from fslbench_data.scoring.scores import PREFIX
 
-COLUMNS = (
-    "release",
-    "dataset",
-    "task_set",
-    "rank",
-    "method",
-    "submission",
-    "T",
-    "mean",
-    "mean_halfwidth",
-    "diff",
-    "diff_halfwidth",
-    "diff_T",
-    "could_be_best",
-    "interval",
-    "level",
-    "runs",
-    "transductive",
-    "stopped_versus",
-    "reason",
+_COLUMNS = (
+    Column("release", lambda line: line.release),
+    Column("dataset", lambda line: line.standing.scored.dataset),
+    Column("task_set", lambda line: line.standing.scored.task_set),
+    Column("rank", lambda line: line.row.rank),
+    Column("method", lambda line: line.row.method),
+    Column("submission", lambda line: " ".join((line.row.submission, *line.row.also))),
+    Column("T", lambda line: line.interval.accuracy.tasks),
+    Column("mean", lambda line: line.interval.accuracy.mean),
+    Column("mean_halfwidth", lambda line: line.interval.accuracy.halfwidth),
+    Column("diff", lambda line: getattr(line.interval.difference, "mean", None)),
+    Column("diff_halfwidth", lambda line: getattr(line.interval.difference, "halfwidth", None)),
+    Column("diff_T", lambda line: getattr(line.interval.difference, "tasks", None)),
+    Column("could_be_best", lambda line: claim_text(line.interval)),
+    Column("interval", lambda line: line.interval.accuracy.kind),
+    Column("level", lambda line: line.standing.level),
+    Column("runs", lambda line: line.row.runs),
+    Column("transductive", lambda line: "yes" if line.row.transductive else "no"),
+    Column("stopped_versus", lambda line: line.row.stopped),
+    Column("reason", lambda line: PREFIX if line.row.prefix else ""),
 )
 
 
-def leaderboard_csv(found: Leaderboard) -> str:
-    """The signature as a line beginning with ``#``, a header, and a line a method and interval.
+class _Line(NamedTuple):
+    """What one kind of interval says of a method on a task set."""
 
-    Methods stand best first, with the interval that the task set carries, and in a second line
-    with the class-aware one where there is one.  What is not claimed, or not there, is empty.
+    release: str
+    standing: Standing
+    row: Row
+    interval: RankedInterval
+
+
+def leaderboard_csv(ranking: Leaderboard) -> str:
+    """Write the signature as a line beginning with ``#``, a header, and a line a method and kind.
+
+    Methods stand best first, with the interval that the task set carries, and in further lines
+    with those beside it.  What is not claimed, or not there, is empty.
     """
-    out = io.StringIO()
-    out.write(f"# {found.signature}\n")
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
-    writer.writeheader()
-    for board in found.boards:
-        for each in board.sets:
-            for row in each.rows():
-                writer.writerows(_lines(board, each, row))
-    return out.getvalue()
+    lines = (
+        _Line(board.release, standing, row, interval)
+        for board in ranking.boards
+        for standing in board.sets
+        for row in standing.rows()
+        for interval in row.intervals.values()
+    )
+    return csv_text(Table("", _COLUMNS, lines), ranking.signature)
 
 
-def leaderboard_json(found: Leaderboard) -> str:
+def leaderboard_json(ranking: Leaderboard) -> str:
     """Signature, tables, and the files that are refused or ignored, all of them."""
-    sets = [each for board in found.boards for each in board.sets]
-    kinds = {kind for each in sets for kind in each.kinds}
-    claims = any(each.claims for each in sets)
+    sets = [standing for board in ranking.boards for standing in board.sets]
+    kinds = {kind for standing in sets for kind in standing.kinds}
+    claims = any(standing.claims for standing in sets)
     content = {
-        "schema": OUTPUT_SCHEMA,
         "signature": {
-            "text": found.signature,
+            "text": ranking.signature,
             "boards": [
                 {
                     **asdict(board.signature),
                     "submissions": list(board.submissions),
                     "submissions_digest": board.submissions_digest,
                 }
-                for board in found.boards
+                for board in ranking.boards
             ],
         },
-        "title": found.title,
+        "title": ranking.title,
         "estimands": {str(kind): ESTIMANDS[kind] for kind in sorted(kinds)},
-        "claim": claim(found.boards[0].signature.level) if claims else None,
+        "claim": claim(ranking.boards[0].signature.level) if claims else None,
         "boards": [
-            {"release": board.release, "sets": [_set(each) for each in board.sets]}
-            for board in found.boards
+            {"release": board.release, "sets": [_set(standing) for standing in board.sets]}
+            for board in ranking.boards
         ],
-        "refused": [asdict(each) for each in found.rejected],
-        "ignored": [asdict(each) for each in found.ignored],
+        "refused": [asdict(file) for file in ranking.rejected],
+        "ignored": [asdict(file) for file in ranking.ignored],
     }
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(content)
 
 
-def _set(each: Standing) -> dict[str, Any]:
+def _set(standing: Standing) -> dict[str, Any]:
     return {
-        **asdict(each.scored),
-        "interval": each.interval_kind,
-        "level": each.level,
-        "leader": each.leader,
-        "methods_compared": each.compared,
-        "methods_could_be_best": each.could_be_best(each.interval_kind),
-        **{f"methods_could_be_best_{b.key}": each.could_be_best(k) for k, b in BESIDE.items()},
-        "identical": [[entry.label for entry in group] for group in each.duplicates],
-        "rows": [_row(row) for row in each.rows()],
+        **asdict(standing.scored),
+        "interval": standing.interval_kind,
+        "level": standing.level,
+        "leader": standing.leader,
+        "methods_compared": standing.compared,
+        "methods_could_be_best": standing.could_be_best(standing.interval_kind),
+        **{f"methods_could_be_best_{b.key}": standing.could_be_best(k) for k, b in BESIDE.items()},
+        "identical": [[entry.label for entry in group] for group in standing.duplicates],
+        "rows": [_row(row) for row in standing.rows()],
     }
-
-
-def _lines(board: Board, each: Standing, row: Row) -> Iterator[dict[str, object]]:
-    about = {
-        "release": board.release,
-        "dataset": each.scored.dataset,
-        "task_set": each.scored.task_set,
-        "rank": row.rank,
-        "method": row.method,
-        "submission": " ".join((row.submission, *row.also)),
-        "level": repr(each.level),
-        "runs": row.runs,
-        "transductive": "yes" if row.transductive else "no",
-        "stopped_versus": row.stopped,
-        "reason": PREFIX if row.prefix else "",
-    }
-    for interval in row.intervals.values():
-        yield about | _numbers(interval)
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -133,25 +119,3 @@ def _row(row: Row) -> dict[str, Any]:
             shown = key[1:] if name == "accuracy" and key else f"{name}{key}"
             head[shown] = asdict(value) if isinstance(value, Interval) else value
     return head | values
-
-
-def _numbers(interval: RankedInterval) -> dict[str, object]:
-    own, difference, could = interval.accuracy, interval.difference, interval.could_be_best
-    found: dict[str, object] = {
-        "T": own.tasks,
-        "mean": repr(own.mean),
-        "mean_halfwidth": _number(own.halfwidth),
-        "could_be_best": "" if could is None else "yes" if could else "no",
-        "interval": own.kind,
-    }
-    if difference is not None:
-        found |= {
-            "diff": repr(difference.mean),
-            "diff_halfwidth": _number(difference.halfwidth),
-            "diff_T": difference.tasks,
-        }
-    return found
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)

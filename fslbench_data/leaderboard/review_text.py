@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import BESIDE
 from benchmark_spec.errors import listing
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.acceptance import Accepted, Rejected
 from fslbench_data.leaderboard.folder_files import unfetched
 from fslbench_data.leaderboard.leaderboard import Board
 from fslbench_data.leaderboard.review import Review
 from fslbench_data.leaderboard.standing import Row, Standing
-from fslbench_data.leaderboard.tables import accuracy, behind, from_where, label, legend_of, marks
-from fslbench_data.render.escaping import escaped, neutral_grid
-from fslbench_data.render.grid import Grid, markdown
+from fslbench_data.leaderboard.tables import (
+    accuracy,
+    behind,
+    claim_text,
+    from_where,
+    label,
+    legend_of,
+    marks,
+)
+from fslbench_data.render.escaping import escaped, neutral_table
 from fslbench_data.render.interval_text import difference_text, labels, verdict_of
+from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.scoring.report import Report
 
 MOST_CHARACTERS = 60_000
@@ -96,7 +106,7 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     files += f" and {left} more" if (left := len(one.digests) - _MOST_FILES) > 0 else ""
     yield f"### {files}: {named}{more}"
     yield f"Answers `{board.release}`, {len(sets)} task set{'s' if len(sets) > 1 else ''} of it."
-    yield _table(_standing_grid(rows[:_MOST_ROWS]))
+    yield _table(_standing_table(rows[:_MOST_ROWS]))
     if len(rows) > _MOST_ROWS:
         yield f"… and {len(rows) - _MOST_ROWS} more lines."
     yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _ahead(*pair)))
@@ -104,7 +114,7 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     yield from _first(alike, _MOST_ALIKE, "that are identical")
     if report is not None:
         yield "Against the reference methods:"
-        yield _table(_comparisons_grid(report))
+        yield _table(_comparisons_table(report))
         if (left := len(report.comparisons) - _MOST_ROWS) > 0:
             yield f"… and {left} more lines."
 
@@ -126,40 +136,31 @@ def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
     ]
 
 
-def _table(grid: Grid) -> str:
-    return markdown([neutral_grid(grid)], "").rstrip()
+def _table(table: Table) -> str:
+    return markdown([neutral_table(table)], "").rstrip()
 
 
-def _comparisons_grid(report: Report) -> Grid:
-    """One line a comparison, the first ones."""
+def _comparisons_table(report: Report) -> Table:
+    """Return one line a comparison, the first ones."""
     names = labels(report.scores)
     comparisons = report.comparisons[:_MOST_ROWS]
-    return Grid(
+
+    def verdict(kind: IntervalKind, c: Comparison) -> str | None:
+        return None if c.interval_kind == "closed" else verdict_of(c, kind)
+
+    return Table(
         title="",
         columns=(
-            "task set",
-            "interval",
-            "T",
-            "method",
-            "versus",
-            "difference",
-            "paired",
-            *(beside.about for beside in BESIDE.values()),
+            Column("task set", lambda c: f"{c.dataset}/{c.task_set}"),
+            Column("interval", lambda c: f"{100 * c.difference.level:.8g} % {c.interval_kind}"),
+            right("T", lambda c: c.difference.tasks),
+            Column("method", lambda c: names[c.method]),
+            Column("versus", lambda c: names[c.versus]),
+            right("difference", difference_text),
+            Column("paired", lambda c: c.verdict),
+            *(Column(b.about, partial(verdict, kind)) for kind, b in BESIDE.items()),
         ),
-        right=frozenset({"T", "difference"}),
-        rows=tuple(
-            (
-                f"{c.dataset}/{c.task_set}",
-                f"{100 * c.difference.level:.8g} % {c.interval_kind}",
-                str(c.difference.tasks),
-                names[c.method],
-                names[c.versus],
-                difference_text(c),
-                c.verdict.value,
-                *("" if c.interval_kind == "closed" else verdict_of(c, k).value for k in BESIDE),
-            )
-            for c in comparisons
-        ),
+        rows=comparisons,
         notes=tuple(
             f"Nothing is concluded (?) about {listing(names, 10)}: {reason}."
             for reason, names in _unconcluded(comparisons).items()
@@ -176,43 +177,37 @@ def _unconcluded(comparisons: Iterable[Comparison]) -> dict[str, list[str]]:
     return {reason: list(names) for reason, names in by_reason.items()}
 
 
-def _standing_grid(rows: list[tuple[Standing, Row]]) -> Grid:
-    """One line a method and task set."""
+def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
+    """Return one line a method and task set."""
 
-    def claim(could: bool | None) -> str:
-        return "" if could is None else "yes" if could else "no"
+    def level(standing: Standing) -> str:
+        return f"{100 * standing.level:.8g} % {standing.interval_kind}"
 
-    return Grid(
+    def tasks(standing: Standing, row: Row) -> str:
+        total = f" of {standing.scored.n_tasks}" if row.rank is None else ""
+        return f"{row.accuracy.tasks}{total}"
+
+    def claim(kind: IntervalKind, pair: tuple[Standing, Row]) -> str | None:
+        return claim_text(pair[1].intervals.get(kind))
+
+    def rank(standing: Standing, row: Row) -> str:
+        return f"{row.rank} of {standing.compared}" if row.rank else "-"
+
+    return Table(
         title="",
         columns=(
-            "task set",
-            "interval",
-            "T",
-            "method",
-            "rank",
-            "accuracy",
-            "behind",
-            "leader",
-            "could be best",
-            *(beside.about for beside in BESIDE.values()),
+            Column("task set", lambda pair: pair[0].scored),
+            Column("interval", lambda pair: level(pair[0])),
+            right("T", lambda pair: tasks(*pair)),
+            Column("method", lambda pair: label(pair[1])),
+            right("rank", lambda pair: rank(*pair)),
+            right("accuracy", lambda pair: accuracy(pair[1])),
+            right("behind", lambda pair: behind(pair[1])),
+            Column("leader", lambda pair: pair[0].leader),
+            Column("could be best", lambda pair: claim(pair[0].interval_kind, pair)),
+            *(Column(beside.about, partial(claim, kind)) for kind, beside in BESIDE.items()),
         ),
-        right=frozenset({"T", "rank", "accuracy", "behind"}),
-        rows=tuple(
-            (
-                str(standing.scored),
-                f"{100 * standing.level:.8g} % {standing.interval_kind}",
-                str(row.accuracy.tasks)
-                + (f" of {standing.scored.n_tasks}" if row.rank is None else ""),
-                label(row),
-                f"{row.rank} of {standing.compared}" if row.rank else "-",
-                accuracy(row),
-                behind(row),
-                standing.leader or "",
-                claim(row.could_be_best),
-                *(claim(getattr(row.intervals.get(k), "could_be_best", None)) for k in BESIDE),
-            )
-            for standing, row in rows
-        ),
+        rows=rows,
         notes=tuple(marks([row for _, row in rows])),
     )
 

@@ -1,24 +1,26 @@
-"""A leaderboard as grids: for the terminal, Markdown and LaTeX."""
+"""A leaderboard as tables for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.ranking.best import claim
 from benchmark_spec.errors import listing
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Leaderboard
-from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
-from fslbench_data.render.grid import Grid
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     bracket,
-    in_brackets,
     plus_minus,
+    set_title,
     with_bracket,
 )
+from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.scores import PREFIX
 
 DIGITS = 8
@@ -47,26 +49,33 @@ COPIES_NOTE = (
 )
 
 
-def leaderboard_grids(found: Leaderboard) -> list[Grid]:
-    """One grid a release and task set, all methods, best first."""
-    several = len(found.boards) > 1
-    return [
-        set_grid(each, list(each.rows()), f"{board.release}: " if several else "")
-        for board in found.boards
-        for each in board.sets
-    ]
+def leaderboard_tables(
+    ranking: Leaderboard, most: int | None = None
+) -> Iterator[tuple[Table, int]]:
+    """Give one table a release and task set, best first, and how many methods are left out.
+
+    Parameters
+    ----------
+    most
+        Of the methods of a table; None for all.
+    """
+    for board in ranking.boards:
+        before = f"{board.release}: " if len(ranking.boards) > 1 else ""
+        for standing in board.sets:
+            rows = list(standing.rows(most))
+            yield set_table(standing, rows, before), len(standing) - len(rows)
 
 
-def leaderboard_legend(found: Leaderboard) -> list[str]:
+def leaderboard_legend(ranking: Leaderboard) -> list[str]:
     """What the columns mean; nothing where there is no table."""
-    sets = [each for board in found.boards for each in board.sets]
+    sets = [standing for board in ranking.boards for standing in board.sets]
     return [legend_of(sets)] if sets else []
 
 
 def legend_of(sets: Sequence[Standing]) -> str:
     """What the columns of these tables mean, of which there is at least one."""
     text = ""
-    if any(each.claims for each in sets):
+    if any(standing.claims for standing in sets):
         level = sets[0].level
         text = (
             f"could be best: on new images of these classes, {claim(level)}. no: the leader is "
@@ -80,66 +89,49 @@ def legend_of(sets: Sequence[Standing]) -> str:
     )
 
 
-def set_grid(each: Standing, rows: Sequence[Row], before: str = "") -> Grid:
-    """Some rows of a task set's table, with what a reader of this one table must know."""
-    claimed = each.kinds if each.claims else ()
-    partial = any(row.accuracy.tasks != each.scored.n_tasks for row in rows)
-    columns = [
-        "rank",
-        "method",
-        "accuracy",
-        "behind",
-        *(["T"] if partial else []),
-        *("could be best" if i == 0 else BESIDE[kind].about for i, kind in enumerate(claimed)),
-        "from",
-    ]
-    return Grid(
-        title=before + title(each),
-        columns=tuple(columns),
-        right=frozenset({"rank", "accuracy", "behind", "T"}),
-        rows=tuple(
-            (
-                str(row.rank or "-"),
-                label(row),
-                accuracy(row),
-                behind(row),
-                *((str(row.accuracy.tasks),) if partial else ()),
-                *(_claim(row.intervals[kind].could_be_best) for kind in claimed),
-                _origins(row.submission, row.also),
-            )
-            for row in rows
-        ),
-        notes=(summary(each), *marks(rows), *duplicates_text(each)),
+def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Table:
+    """Return some rows of a task set's table, with what a reader of this one table must know."""
+    scored, kinds = standing.scored, standing.kinds
+    return Table(
+        title=f"{before}{scored}: {set_title(scored, standing.level, kinds)})",
+        columns=tuple(_columns(standing, rows)),
+        rows=rows,
+        notes=(summary(standing), *marks(rows), *duplicates_text(standing)),
     )
 
 
-def title(each: Standing) -> str:
-    """The task set, with T, level, kind of interval and what this is about."""
-    return (
-        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % "
-        f"{each.interval_kind} intervals ({ESTIMANDS[each.interval_kind]}{in_brackets(each.kinds)})"
-    )
+def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
+    yield right("rank", lambda row: row.rank or "-")
+    yield Column("method", label)
+    yield right("accuracy", accuracy)
+    yield right("behind", behind)
+    if any(row.accuracy.tasks != standing.scored.n_tasks for row in rows):
+        yield right("T", lambda row: row.accuracy.tasks)
+    for i, kind in enumerate(standing.kinds if standing.claims else ()):
+        heading = BESIDE[kind].about if i else "could be best"
+        yield Column(heading, partial(_claim, kind=kind))
+    yield Column("from", lambda row: _origins(row.submission, row.also))
 
 
-def summary(each: Standing) -> str:
+def summary(standing: Standing) -> str:
     """Among how many methods a best one is, as one sentence."""
-    could = each.could_be_best(each.interval_kind)
+    could = standing.could_be_best(standing.interval_kind)
     if could is None:
         return NO_CLAIM
-    text = f"With {100 * each.level:.8g} % confidence a best method is among the {could} of "
-    text += f"{each.compared} marked yes"
-    for kind in each.kinds[1:]:
-        text += f"; for {BESIDE[kind].about} among {each.could_be_best(kind)}"
+    text = f"With {100 * standing.level:.8g} % confidence a best method is among the {could} of "
+    text += f"{standing.compared} marked yes"
+    for kind in standing.kinds[1:]:
+        text += f"; for {BESIDE[kind].about} among {standing.could_be_best(kind)}"
     return f"{text}."
 
 
-def duplicates_text(each: Standing) -> list[str]:
+def duplicates_text(standing: Standing) -> list[str]:
     """Which methods of the whole table have the same counts, as one sentence; the first of them."""
     groups = [
         " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
-        for group in each.duplicates[:_MOST_GROUPS]
+        for group in standing.duplicates[:_MOST_GROUPS]
     ]
-    text = "; ".join([*groups, *_more(each.duplicates, _MOST_GROUPS)])
+    text = "; ".join([*groups, *_more(standing.duplicates, _MOST_GROUPS)])
     return [f"Identical on every task: {text}."] if text else []
 
 
@@ -157,8 +149,8 @@ def _origins(source: str, also: Sequence[str]) -> str:
     return ", ".join([*(name[:DIGITS] for name in files[:_MOST_FILES]), *_more(files, _MOST_FILES)])
 
 
-def _more(found: Sequence[object], shown: int) -> list[str]:
-    return [f"{len(found) - shown} more"] if len(found) > shown else []
+def _more(named: Sequence[object], shown: int) -> list[str]:
+    return [f"{len(named) - shown} more"] if len(named) > shown else []
 
 
 def label(row: Row) -> str:
@@ -169,15 +161,15 @@ def label(row: Row) -> str:
 
 def behind(row: Row) -> str:
     """The difference from the leader as text."""
-    found = row.difference
-    if found is None:
+    difference = row.difference
+    if difference is None:
         return "leader" if row.rank == 1 else ""
-    if found.constant and found.mean == 0 and found.tasks:
+    if difference.constant and difference.mean == 0 and difference.tasks:
         return "identical"
-    if found.constant and found.tasks > 1:
-        return f"{found.mean:+.2f} on every task"
+    if difference.constant and difference.tasks > 1:
+        return f"{difference.mean:+.2f} on every task"
     beside = [interval.difference for interval in [*row.intervals.values()][1:]]
-    return plus_minus(found, signed=True) + bracket(i for i in beside if i is not None)
+    return plus_minus(difference, signed=True) + bracket(i for i in beside if i is not None)
 
 
 def accuracy(row: Row) -> str:
@@ -190,8 +182,14 @@ def _names(methods: Sequence[str]) -> str:
     return listing(list(dict.fromkeys(methods)), 10)
 
 
-def _claim(could: bool | None) -> str:
-    return "-" if could is None else "yes" if could else "no"
+def claim_text(interval: RankedInterval | None) -> str | None:
+    """Return whether a method could be the best as yes or no; None where nothing is claimed."""
+    could = None if interval is None else interval.could_be_best
+    return None if could is None else "yes" if could else "no"
+
+
+def _claim(row: Row, kind: IntervalKind) -> str:
+    return claim_text(row.intervals[kind]) or "-"
 
 
 def marks(rows: Sequence[Row]) -> list[str]:

@@ -6,11 +6,17 @@ import io
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, ConsoleDimensions
 
-from fslbench_data.render.grid import Grid
+from fslbench_data.render.table import Column, Table, as_text
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
 PAGE = (120, 50)
 """Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
@@ -21,9 +27,9 @@ WIDEST, LONGEST = 1000, 10_000
 
 def console(*, stderr: bool = False) -> Console:
     """Standard output or error, as wide as it is, within bounds; nothing in a text is markup."""
-    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    found.size = ConsoleDimensions(*_bounded(*found.size))
-    return found
+    terminal = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    terminal.size = ConsoleDimensions(*_bounded(*terminal.size))
+    return terminal
 
 
 def _bounded(width: int, height: int) -> tuple[int, int]:
@@ -68,25 +74,43 @@ def screenful(console: Console) -> int:
     return max(10, console.height - 4)
 
 
-def print_grid(grid: Grid, console: Console, most: int | None = None, left: int = 0) -> None:
-    """Print a grid, at most `most` rows or a screenful of it, and say what is left out.
+def print_table(table: Table, console: Console, *, whole: bool = False, left: int = 0) -> None:
+    """Print a table, all or a screenful of it, and say what is left out.
 
-    `left` counts rows that `grid` is without already.
+    `left` counts rows that `table` is without already.
     """
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in grid.columns:
-        table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
-    limit = screenful(console) if most is None else most
-    for row in grid.rows[:limit]:
-        table.add_row(*(Text(cell) for cell in row))
-    if grid.title:
-        console.print(Text(grid.title, style="bold"))
-    console.print(table)
-    for note in grid.notes:
+    rows = list(table.rows)
+    limit = len(rows) if whole else screenful(console)
+    if table.title:
+        console.print(Text(table.title, style="bold"))
+    console.print(rich_table(replace(table, rows=rows[:limit])))
+    for note in table.notes:
         console.print(Text(note, style="dim"))
-    left += max(0, len(grid.rows) - limit)
+    left += max(0, len(rows) - limit)
     if left:
         console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))
+
+
+def rich_table(table: Table) -> RichTable:
+    """Lay out the rows for a console: where it is too narrow, texts are folded, never cut."""
+    from rich.table import Table as RichTable
+
+    laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for column in table.columns:
+        laid_out.add_column(column.name, justify=column.align, overflow="fold")
+    before = None
+    for row in table.rows:
+        laid_out.add_row(*(_cell(column, row, before) for column in table.columns))
+        before = row
+    return laid_out
+
+
+def _cell(column: Column, row: Any, before: Any) -> Text:
+    from rich.text import Text
+
+    if column.once and before is not None and column.once(row) == column.once(before):
+        return Text("")
+    value = column.cell(row)
+    return Text(as_text(value), style=column.style(value) if column.style else "")

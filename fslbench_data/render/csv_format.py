@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.comparison.verdicts import Comparison, PairInterval
+from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
+from fslbench_data.render.table import Column, Table, csv_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 
-COLUMNS = (
-    "dataset",
-    "task_set",
-    "method",
-    "versus",
-    "T",
-    "mean",
-    "mean_halfwidth",
-    "diff",
-    "diff_halfwidth",
-    "verdict",
-    "verdict_direct",
-    "verdict_closed",
-    "interval",
-    "level",
-    "reason",
+
+@dataclass(frozen=True)
+class _Line:
+    """What one kind of interval says: of a comparison, or of a method that is compared with none.
+
+    `pair` is None of a lone method.
+    """
+
+    of: Comparison | Score
+    kind: IntervalKind
+    mean: Interval
+    pair: PairInterval | None = None
+    versus: str = ""
+    closed: str | None = None
+    reason: str = ""
+
+
+_COLUMNS = (
+    Column("dataset", lambda line: line.of.dataset),
+    Column("task_set", lambda line: line.of.task_set),
+    Column("method", lambda line: line.of.method),
+    Column("versus", lambda line: line.versus),
+    Column("T", lambda line: (line.pair.difference if line.pair else line.mean).tasks),
+    Column("mean", lambda line: line.mean.mean),
+    Column("mean_halfwidth", lambda line: line.mean.halfwidth),
+    Column("diff", lambda line: line.pair and line.pair.difference.mean),
+    Column("diff_halfwidth", lambda line: line.pair and line.pair.difference.halfwidth),
+    Column("verdict", lambda line: line.pair and line.pair.verdict),
+    Column("verdict_direct", lambda line: line.pair and line.pair.verdict_direct),
+    Column("verdict_closed", lambda line: line.closed),
+    Column("interval", lambda line: line.kind),
+    Column("level", lambda line: line.mean.level),
+    Column("reason", lambda line: line.reason),
 )
+COLUMNS = tuple(column.name for column in _COLUMNS)
 
 
 def render_csv(report: Report) -> str:
-    """The signature as a line beginning with ``#``, a header, and the comparisons.
+    """Write the signature as a line beginning with ``#``, a header, and the comparisons.
 
     One line a comparison and kind of interval, first the one that the task set carries; the column
     `interval` tells them apart.
@@ -41,56 +61,19 @@ def render_csv(report: Report) -> str:
     `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
     says why nothing is concluded where the tasks as such would allow it.
     """
-    out = io.StringIO()
-    out.write(f"# {report.signature}\n")
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
-    writer.writeheader()
-    for each in report.sets:
-        for c in each.comparisons:
-            writer.writerows(_comparison(c, kind) for kind in c.intervals)
-        own = len(each.asked)
-        alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
+    return csv_text(Table("", _COLUMNS, _lines(report)), str(report.signature))
+
+
+def _lines(report: Report) -> Iterator[_Line]:
+    for task_set in report.sets:
+        for c in task_set.comparisons:
+            for kind, pair in c.intervals.items():
+                closed = c.verdict_closed if kind == c.interval_kind else None
+                yield _Line(c, kind, pair.mean, pair, c.versus, closed, c.reason)
+        own = len(task_set.asked)
+        alone = ~(task_set.asked.any(axis=1) | task_set.asked[:, :own].any(axis=0))
         for i in np.flatnonzero(alone).tolist():
-            writer.writerows(_lone(each.scores[i], kind) for kind in each.kinds)
-    return out.getvalue()
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(value)
-
-
-def _comparison(c: Comparison, kind: IntervalKind) -> dict[str, object]:
-    pair = c.intervals[kind]
-    closed = c.verdict_closed if kind == c.interval_kind else None
-    return {
-        "dataset": c.dataset,
-        "task_set": c.task_set,
-        "method": c.method,
-        "versus": c.versus,
-        "T": pair.difference.tasks,
-        "mean": _number(pair.mean.mean),
-        "mean_halfwidth": _number(pair.mean.halfwidth),
-        "diff": _number(pair.difference.mean),
-        "diff_halfwidth": _number(pair.difference.halfwidth),
-        "verdict": pair.verdict.value,
-        "verdict_direct": pair.verdict_direct.value,
-        "verdict_closed": "" if closed is None else closed.value,
-        "interval": kind,
-        "level": repr(pair.difference.level),
-        "reason": c.reason,
-    }
-
-
-def _lone(s: Score, kind: IntervalKind) -> dict[str, object]:
-    interval = s.intervals[kind]
-    return {
-        "dataset": s.dataset,
-        "task_set": s.task_set,
-        "method": s.method,
-        "T": interval.tasks,
-        "mean": _number(interval.mean),
-        "mean_halfwidth": _number(interval.halfwidth),
-        "interval": kind,
-        "level": repr(interval.level),
-        "reason": PREFIX if s.prefix else "",
-    }
+            score = task_set.scores[i]
+            for kind in task_set.kinds:
+                reason = PREFIX if score.prefix else ""
+                yield _Line(score, kind, score.intervals[kind], reason=reason)

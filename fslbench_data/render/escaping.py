@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from benchmark_spec.naming import one_line
-from fslbench_data.render.grid import Grid
+from fslbench_data.render.table import Column, Table, as_text
 
 BREAK = "\u200b"
 """A space of no width: where it stands, no name, number or address goes on."""
@@ -32,11 +32,15 @@ def escaped(text: str) -> str:
     return re.sub(r"^(\d*)([-+=.])", r"\1\\\2", shown)  # no list, no heading
 
 
-def neutral_grid(grid: Grid) -> Grid:
-    """A grid of strangers' texts; what writes it as Markdown does the escaping."""
+def neutral_table(table: Table) -> Table:
+    """Return a table of strangers' texts; what writes it as Markdown does the escaping."""
     return replace(
-        grid,
-        title=neutral(grid.title),
-        rows=tuple(tuple(neutral(cell) for cell in row) for row in grid.rows),
-        notes=tuple(neutral(note) for note in grid.notes),
+        table,
+        title=neutral(table.title),
+        columns=tuple(map(_neutral_column, table.columns)),
+        notes=tuple(neutral(note) for note in table.notes),
     )
+
+
+def _neutral_column(column: Column) -> Column:
+    return replace(column, cell=lambda row: neutral(as_text(column.cell(row))))

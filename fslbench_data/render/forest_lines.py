@@ -17,6 +17,7 @@ from rich.text import Text
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.intervals.intervals import Interval
+from fslbench_data.render.interval_text import VERDICT_STYLES
 
 LINES_NOTE = (
     "lines: thick, the interval of the difference; thin, the class-aware one; the mark, its mean."
@@ -25,11 +26,8 @@ _LEAST = 24
 """Characters of the axis, below which no line is drawn."""
 _LABELS = 0.4
 """Share of the width that names may take."""
-
-
 _THIN, _THICK, _ZERO, _MARK = "─━┊●"
 _MARKS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼"}
-_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,11 @@ def forest_lines(
     room = min(max(map(len, names)), int(_LABELS * width))
     if (across := width - room - 2) < _LEAST:
         return []
-    ends = [end for c in drawn for each in _intervals(c) for end in (each.low, each.high)]
-    known = [end for end in ends if end is not None]
-    axis = _Axis(min(0.0, *known), max(0.0, *known), across)
+    ends = [
+        end for c in drawn for interval in _intervals(c) for end in (interval.low, interval.high)
+    ]
+    numbers = [end for end in ends if end is not None]
+    axis = _Axis(min(0.0, *numbers), max(0.0, *numbers), across)
     head = Text(" " * (room + 2) + _scale(axis), style="dim")
     lines = [_line(c, _cut(name, room), axis) for c, name in zip(drawn, names, strict=True)]
     return [head, *lines]
@@ -89,7 +89,7 @@ def _line(c: Comparison, name: str, axis: _Axis) -> Text:
     cells[axis.at(0.0)] = _ZERO
     cells[axis.at(c.difference.mean)] = _MARKS.get(c.verdict, _MARK)
     text = Text(f"{name}  ")
-    text.append("".join(cells).rstrip(), style=_STYLES.get(c.verdict, ""))
+    text.append("".join(cells).rstrip(), style=VERDICT_STYLES.get(c.verdict, ""))
     return text
 
 

@@ -8,19 +8,17 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.scores import Score, ScoredSet
+
+VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+"""Colours on the terminal."""
 
 TRANSDUCTIVE = "†"
-
-
 TRANSDUCTIVE_NOTE = (
     "† transductive: uses a task's queries together, and so gains from every class having as many."
 )
 
-
 STOPPED = "‡"
-
-
 STOPPED_NOTE = (
     "‡ run under a rule to stop when conclusive: its ordinary intervals do not hold and are left "
     "out; the confidence sequence holds however often one looks."
@@ -79,6 +77,14 @@ def in_brackets(kinds: Sequence[IntervalKind]) -> str:
         return ""
     about = "; ".join(ESTIMANDS[kind] for kind in kinds[1:])
     return f"; {', '.join(kinds[1:])} in brackets: {about}"
+
+
+def set_title(
+    scored: ScoredSet, level: float, kinds: Sequence[IntervalKind], before: str = " ("
+) -> str:
+    """Return T, level and kinds of interval of a task set, and after `before` their estimands."""
+    about = f"{ESTIMANDS[kinds[0]]}{in_brackets(kinds)}"
+    return f"{scored.n_tasks} tasks, {100 * level:.8g} % {kinds[0]} intervals{before}{about}"
 
 
 def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:

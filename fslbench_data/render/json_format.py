@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -12,9 +11,9 @@ from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.intervals.saturation import unseen_bound
 from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties
-from benchmark_spec.version import OUTPUT_SCHEMA
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.sentences import sentence
+from fslbench_data.render.table import json_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
 
@@ -67,7 +66,6 @@ def render_json(report: Report) -> str:
     signature = {"text": str(report.signature), **asdict(report.signature)}
     kinds = sorted({kind for each in report.sets if each.scores for kind in each.kinds})
     content = {
-        "schema": OUTPUT_SCHEMA,
         "signature": signature,
         "estimands": {
             **{str(kind): ESTIMANDS[kind] for kind in kinds},
@@ -100,4 +98,4 @@ def render_json(report: Report) -> str:
         ],
         "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
     }
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(content)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from dataclasses import asdict
+from functools import partial
 from math import isfinite
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -17,39 +16,31 @@ from analysis_sql.planning.class_sequences import MAX_TASKS
 from analysis_sql.planning.planning import CLOSED_TASKS, Planned
 from analysis_sql.planning.query_choice import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
-from benchmark_spec.version import OUTPUT_SCHEMA
-from fslbench_data.render.console import print_grid
-from fslbench_data.render.grid import Grid
-from fslbench_data.render.report_grids import UNBOUND_NOTE
+from fslbench_data.render.console import print_table
+from fslbench_data.render.report_tables import UNBOUND_NOTE
+from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.planning import DatasetPlan, Plan
 
-ABOUT = ("dataset", "method", "versus", "pilot", "suite", "way", "shot", "query", "tasks")
-SHARES = ("share", "open_share")
-WIDTHS = ("closed", "open", "class_aware")
-DETECTABLE = ("detectable_open", "detectable_class_aware")
-RANGES = ("range_open", "range_class_aware")
-ENDS = tuple(f"{name}_{end}" for name in DETECTABLE for end in ("low", "high"))
 
-
-def print_plan(found: Plan, console: Console) -> None:
+def print_plan(plan: Plan, console: Console) -> None:
     """Print the signature, then for each data set a table and its sentences, then notes."""
-    console.print(Text(str(found.signature), style="dim"), soft_wrap=True)
-    for each in found.sets:
-        console.print(Text(f"\n{title(each, found)}", style="bold"), soft_wrap=True)
-        console.print(Text(pilot_text(each, found.level)), soft_wrap=True)
-        print_grid(grid(each), console)
+    console.print(Text(str(plan.signature), style="dim"), soft_wrap=True)
+    for each in plan.sets:
+        console.print(Text(f"\n{title(each, plan)}", style="bold"), soft_wrap=True)
+        console.print(Text(pilot_text(each, plan.level)), soft_wrap=True)
+        print_table(table(each), console)
         for line in (budget_text(each), choice_text(each)):
             console.print(Text(line), soft_wrap=True)
-    for note in notes(found):
+    for note in notes(plan):
         console.print(Text(f"\n{note}", style="dim"), soft_wrap=True)
 
 
-def title(each: DatasetPlan, found: Plan) -> str:
+def title(each: DatasetPlan, plan: Plan) -> str:
     """What is planned."""
     what = f"{each.pilot.name}" if each.pilot.versus else f"accuracy of {each.pilot.name}"
     return (
-        f"{each.dataset} ({each.classes} classes, {each.images:,} images), {found.way}-way "
-        f"{found.shot}-shot, suite {found.suite}: {what}"
+        f"{each.dataset} ({each.classes} classes, {each.images:,} images), {plan.way}-way "
+        f"{plan.shot}-shot, suite {plan.suite}: {what}"
     )
 
 
@@ -66,21 +57,21 @@ def pilot_text(each: DatasetPlan, level: float) -> str:
     )
 
 
-def grid(each: DatasetPlan) -> Grid:
-    """One row a Q."""
-    columns = ["Q", "tasks", "closed ±", "open ±", "class-aware ±"]
-    if each.pilot.versus:
-        columns += ["detectable, open", "detectable, class-aware"]
-    rows = tuple(
-        (
-            str(row.query),
-            f"{row.mean_tasks:.1f}",
-            *("" if v is None else f"{v:.2f}" for v in _values(row, WIDTHS)),
-            *(_detectable(row) if each.pilot.versus else ()),
-        )
-        for row in each.rows
-    )
-    return Grid("", tuple(columns), frozenset(columns), rows)
+def table(each: DatasetPlan) -> Table:
+    """Return one row a Q; detectable differences with the range that the pilot leaves."""
+    columns = [
+        right("Q", lambda row: row.query),
+        right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
+        right("closed ±", lambda row: _two_digits(row.closed)),
+        right("open ±", lambda row: _two_digits(row.open)),
+        right("class-aware ±", lambda row: _two_digits(row.class_aware)),
+        right("detectable, open", lambda row: _two_digits(row.detectable_open, row.range_open)),
+        right(
+            "detectable, class-aware",
+            lambda row: _two_digits(row.detectable_class_aware, row.range_class_aware),
+        ),
+    ]
+    return Table("", tuple(columns if each.pilot.versus else columns[:-2]), each.rows)
 
 
 def budget_text(each: DatasetPlan) -> str:
@@ -107,14 +98,14 @@ def choice_text(each: DatasetPlan) -> str:
     return f"{best_text(each.choice)}. It minimises {CRITERION}."
 
 
-def notes(found: Plan) -> list[str]:
+def notes(plan: Plan) -> list[str]:
     """What the columns mean."""
-    level = f"{100 * found.level:.8g} %"
+    level = f"{100 * plan.level:.8g} %"
     detectable = (
         f" detectable: the smallest true difference that the interval excludes 0 for "
-        f"{100 * found.power:.8g} % of the time; smaller ones are more likely missed. In brackets: "
+        f"{100 * plan.power:.8g} % of the time; smaller ones are more likely missed. In brackets: "
         f"the range that the pilot leaves, which holds the true one for about {level} of pilots."
-        if any(each.pilot.versus for each in found.sets)
+        if any(each.pilot.versus for each in plan.sets)
         else " Detectable differences need a second method: --versus."
     )
     kinds = "; ".join(
@@ -122,7 +113,7 @@ def notes(found: Plan) -> list[str]:
         for kind, about in ESTIMANDS.items()
     )
     return [
-        *([UNBOUND_NOTE] if found.signature.unbound else []),
+        *([UNBOUND_NOTE] if plan.signature.unbound else []),
         f"Half-widths expected of {level} intervals, percentage points. {kinds}.{detectable} "
         "All but the ranges take the pilot's estimates for the truth, however few its tasks are; "
         "the parts add up to the variance between the pilot's tasks; α and w are squared "
@@ -131,61 +122,64 @@ def notes(found: Plan) -> list[str]:
     ]
 
 
-def csv_text(found: Plan) -> str:
-    """The signature as a line beginning with ``#``, and one row a data set and Q."""
-    out = io.StringIO()
-    out.write(f"# {found.signature}\n")
-    writer = csv.writer(out, lineterminator="\n")
-    parts = ("classes", "images", "queries")
-    writer.writerow(
-        (
-            *ABOUT,
-            *WIDTHS,
-            *DETECTABLE,
-            *ENDS,
-            *(f"{s}_{p}" for s in SHARES for p in parts),
-            "level",
-            "power",
-        )
-    )
-    for each in found.sets:
-        pilot = each.pilot
-        about = [each.dataset, pilot.method, pilot.versus, str(pilot.info.name)]
-        for row in each.rows:
-            shares = [getattr(s, p) for s in (row.budget, row.open_budget) for p in parts]
-            numbers = _values(row, (*WIDTHS, *DETECTABLE))
-            ends = [end for between in _values(row, RANGES) for end in between or (None, None)]
-            values = [row.mean_tasks, *numbers, *ends, *shares]
-            writer.writerow(
-                (
-                    *(*about, found.suite, found.way, found.shot, row.query),
-                    *("" if v is None or not isfinite(v) else repr(v) for v in values),
-                    *(repr(found.level), repr(found.power)),
-                )
-            )
-    return out.getvalue()
+class _Line(NamedTuple):
+    plan: Plan
+    set: DatasetPlan
+    row: Planned
 
 
-def json_text(found: Plan) -> str:
-    """Everything; null is undetermined, or not estimable."""
+def plan_csv(plan: Plan) -> str:
+    """Write one row a data set and Q, after the signature as a line beginning with ``#``."""
+    kinds, parts = ("open", "class_aware"), ("classes", "images", "queries")
+    paths = {
+        "dataset": "set.dataset",
+        "method": "set.pilot.method",
+        "versus": "set.pilot.versus",
+        "pilot": "set.pilot.info.name",
+        **{name: f"plan.{name}" for name in ("suite", "way", "shot")},
+        "query": "row.query",
+        "tasks": "row.mean_tasks",
+        **{name: f"row.{name}" for name in ("closed", *kinds)},
+        **{f"detectable_{kind}": f"row.detectable_{kind}" for kind in kinds},
+        **{f"detectable_{kind}_{end}": f"row.range_{kind}" for kind in kinds for end in _ENDS},
+        **{f"share_{part}": f"row.budget.{part}" for part in parts},
+        **{f"open_share_{part}": f"row.open_budget.{part}" for part in parts},
+        "level": "plan.level",
+        "power": "plan.power",
+    }
+    columns = tuple(Column(name, partial(_value, name, path)) for name, path in paths.items())
+    lines = (_Line(plan, each, row) for each in plan.sets for row in each.rows)
+    return csv_text(Table("", columns, lines), str(plan.signature))
+
+
+_ENDS = ("low", "high")
+
+
+def _value(name: str, path: str, line: _Line) -> object:
+    """Return what a line has at a path, of a range one end; None for what is no number."""
+    value = plain(attrgetter(path)(line))
+    return value[_ENDS.index(name.rpartition("_")[2])] if isinstance(value, list) else value
+
+
+def plan_json(plan: Plan) -> str:
+    """Write everything; null is undetermined, or not estimable."""
     content = {
-        "schema": OUTPUT_SCHEMA,
-        "signature": str(found.signature),
-        "suite": found.suite,
-        "way": found.way,
-        "shot": found.shot,
-        "level": found.level,
-        "power": found.power,
+        "signature": str(plan.signature),
+        "suite": plan.suite,
+        "way": plan.way,
+        "shot": plan.shot,
+        "level": plan.level,
+        "power": plan.power,
         "closed_tasks": CLOSED_TASKS,
         "criterion": CRITERION,
-        "datasets": [_content(each, found) for each in found.sets],
-        "notes": notes(found),
+        "datasets": [_content(each, plan.level) for each in plan.sets],
+        "notes": notes(plan),
     }
-    return json.dumps(_plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(plain(content))
 
 
-def _content(each: DatasetPlan, found: Plan) -> dict[str, Any]:
-    pilot = each.pilot
+def _content(each: DatasetPlan, level: float) -> dict[str, Any]:
+    pilot, estimate = each.pilot, each.pilot.estimate
     return {
         "dataset": each.dataset,
         "classes": each.classes,
@@ -197,9 +191,9 @@ def _content(each: DatasetPlan, found: Plan) -> dict[str, Any]:
             "versus": pilot.versus,
             "mean": pilot.mean,
             "components": asdict(pilot.components),
-            "estimate": asdict(pilot.estimate),
-            "alpha_interval": pilot.estimate.alpha_interval(found.level),
-            "w_interval": pilot.estimate.w_interval(found.level),
+            "estimate": asdict(estimate),
+            "alpha_interval": estimate.alpha_interval(level),
+            "w_interval": estimate.w_interval(level),
         },
         "rows": [asdict(row) for row in each.rows],
         "choice": asdict(each.choice),
@@ -208,17 +202,10 @@ def _content(each: DatasetPlan, found: Plan) -> dict[str, Any]:
     }
 
 
-def _values(row: Planned, names: tuple[str, ...]) -> list[Any]:
-    return [getattr(row, name) for name in names]
-
-
-def _detectable(row: Planned) -> list[str]:
-    """Both detectable differences, with the range that the pilot leaves in brackets."""
-    found = []
-    for value, between in zip(_values(row, DETECTABLE), _values(row, RANGES), strict=True):
-        shown = "" if value is None else f"{value:.2f}"
-        found.append(shown + (f" ({between[0]:.2f} to {between[1]:.2f})" if between else ""))
-    return found
+def _two_digits(value: float | None, between: tuple[float, float] | None = None) -> str:
+    """Return a number with two digits, and a range in brackets behind it."""
+    shown = "" if value is None else f"{value:.2f}"
+    return shown + (f" ({between[0]:.2f} to {between[1]:.2f})" if between else "")
 
 
 def _shares(shares: Shares) -> str:
@@ -228,13 +215,13 @@ def _shares(shares: Shares) -> str:
     return ", ".join(f"{100 * share:.0f} % {name}" for share, name in parts)
 
 
-def _plain(value: Any) -> Any:
-    """The same for JSON, which has no number for what is none."""
+def plain(value: Any) -> Any:
+    """Return the same for machines: None for what is no number."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def best_text(choice: QueryChoice) -> str:

@@ -1,4 +1,4 @@
-"""The result of a query as CSV, JSON and a grid, some rows at a time."""
+"""The result of a query as CSV, JSON and a table for people, some rows at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from benchmark_spec.errors import printable
-from fslbench_data.render.grid import Grid
+from fslbench_data.render.table import Column, Table
 
 _ROWS = 4096
 
@@ -29,21 +30,20 @@ def json_pieces(table: pa.Table) -> Iterator[str]:
     before = "[\n"
     for rows in _rows(table):
         objects = (dict(zip(table.column_names, map(_portable, row), strict=True)) for row in rows)
-        texts = (json.dumps(each, indent=1, ensure_ascii=False) for each in objects)
+        texts = (json.dumps(row, indent=1, ensure_ascii=False) for row in objects)
         yield before + ",\n".join(" " + text.replace("\n", "\n ") for text in texts)
         before = ",\n"
     yield "\n]\n" if table.num_rows else "[]\n"
 
 
-def table_grid(table: pa.Table) -> Grid:
-    """A grid for people: floats to six digits, nothing for null, no commands to a terminal."""
-    numbers = frozenset(
-        field.name
-        for field in table.schema
-        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-    )
-    cells = (tuple(map(_cell, row)) for rows in _rows(table) for row in rows)
-    return Grid("", tuple(map(printable, table.column_names)), numbers, tuple(cells))
+def table_of(result: pa.Table) -> Table:
+    """Return a table for people: floats to six digits, no commands to a terminal."""
+    columns = []
+    for i, field in enumerate(result.schema):
+        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        cell = partial(_cell, i)
+        columns.append(Column(printable(field.name), cell, "right" if number else "left"))
+    return Table("", tuple(columns), [row for rows in _rows(result) for row in rows])
 
 
 def _rows(table: pa.Table) -> Iterator[list[tuple[Any, ...]]]:
@@ -64,9 +64,10 @@ def _one(value: Any) -> Any:
     return _dumped(value) if isinstance(value, list | dict) else value
 
 
-def _cell(value: Any) -> str:
+def _cell(i: int, row: tuple[Any, ...]) -> str | None:
+    value = row[i]
     if value is None:
-        return ""
+        return None
     return f"{value:.6g}" if isinstance(value, float) else printable(str(_one(value)))
 
 
@@ -77,9 +78,9 @@ def _dumped(value: Any) -> str:
 def _portable(value: Any) -> Any:
     """The value as JSON can have it: as text what is no number there."""
     if isinstance(value, list):
-        return [_portable(each) for each in value]
+        return [_portable(item) for item in value]
     if isinstance(value, dict):
-        return {name: _portable(each) for name, each in value.items()}
+        return {name: _portable(item) for name, item in value.items()}
     if isinstance(value, bool | int | None) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)

@@ -21,7 +21,7 @@ from builders.cli import main
 from builders.cli.query_size import parse_queries
 from builders.query_size.sweep import QuerySweep, sweep
 from builders.query_size.task_sets import QuerySets
-from builders.query_size.text import basis, csv_text, json_text, sentence
+from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set, most_tasks
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -150,10 +150,10 @@ def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> Non
 
 def test_same_inputs_same_bytes(embedded: Release, five: QuerySweep) -> None:
     again = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=range(15, 0, -1))
-    assert json_text(again) == json_text(five)
+    assert sweep_json(again) == sweep_json(five)
     other = sweep(embedded, "digits", "pixels", "NCC", shot=5, queries=range(1, 16), seeds=3)
     assert other.estimate.sets == 42
-    assert json_text(other) != json_text(five)
+    assert sweep_json(other) != sweep_json(five)
 
 
 def test_other_suites(embedded: Release) -> None:
@@ -235,8 +235,8 @@ def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:
     last = found.rows[-1]
     assert (last.query, last.tasks, last.observed, last.model) == (170, 1.0, None, None)
     assert 170 not in found.choice.tried
-    assert csv_text(found).splitlines()[-1].startswith("170,1.0,")
-    json.loads(json_text(found))
+    assert sweep_csv(found).splitlines()[-1].startswith("170,1.0,")
+    json.loads(sweep_json(found))
 
 
 def test_reading_queries() -> None:
@@ -267,7 +267,7 @@ def test_command(five: QuerySweep) -> None:
     content = json.loads(_run("--format", "json"))
     assert content["choice"]["best"] == five.choice.best
     assert content["model"]["beta"] == five.model.beta
-    assert _run("--format", "json") == json_text(five)
+    assert _run("--format", "json") == sweep_json(five)
 
 
 def test_command_refuses_plainly() -> None:

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from results_repository import Repository
 
 from fslbench_data.cli import main
-from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_grid
-from fslbench_data.render.grid import Grid, markdown
+from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_table
+from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.scoring.compare import renamed
 from fslbench_data.submission.model import Submission
 
@@ -324,8 +324,8 @@ def test_neutral_texts() -> None:
     assert escaped("a\nb") == "a b"
     assert escaped("<b>") == r"\<b\>"
     assert _shown(escaped(HOSTILE)).replace(BREAK, "") == HOSTILE
-    grid = Grid("@a", ("x",), frozenset(), (("@b|c",),), ("@c",))
-    text = markdown([neutral_grid(grid)], "")
+    table = Table("@a", (Column("x", str),), ("@b|c",), ("@c",))
+    text = markdown([neutral_table(table)], "")
     assert "@a" not in text
     assert "@b" not in text
     assert "@c" not in text

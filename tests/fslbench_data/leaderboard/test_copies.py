@@ -28,7 +28,7 @@ from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.repository import ResultsFiles
 from fslbench_data.leaderboard.review import review
 from fslbench_data.leaderboard.review_text import review_text
-from fslbench_data.leaderboard.tables import COPIES_NOTE, leaderboard_grids
+from fslbench_data.leaderboard.tables import COPIES_NOTE, leaderboard_tables
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS
 from fslbench_data.submission.model import Submission
@@ -89,9 +89,9 @@ def test_without_a_history_no_file_is_thrown_out(
     assert digests in _from(found)
     assert len(_from(found)) == 2
     assert set(digests) < set(found.boards[0].submissions)
-    (grid,) = leaderboard_grids(found)
-    assert f"{copy[12:20]}, {honest[12:20]}" in [row[-1] for row in grid.rows]
-    assert COPIES_NOTE in grid.notes
+    ((table, _),) = leaderboard_tables(found)
+    assert f"{copy[12:20]}, {honest[12:20]}" in [row[-1] for row in map(table.texts, table.rows)]
+    assert COPIES_NOTE in table.notes
     lines = csv.DictReader(io.StringIO(leaderboard_csv(found).partition("\n")[2]))
     assert {line["submission"] for line in lines if line["method"] == "mine"} == {" ".join(digests)}
     rows = json.loads(leaderboard_json(found))["boards"][0]["sets"][0]["rows"]

@@ -15,7 +15,7 @@ from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import review
 from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.leaderboard.standing import REFERENCE, Entry
-from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_grids
+from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.compare import renamed
 from fslbench_data.submission.model import Submission
@@ -44,9 +44,9 @@ def test_a_copy_under_another_name(
     assert found.rejected == ()
     ours, others = (f"{name[12:20]}" for name in (copy, theirs))
     note = f"Identical on every task: mine/Better ({ours}) and pixels/Ridge ({others})."
-    for each, grid in zip(found.boards[0].sets, leaderboard_grids(found), strict=True):
+    for each, (table, _) in zip(found.boards[0].sets, leaderboard_tables(found), strict=True):
         assert duplicates_text(each) == [note]
-        assert grid.notes[-1] == note
+        assert table.notes[-1] == note
     proposal = Repository(tmp_path / "proposal")
     (repository.folder / copy).rename(proposal.folder / copy)
     text = review_text(review(proposal.files, [copy], repository.files, [embedded]))

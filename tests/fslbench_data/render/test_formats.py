@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,11 @@ from click.testing import CliRunner
 
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.grid import Grid, latex, markdown
+from fslbench_data.render.table import Column, Table, latex, markdown, right
 
-NASTY = Grid(
+NASTY = Table(
     "A & B_1: 50 % of {x}",
-    ("method", "n"),
-    frozenset({"n"}),
+    (Column("method", itemgetter(0)), right("n", itemgetter(1))),
     (("a|b*c_d<e>", "+1.0 ± 0.5"), ('$x^2$ \\ ~ # "q" é', "-0.3"), ("dinov2-5w", "-")),
     ("A note: 100 %.",),
 )

@@ -16,7 +16,7 @@ from fslbench_data.render.console import page
 from fslbench_data.render.csv_format import COLUMNS, render_csv
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.json_format import render_json
-from fslbench_data.render.report_grids import report_grids
+from fslbench_data.render.report_tables import report_tables
 from fslbench_data.render.sentences import sentence
 from fslbench_data.render.table_format import print_table
 from fslbench_data.scoring.report import Report
@@ -195,7 +195,7 @@ def test_an_accuracy_above_98_percent_has_exact_bounds_beside_it(embedded: Relea
     assert bounds["near"] is not None
     line = f"near, above 98 %, where ± covers too little: {bounds['near'].low:.2f} to "
     assert line in " ".join(_table(report).split())
-    assert any(line in note for grid in report_grids(report) for note in grid.notes)
+    assert any(line in note for table in report_tables(report) for note in table.notes)
     (content,) = (s for s in json.loads(render_json(report))["scores"] if s["method"] == "near")
     assert content["near_perfect"]["high"] == bounds["near"].high
     assert content["accuracy"]["mean"] + content["accuracy"]["halfwidth"] > bounds["near"].high
@@ -207,7 +207,7 @@ def test_what_no_verdict_for_new_classes_can_know_is_said_beside_it(report: Repo
     aware = [each for each in report.sets if each.design is not None]
     assert 0 < len(aware) < len(report.sets)
     assert " ".join(_table(report, height=400).split()).count(said) == len(aware)
-    assert sum(said in grid.notes for grid in report_grids(report)) == len(aware)
+    assert sum(said in table.notes for table in report_tables(report)) == len(aware)
     found = json.loads(render_json(report))["new_classes"]
     assert [each["sentence"] for each in found] == [said] * len(aware)
     assert found[0]["unseen_bound"] == pytest.approx(100 * (1 - 0.05**0.1))

@@ -14,7 +14,7 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.cli.options import parse_queries
 from fslbench_data.release.release import Release
-from fslbench_data.render.plan_text import csv_text, json_text
+from fslbench_data.render.plan_text import plan_csv, plan_json
 from fslbench_data.scoring.pilot import Results
 from fslbench_data.scoring.planning import Plan, plan
 from fslbench_data.scoring.score import score
@@ -142,8 +142,8 @@ def test_balanced_sets_have_more_tasks(pair: Plan) -> None:
 
 def test_same_inputs_same_bytes(pair: Plan) -> None:
     again = plan(method="pixels/NCC", versus="pixels/MatchingNet", queries=(10, 7, 5, 2))
-    assert json_text(again) == json_text(pair)
-    assert csv_text(again) == csv_text(pair)
+    assert plan_json(again) == plan_json(pair)
+    assert plan_csv(again) == plan_csv(pair)
 
 
 def _run(*arguments: str) -> str:
@@ -154,7 +154,7 @@ def _run(*arguments: str) -> str:
 
 def test_command(pair: Plan, root: Path, tmp_path: Path) -> None:
     base = ["--pilot", "pixels/NCC", "--versus", "pixels/MatchingNet", "--queries", "2,5,7,10"]
-    assert _run(*base, "--format", "json") == json_text(pair)
+    assert _run(*base, "--format", "json") == plan_json(pair)
     rows = list(csv.DictReader(_run(*base, "--format", "csv").splitlines()[1:]))
     assert [row["query"] for row in rows] == ["2", "5", "7", "10"]
     assert float(rows[1]["detectable_open"]) == pair.sets[0].rows[1].detectable_open

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from benchmark_spec import errors
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.grid import Grid, latex, markdown
+from fslbench_data.render.table import Column, Table, latex, markdown
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission
@@ -279,12 +279,12 @@ def test_names_in_latex(outputs: dict[str, str]) -> None:
 
 
 def test_nothing_gets_out_of_a_comment() -> None:
-    grid = Grid("t", ("a",), frozenset(), (("x",),), ("n\n<b>",))
-    made = markdown([grid], "a-->\n<script>--->", ("b\n# c",))
+    table = Table("t", (Column("a", str),), ("x",), ("n\n<b>",))
+    made = markdown([table], "a-->\n<script>--->", ("b\n# c",))
     assert made.startswith("<!-- a- ->")
     assert "-->" not in made.split("\n", 1)[0][:-4]
     assert "<script>" in made.split("\n", 1)[0]
-    lines = latex([grid], "a\n\\input{x}", ("b\n\\input{y}",)).splitlines()
+    lines = latex([table], "a\n\\input{x}", ("b\n\\input{y}",)).splitlines()
     assert [line for line in lines if "input" in line] == [r"% a \input{x}", r"% b \input{y}"]
 
 

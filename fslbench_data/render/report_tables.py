@@ -1,29 +1,31 @@
-"""Reports as grids, for Markdown and LaTeX."""
+"""The tables of a report, and what stands below them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import partial as bound
+from operator import itemgetter
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS
-from fslbench_data.render.grid import Grid
 from fslbench_data.render.interval_text import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
+    VERDICT_STYLES,
     difference_text,
-    in_brackets,
     labels,
     plus_minus,
+    set_title,
     verdict_of,
     with_bracket,
 )
 from fslbench_data.render.limits_text import near_perfect_text, unseen_text
 from fslbench_data.render.sentences import prefix_text, stopped_text
+from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report, verdict_counts
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -40,12 +42,22 @@ UNBOUND_NOTE = (
 LEGEND_CLOSED = " closed: the same on tasks that reuse images, the field's habit."
 
 
-def report_grids(report: Report) -> list[Grid]:
-    """One grid a task set: its comparisons, or its accuracies where nothing is compared."""
-    grids = [_comparisons(each) if each.asked.any() else _scores(each) for each in report.sets]
-    if not report.signature.unbound:
-        return grids
-    return [replace(grid, notes=(*grid.notes, UNBOUND_NOTE)) for grid in grids]
+def report_tables(report: Report) -> list[Table]:
+    """Return one table a task set: its comparisons, or its accuracies where nothing is compared."""
+    return [_report_table(each, unbound=bool(report.signature.unbound)) for each in report.sets]
+
+
+def _report_table(each: TaskSetReport, *, unbound: bool) -> Table:
+    columns = score_columns(each)
+    if compared := bool(each.asked.any()):
+        partial = (np.asarray(each.pairs.tasks)[each.asked] != each.scored.n_tasks).any()
+        columns = comparison_columns(each, partial=bool(partial))
+    return Table(
+        f"{each.scored}: {set_title(each.scored, each.level, each.kinds)})",
+        tuple(columns),
+        each.comparisons if compared else each.scores,
+        (*_marks(each), *((UNBOUND_NOTE,) if unbound else ())),
+    )
 
 
 def report_notes(report: Report) -> list[str]:
@@ -73,47 +85,51 @@ def legend(report: Report) -> list[str]:
     return [LEGEND + "".join(legends) + (LEGEND_CLOSED if closed else "")]
 
 
-def _title(each: TaskSetReport) -> str:
-    return (
-        f"{each.scored}: {each.scored.n_tasks} tasks, {100 * each.level:.8g} % "
-        f"{each.interval_kind} intervals ({ESTIMANDS[each.interval_kind]}{in_brackets(each.kinds)})"
-    )
+def comparison_columns(
+    each: TaskSetReport, *, partial: bool, both: bool = False
+) -> Iterator[Column]:
+    """Give the columns of comparisons.
 
-
-def _comparisons(each: TaskSetReport) -> Grid:
+    Parameters
+    ----------
+    partial
+        Whether T is another than that of the task set somewhere, and so has a column.
+    both
+        Whether the other method's accuracy is shown too.
+    """
     label = labels(each.scores)
-    tasks = np.asarray(each.pairs.tasks)[each.asked]
-    partial = bool((tasks != each.scored.n_tasks).any())  # else T stands in the title
-    columns = ["method", "accuracy", "versus", "difference", *(["T"] if partial else [])]
-    columns += ["paired", *(BESIDE[kind].about for kind in each.kinds[1:]), "direct"]
-    columns += ["closed"] if each.has_closed else []
-    rows = []
-    for c in each.comparisons:
-        closed = c.verdict_closed.value if c.verdict_closed is not None else ""
-        rows.append(
-            (
-                label[c.method],
-                plus_minus(c.mean),
-                label[c.versus],
-                difference_text(c),
-                *((str(c.difference.tasks),) if partial else ()),
-                c.verdict.value,
-                *(verdict_of(c, kind).value for kind in each.kinds[1:]),
-                c.verdict_direct.value,
-                *((closed,) if each.has_closed else ()),
-            )
-        )
-    right = frozenset({"accuracy", "difference", "T"})
-    return Grid(_title(each), tuple(columns), right, tuple(rows), _marks(each))
+
+    def of_method(c: Comparison) -> object:
+        return c.method, c.mean
+
+    yield Column("method", lambda c: label[c.method], once=of_method)
+    yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=of_method)
+    yield Column("versus", lambda c: label[c.versus])
+    if both:
+        yield right("accuracy", lambda c: plus_minus(c.versus_mean))
+    yield right("difference", difference_text)
+    if partial:
+        yield Column("T", lambda c: c.difference.tasks, "right")
+    yield Column("paired", lambda c: c.verdict, "center", style=_style)
+    for kind in each.kinds[1:]:
+        about = BESIDE[kind].about
+        yield Column(about, bound(verdict_of, kind=kind), "center", style=_style)
+    yield Column("direct", lambda c: c.verdict_direct, "center")
+    if each.has_closed:
+        yield Column("closed", lambda c: c.verdict_closed, "center")
 
 
-def _scores(each: TaskSetReport) -> Grid:
+def _style(verdict: Verdict) -> str:
+    return f"bold {VERDICT_STYLES.get(verdict, '')}"
+
+
+def score_columns(each: TaskSetReport, *, of_all: bool = False) -> Iterator[Column]:
+    """Give the columns of accuracies; T as ``20 of 20`` if `of_all`."""
     label = labels(each.scores)
-    rows = tuple(
-        (label[s.method], with_bracket(s.intervals), str(s.accuracy.tasks)) for s in each.scores
-    )
-    columns = ("method", "accuracy", "T")
-    return Grid(_title(each), columns, frozenset({"accuracy", "T"}), rows, _marks(each))
+    yield Column("method", lambda score: label[score.method])
+    yield right("accuracy", lambda score: with_bracket(score.intervals))
+    total = f" of {each.scored.n_tasks}" if of_all else ""
+    yield right("T", lambda score: f"{score.accuracy.tasks}{total}")
 
 
 def runs_text(scores: Sequence[Score]) -> str:
@@ -148,26 +164,26 @@ NOTE = (
     "of these classes. new classes: outside the class-aware one. direct: two separate intervals do "
     "not overlap. closed: these on tasks that reuse images. kept: paired and also for new classes."
 )
-
-
 NOTHING = "No comparisons on new images: closed sets, and methods alone, are not counted."
 
 
-def conclusive_grid(report: Report) -> Grid:
-    """One row a task set that reuses no image, and one of all together."""
+def conclusive_table(report: Report) -> Table:
+    """Return one row a task set that reuses no image, and one of all together."""
     sets = [each for each in report.sets if each.interval_kind == "open" and each.counted.any()]
     kinds = [kind for kind in KINDS if kind != "closed" or any(each.has_closed for each in sets)]
-    rows = [(str(each.scored), _tasks(each), *_cells([each], kinds)) for each in sets]
+    rows = [(str(each.scored), _tasks(each), *_numbers([each], kinds)) for each in sets]
     if len(sets) > 1:
-        rows.append(("all", "", *_cells(sets, kinds)))
-    columns = ("T", "comparisons", *kinds, "kept")
+        rows.append(("all", None, *_numbers(sets, kinds)))
     stopped = any(score.stopped for each in sets for score in each.scores)
     left = sum(int((e.asked & ~e.counted).sum()) for e in report.sets if e.interval_kind == "open")
-    return Grid(
+    names = enumerate(("T", "comparisons", *kinds, "kept"), 1)
+    return Table(
         title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
-        columns=("task set", *columns),
-        right=frozenset(columns),
-        rows=tuple(rows),
+        columns=(
+            Column("task set", itemgetter(0)),
+            *(right(name, itemgetter(i)) for i, name in names),
+        ),
+        rows=rows,
         notes=(
             *((NOTE,) if rows else (NOTHING,)),
             *([STOPPED_NOTE] if stopped else []),
@@ -176,23 +192,21 @@ def conclusive_grid(report: Report) -> Grid:
     )
 
 
-def _tasks(each: TaskSetReport) -> str:
-    """T of the comparisons, or the least and the most."""
+def _tasks(each: TaskSetReport) -> int | str:
+    """Return T of the comparisons, or the least and the most."""
     low, high = each.counted_tasks[0], each.counted_tasks[-1]
-    return str(low) if low == high else f"{low}-{high}"
+    return low if low == high else f"{low}-{high}"
 
 
-def _cells(sets: list[TaskSetReport], kinds: list[str]) -> list[str]:
+def _numbers(sets: list[TaskSetReport], kinds: list[str]) -> list[int | None]:
     counts = verdict_counts(sets)
-    shown = [str(counts[kind].conclusive) if kind in counts else "" for kind in kinds]
-    kept = ""
+    conclusive = [counts[kind].conclusive if kind in counts else None for kind in kinds]
+    kept = None
     if any(beside.about in counts for beside in BESIDE.values()):
-        conclusive = (Verdict.BETTER, Verdict.WORSE)
-        kept = str(
-            sum(
-                c.verdict in conclusive and all(verdict_of(c, k) is c.verdict for k in each.kinds)
-                for each in sets
-                for c in each.counted_comparisons
-            )
+        kept = sum(
+            c.verdict in (Verdict.BETTER, Verdict.WORSE)
+            and all(verdict_of(c, kind) is c.verdict for kind in each.kinds)
+            for each in sets
+            for c in each.counted_comparisons
         )
-    return [str(sum(int(each.counted.sum()) for each in sets)), *shown, kept]
+    return [sum(int(each.counted.sum()) for each in sets), *conclusive, kept]

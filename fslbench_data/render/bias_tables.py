@@ -1,0 +1,117 @@
+"""Ladders as tables: the scores of each step, and the gaps between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from analysis_sql.bias.rank_correlation import RankCorrelation
+from benchmark_spec.errors import listing
+from fslbench_data.render.interval_text import plus_minus
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.bias import BiasReport
+from fslbench_data.scoring.bias_report import LadderReport, Ranking
+from fslbench_data.scoring.scores import PREFIX
+
+NOTES = (
+    "wAcc: accuracy of a task's worst class, mean over tasks. independent: what it would be for "
+    "classes of the mean accuracy, independent of each other. equal: for equally hard classes, "
+    "given how many queries of each task are right. excess: equal minus wAcc; an unlucky support "
+    "set makes one too, so compare steps, never one excess alone. Nothing with one query a class.",
+    "lost, gained: from one step to the other, paired over the same classes.",
+    "Spearman: correlation of the methods' ranking, bootstrap interval over tasks in brackets.",
+)
+
+
+def bias_tables(report: BiasReport) -> list[Table]:
+    """Return the tables of each ladder, and one that compares the ladders."""
+    tables = [table for each in report.ladders for table in _of(each, report.signature.level)]
+    if report.agreement:
+        tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
+    return tables
+
+
+def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
+    about = "new images of these classes" if ladder.kind == "open" else "new tasks of these images"
+    title = f"{ladder.dataset}/{ladder.name}"
+    notes = []
+    if ladder.left_out:
+        left_out = ", ".join(ladder.left_out)
+        notes.append(f"Not shown, without counts of one run by class: {left_out}.")
+    if ladder.prefixes:
+        notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
+    yield Table(
+        title=f"{title}: {100 * level:.8g} % {ladder.kind} intervals ({about})",
+        columns=(
+            *_texts("method", "step"),
+            right("T", lambda row: row[-1].accuracy.tasks),
+            right("accuracy", lambda row: plus_minus(row[-1].accuracy)),
+            right("wAcc", lambda row: plus_minus(row[-1].worst)),
+            right("independent", lambda row: f"{row[-1].independent:.2f}"),
+            right("equal", lambda row: None if row[-1].equal is None else f"{row[-1].equal:.2f}"),
+            right("excess", lambda row: row[-1].excess and plus_minus(row[-1].excess)),
+        ),
+        rows=[(m.method, step, score) for m in ladder.methods for step, score in m.steps.items()],
+        notes=tuple(notes),
+    )
+    yield Table(
+        title=f"{title}: from step to step",
+        columns=(
+            *_texts("method", "from", "to"),
+            *_differences("accuracy lost", "wAcc lost", "excess gained"),
+        ),
+        rows=[(method.method, *gap) for method in ladder.methods for gap in method.gaps],
+    )
+    if ladder.pairs:
+        rows: list[tuple[object, ...]] = []
+        for pair in ladder.pairs:
+            lost = {} if pair.lost is None else {"lost, first to last": pair.lost}
+            rows += [(pair.method, pair.versus, *row) for row in (pair.steps | lost).items()]
+        yield Table(
+            title=f"{title}: methods compared",
+            columns=(
+                *_texts("method", "versus", "on"),
+                *_differences("accuracy", "wAcc", "excess"),
+            ),
+            rows=rows,
+        )
+    if ladder.rankings:
+        yield _ranked(f"{title}: how alike methods are ranked", ladder.rankings)
+
+
+def _texts(*names: str) -> list[Column]:
+    return [Column(name, itemgetter(i)) for i, name in enumerate(names)]
+
+
+def _differences(accuracy: str, worst: str, excess: str) -> Iterator[Column]:
+    """Give columns of what a row ends with, a gap or a contrast."""
+    yield right(accuracy, lambda row: plus_minus(row[-1].accuracy, signed=True))
+    yield right(worst, lambda row: plus_minus(row[-1].worst, signed=True))
+    yield right(excess, lambda row: row[-1].excess and plus_minus(row[-1].excess, signed=True))
+
+
+def _ranked(title: str, rankings: Sequence[Ranking]) -> Table:
+    columns = (
+        Column("by", lambda ranking: ranking.first),
+        Column("and by", lambda ranking: ranking.second),
+        right("methods", lambda ranking: ranking.found.methods),
+        right("T", lambda ranking: _tasks(ranking.found)),
+        right("Spearman", lambda ranking: _correlation(ranking.found)),
+    )
+    return Table(title, columns, rankings)
+
+
+def _tasks(correlation: RankCorrelation) -> str:
+    same = correlation.tasks == correlation.other_tasks
+    return str(correlation.tasks) if same else f"{correlation.tasks}, {correlation.other_tasks}"
+
+
+def _correlation(correlation: RankCorrelation) -> str:
+    text = (
+        "none: one metric is the same for all"
+        if correlation.value is None
+        else f"{correlation.value:.2f}"
+    )
+    if correlation.low is not None and correlation.high is not None:
+        text += f" ({correlation.low:.2f} to {correlation.high:.2f})"
+    return text
