@@ -34,7 +34,6 @@ LONG: set[str] = {
     "fslbench_data.render.figures.charts",
     "fslbench_data.render.figures.rows",
     "fslbench_data.render.page.content",
-    "fslbench_data.render.plan_text",
     "fslbench_data.scoring.bias_report",
     "fslbench_data.scoring.task_set_report",
     "fslbench_data.submission.reading",
