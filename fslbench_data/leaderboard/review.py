@@ -94,8 +94,8 @@ def _report(
     files: ResultsFiles, one: Accepted, release: Release, level: float, limits: Limits
 ) -> Report | None:
     """Compare a file's methods with the reference methods; None without any."""
-    references = reference_results(release)
-    answered = {result.info.text for result in one.results}
+    answered = {result.info.text: result.info for result in one.results}
+    references = reference_results(release, answered.values())
     groups = () if references is None else references.groups
     rivals = [group.method for group in groups if group.info.text in answered]
     if not rivals:

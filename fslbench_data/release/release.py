@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -150,9 +151,20 @@ class Release:
         table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
         return release_values.check_attributes(table, entry)
 
-    def references(self, *, counts_only: bool = False) -> tuple[Submission, ...]:
-        """The reference methods' results, a submission each; perhaps without predictions."""
-        return tuple(self._results(t, counts_only) for t in self._tables("results"))
+    def references(
+        self, *, counts_only: bool = False, only: Collection[TaskSetInfo] | None = None
+    ) -> tuple[Submission, ...]:
+        """The reference methods' results, a submission each, which may be left without rows.
+
+        Parameters
+        ----------
+        counts_only
+            Leave out predictions and counts by class.
+        only
+            Leave out results on other task sets than these; their rows are not even checked.
+        """
+        results = [self._results(table, counts_only) for table in self._tables("results")]
+        return tuple(results if only is None else [one.on(only) for one in results])
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.

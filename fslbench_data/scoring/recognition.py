@@ -65,7 +65,7 @@ def recognise_tasks(
         Called with the name of each of the groups before it is looked at.
     """
     chosen = answers.groups if groups is None else tuple(groups)
-    references = reference_results(release)
+    references = reference_results(release, [group.info for group in chosen])
     class_ids = {}
     answered, same_as = [], {}
     for index, group in enumerate(chosen):

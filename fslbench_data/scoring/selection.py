@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -106,14 +106,17 @@ class Selected:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Names of all that have results."""
-        return tuple(dict.fromkeys(method for part in self.parts for method in part.methods))
+        """Names of all, those of reference methods without results on these task sets too."""
+        references = self.release.methods if self.references else ()
+        return tuple(dict.fromkeys((*self.answers.methods, *references)))
 
     def on_ladders(self) -> Selected:
         """Select the same methods on the task sets made with attributes, by class."""
         infos = (*self.infos, *self.left_out)
-        by_class = reference_results(self.release, counts_only=False) if self.references else None
         ladders = tuple(info for info in infos if info.name.attributes)
+        by_class = None
+        if self.references:
+            by_class = reference_results(self.release, ladders, counts_only=False)
         return replace(self, references=by_class, infos=ladders, left_out=())
 
 
@@ -153,7 +156,6 @@ def select(
     taken = release.methods if beside else ()
     unbound = selection.allow_unbound
     answers = validate(submission, release, taken=taken, allow_unbound=unbound)
-    references = reference_results(release, counts_only=not by_class) if beside else None
     for name in selection.against:
         if name not in (methods := [*answers.methods, *taken]):
             raise UnknownNameError(
@@ -171,6 +173,7 @@ def select(
         infos = ladders
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
+    references = reference_results(release, infos, counts_only=not by_class) if beside else None
     selected = Selected(release, selection, answers, references, tuple(infos), tuple(left_out))
     for name in selection.methods:
         if name not in selected.methods:
@@ -178,12 +181,26 @@ def select(
     return selected
 
 
-def reference_results(release: Release, *, counts_only: bool = True) -> Validated | None:
-    """The reference methods' results, or None where a release has no such methods."""
-    submissions = release.references(counts_only=counts_only)
+def reference_results(
+    release: Release,
+    infos: Collection[TaskSetInfo] | None = None,
+    *,
+    counts_only: bool = True,
+) -> Validated | None:
+    """The reference methods' results on some task sets and their closed twins, or on all.
+
+    None where a release has no such methods; without groups where they answer none of these.
+    """
+    if infos is not None:
+        texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
+        infos = [info for info in release.task_sets if info.text in texts]
+    submissions = release.references(counts_only=counts_only, only=infos)
     if not submissions:
         return None
-    return replace(validate(merge(submissions), release, taken=()), are_references=True)
+    merged = merge(submissions)
+    if not merged.table.num_rows:
+        return Validated(merged, (), are_references=True)
+    return replace(validate(merged, release, taken=()), are_references=True)
 
 
 def _references(release: Release) -> Submission:

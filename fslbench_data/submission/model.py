@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,6 +117,21 @@ class Submission:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The table in pieces."""
         yield from self.table.to_batches(max_chunksize=BATCH)
+
+    def on(self, infos: Collection[TaskSetInfo]) -> Submission:
+        """What it answers of some task sets; perhaps no row."""
+        wanted = {(info.dataset, str(info.name)) for info in infos}
+        bindings = {key: bound for key, bound in self.bindings.items() if key[1:] in wanted}
+        datasets, task_sets = (
+            self.table.column(name).combine_chunks() for name in ("dataset", "task_set")
+        )
+        names = task_sets.dictionary.to_pylist()
+        is_wanted = np.array(
+            [[(d, name) in wanted for name in names] for d in datasets.dictionary.to_pylist()],
+            np.bool_,
+        ).reshape(-1, len(names))
+        rows = is_wanted[datasets.indices, task_sets.indices]
+        return replace(self, table=self.table.filter(pa.array(rows)), bindings=bindings)
 
     def of_methods(self, methods: Mapping[str, Method]) -> Self:
         """The same results, of methods that say other things of themselves."""
