@@ -1,33 +1,49 @@
 -- How do two methods differ on the tasks that both answered?
 -- Paired by task: T, mean difference (method minus versus) and its sample standard deviation, in
 -- percentage points. Every ordered pair; choose with WHERE method = ... AND versus = ...
--- In whole numbers up to the last division: a constant difference has deviation 0.
+-- From inner products of the methods' counts, not task by task. In whole numbers up to the last
+-- division (products sum in doubles, exactly below 2^53): a constant difference has deviation 0.
+-- Every method answers the first tasks of its set: `shared` is how many of them two methods share.
 --
 -- reads   by_task: dataset, task_set, method, task_id, correct, asked
-WITH pairs AS (
-    SELECT
-        a.dataset,
-        a.task_set,
-        a.method,
-        b.method                                                  AS versus,
-        a.asked * b.asked                                         AS unit,
-        CAST(a.correct * b.asked - b.correct * a.asked AS HUGEINT) AS apart
-    FROM by_task AS a
-    JOIN by_task AS b USING (dataset, task_set, task_id)
-    WHERE a.method <> b.method
-),
-sums AS (
+WITH lists AS (
     SELECT
         dataset,
         task_set,
         method,
-        versus,
-        count(*)           AS tasks,
-        max(unit)          AS unit,
-        sum(apart)         AS total,
-        sum(apart * apart) AS squares
-    FROM pairs
-    GROUP BY dataset, task_set, method, versus
+        max(asked)                                     AS asked,
+        count(*)                                       AS answered,
+        list(CAST(correct AS DOUBLE) ORDER BY task_id) AS counts
+    FROM by_task
+    GROUP BY dataset, task_set, method
+),
+prefixes AS (
+    SELECT l.* REPLACE (list_slice(counts, 1, shared) AS counts), shared
+    FROM lists AS l
+    JOIN (SELECT DISTINCT dataset, task_set, answered AS shared FROM lists) AS o
+        ON o.dataset = l.dataset AND o.task_set = l.task_set AND shared <= answered
+),
+summed AS (
+    SELECT
+        *,
+        CAST(list_sum(counts) AS HUGEINT)                   AS total,
+        CAST(list_inner_product(counts, counts) AS HUGEINT) AS squares
+    FROM prefixes
+),
+sums AS (
+    SELECT
+        a.dataset,
+        a.task_set,
+        a.method,
+        b.method                                AS versus,
+        shared                                    AS tasks,
+        a.asked * b.asked                       AS unit,
+        b.asked * a.total - a.asked * b.total   AS total,
+        b.asked * b.asked * a.squares + a.asked * a.asked * b.squares
+            - 2 * unit * CAST(list_inner_product(a.counts, b.counts) AS HUGEINT) AS squares
+    FROM summed AS a
+    JOIN summed AS b USING (dataset, task_set, shared)
+    WHERE a.method <> b.method AND shared = least(a.answered, b.answered)
 )
 SELECT
     dataset,

@@ -36,6 +36,12 @@ def make_facts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     connection.execute(f"CREATE TEMP TABLE {name} AS {_text('facts', name)}")
 
 
+def view_by_task(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the view `by_task` over `rows`; its `method` is the `answer` of `groups`."""
+    connection.execute(f"CREATE TEMP VIEW results AS {_text('facts', 'results')}")
+    connection.execute(f"CREATE TEMP VIEW by_task AS {_text('.', 'by_task')}")
+
+
 def records(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:

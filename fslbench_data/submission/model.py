@@ -20,7 +20,7 @@ from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
 from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
-from fslbench_data.submission.reading import read_file
+from fslbench_data.submission.reading import canonical, is_canonical, read_file
 from fslbench_data.tasks import TaskSetInfo
 
 BATCH = 1 << 18
@@ -203,6 +203,9 @@ def merge(submissions: Sequence[Submission], source: str = "the submission") -> 
             )
         bindings |= submission.bindings
         methods |= submission.methods
-    tables = [submission.table for submission in submissions]
+    tables = [
+        one.table if is_canonical(one.table) else canonical(one.table, one.source)
+        for one in submissions
+    ]
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     return Submission(table, methods, bindings, source)

@@ -52,14 +52,14 @@ def check_names(answers: Rows, terms: Terms) -> None:
     runs: dict[str, int] = {}
     for key, row in zip(answers.keys, answers.first, strict=True):
         methods.setdefault(key.method, row)
-        runs.setdefault(key.run, row)
+        if key.run is not None:
+            runs.setdefault(key.run, row)
     for method, row in methods.items():
         where = f"{answers.where}, from {rows([row])}"
         check_method_name(method, where)
         check_not_taken(method, terms.taken, where)
-    if "run" in answers.columns:
-        for run, row in runs.items():
-            check_method_name(run, f"{answers.where}, from {rows([row])}", "run")
+    for run, row in runs.items():
+        check_method_name(run, f"{answers.where}, from {rows([row])}", "run")
 
 
 def check_fingerprints(answers: Rows, _: Terms) -> None:

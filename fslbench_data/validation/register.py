@@ -106,13 +106,14 @@ class _Numbering:
         """Return the group of each row of a batch, int32, whose first row is number `start`."""
         names = [name for name in _NAMES if name in batch.schema.names]
         columns = [batch.column(name) for name in names]
-        indices = [column.indices.to_numpy() for column in columns]
+        # a null, as of a file without runs that stands beside one with runs, names nothing
+        indices = [column.indices.fill_null(-1).to_numpy() for column in columns]
         is_new = np.zeros(len(batch), np.bool_)
         is_new[:1] = True
         for index in indices:
             is_new[1:] |= index[1:] != index[:-1]
         at = np.flatnonzero(is_new)
-        texts = [column.dictionary.to_pylist() for column in columns]
+        texts = [[*column.dictionary.to_pylist(), None] for column in columns]
         numbers: dict[tuple[int, ...], int] = {}
         segments = np.empty(len(at), np.int32)
         for position, codes in enumerate(zip(*(i[at].tolist() for i in indices), strict=True)):
@@ -129,7 +130,7 @@ class _Numbering:
             if info is None:
                 raise self._unknown(dataset, task_set, row)
             self._numbers[named] = len(self._numbers)
-            self.keys[Key(method, named[3] if len(named) > 3 else "", info)] = row
+            self.keys[Key(method, named[3] if len(named) > 3 else None, info)] = row
         return self._numbers[named]
 
     def _unknown(self, dataset: str, task_set: str, row: int) -> UnknownNameError:
@@ -173,8 +174,11 @@ def _register_groups(answers: Rows) -> None:
     number = {method: index for index, method in enumerate(answers.methods)}
     sets = {info.text: index for index, info in enumerate(answers.infos)}
     about = answers.submission.methods
+    answer = {group: i for i, groups in enumerate(answers.answers.values()) for group in groups}
     columns: dict[str, tuple[pa.DataType, Sequence[object]]] = {
         "group": (pa.int32(), range(len(answers.keys))),
+        "answer": (pa.int32(), [answer[group] for group in range(len(answers.keys))]),
+        "run": (pa.string(), [key.run for key in answers.keys]),
         "method": (pa.int32(), [number[key.method] for key in answers.keys]),
         "set": (pa.int32(), [sets[key.info.text] for key in answers.keys]),
         "declared": (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.queries.rules import make_facts
+from analysis_sql.queries.rules import make_facts, view_by_task
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.model import Submission
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-_COUNTS = 1 << 20
-"""Counts that come out of it at once."""
+_ROWS = 1 << 20
+"""Rows whose counts come out of it at once."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a group of rows answers; `run` is empty where the submission has no such column."""
+    """What a group of rows answers; `run` is None where the rows have none."""
 
     method: str
-    run: str
+    run: str | None
     info: TaskSetInfo
 
     @property
@@ -101,6 +101,14 @@ class Rows:
         """The task sets that are answered."""
         return tuple({key.info.text: key.info for key in self.keys}.values())
 
+    @cached_property
+    def answers(self) -> dict[tuple[str, str], list[int]]:
+        """The groups of each method and task set: one, or its runs."""
+        answers: dict[tuple[str, str], list[int]] = {}
+        for group, key in enumerate(self.keys):
+            answers.setdefault((key.method, key.info.text), []).append(group)
+        return answers
+
     def binding(self, key: Key) -> Binding | None:
         """What the metadata says of a group."""
         return self.submission.bindings.get(key.bound_by) if self.submission.bindings else None
@@ -133,22 +141,24 @@ class Rows:
         return set()
 
     def counts(self) -> list[Array]:
-        """Correct queries of each task of each group, int16 (expected,): all rules are met."""
+        """Correct queries of each task of each answer, all of whose runs have as many tasks.
+
+        Read from the view `by_task`, int16 (expected,), or int32 if there are runs: all rules are
+        met.
+        """
+        runs = np.array([len(members) for members in self.answers.values()])
+        tasks = np.array([self.expected[members[0]] for members in self.answers.values()])
+        rows, ends = np.cumsum(runs * tasks), np.cumsum(tasks)
+        kind = np.int16 if runs.max() == 1 else np.int32
+        view_by_task(self.connection)
+        sql = "SELECT correct FROM by_task WHERE method BETWEEN ? AND ?"
         counts: list[Array] = []
-        expected = np.array(self.expected)
-        ends = np.cumsum(expected)
-        begin = 0
-        while begin < len(expected):
-            offset = ends[begin] - expected[begin]
-            end = max(begin + 1, int(np.searchsorted(ends, offset + _COUNTS, side="right")))
-            sql = 'SELECT "group", task_id, n_correct FROM rows WHERE "group" BETWEEN ? AND ?'
-            # in any order: a count says where it stands
-            block = self.connection.execute(sql, [begin, end - 1]).fetchnumpy()
-            flat = np.empty(ends[end - 1] - offset, np.int16)
-            starts = ends[begin:end] - expected[begin:end] - offset
-            flat[starts[block["group"] - begin] + block["task_id"]] = block["n_correct"]
-            counts += np.split(flat, ends[begin : end - 1] - offset)
-            begin = end
+        while (begin := len(counts)) < len(runs):
+            last = rows[begin] - runs[begin] * tasks[begin] + _ROWS
+            end = max(begin + 1, int(np.searchsorted(rows, last, side="right")))
+            block = self.connection.execute(sql, [begin, end - 1]).fetchnumpy()["correct"]
+            first = ends[begin] - tasks[begin]
+            counts += np.split(np.asarray(block, kind), ends[begin : end - 1] - first)
         return counts
 
 

@@ -9,7 +9,7 @@ from math import isqrt
 import numpy as np
 
 from analysis_sql.intervals.moments import EXACT
-from benchmark_spec.errors import MissingTaskError, TooLargeError
+from benchmark_spec.errors import DoubledTaskError, MissingTaskError, TooLargeError
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Array, Rows
 
@@ -56,40 +56,52 @@ class Group:
         return float(np.std(accuracy, ddof=1))
 
 
-def sum_runs(table: Rows, counts: Sequence[Array], bound: Sequence[bool]) -> list[Group]:
+def sum_runs(table: Rows) -> list[Group]:
     """One group a method and task set, in the order of their first row.
 
-    Raises a MissingTaskError if the runs of a method do not answer the same tasks; a TooLargeError
-    if they are more than can be compared exactly with as many runs of another method.
+    Raises a DoubledTaskError if a method has rows without a run beside its runs; a MissingTaskError
+    if its runs do not answer the same tasks; a TooLargeError if they are more than can be compared
+    exactly with as many runs of another method.
     """
-    parts: dict[tuple[str, str], list[int]] = {}
-    for index, key in enumerate(table.keys):
-        parts.setdefault((key.method, key.info.text), []).append(index)
-    groups = []
-    for (method, _), members in parts.items():
-        info = table.keys[members[0]].info
-        lengths = {len(counts[i]) for i in members}
-        if len(lengths) > 1:
-            raise MissingTaskError(
-                f"the runs of {method} on {info} answer different numbers of tasks",
-                where=f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}",
-                expected="the same tasks in every run",
-            )
-        _check_number(method, info, len(members), lengths.pop(), table.where)
-        whole = counts[members[0]]
-        if len(members) > 1:
-            whole = np.asarray(np.sum([counts[i] for i in members], axis=0, dtype=np.int32))
-        groups.append(
-            Group(
-                method,
-                info,
-                whole,
-                all(bound[i] for i in members),
-                tuple(table.keys[i].run for i in members if table.keys[i].run),
-                np.array([counts[i].sum() for i in members] if len(members) > 1 else ()),
-            )
+    for members in table.answers.values():
+        _check_runs(table, members)
+    totals: list[int] = []
+    if len(table.answers) < len(table.keys):
+        table.facts("group_facts")
+        sql = 'SELECT total FROM group_facts ORDER BY "group"'
+        totals = [total for (total,) in table.connection.execute(sql).fetchall()]
+    return [
+        Group(
+            method,
+            table.keys[members[0]].info,
+            counts,
+            all(table.bound[i] for i in members),
+            tuple(run for i in members if (run := table.keys[i].run) is not None),
+            np.array([totals[i] for i in members] if len(members) > 1 else (), np.int64),
         )
-    return groups
+        for ((method, _), members), counts in zip(
+            table.answers.items(), table.counts(), strict=True
+        )
+    ]
+
+
+def _check_runs(table: Rows, members: Sequence[int]) -> None:
+    """Refuse runs that cannot be summed task by task, or not exactly."""
+    method, info = table.keys[members[0]].method, table.keys[members[0]].info
+    where = f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}"
+    if len(members) > 1 and not all(table.keys[i].run for i in members):
+        raise DoubledTaskError(
+            f"{method} on {info} has results without a run beside its runs",
+            where=where,
+            fix="leave these out, or name their run",
+        )
+    if len({table.expected[i] for i in members}) > 1:
+        raise MissingTaskError(
+            f"the runs of {method} on {info} answer different numbers of tasks",
+            where=where,
+            expected="the same tasks in every run",
+        )
+    _check_number(method, info, len(members), table.expected[members[0]], table.where)
 
 
 def _check_number(method: str, info: TaskSetInfo, runs: int, tasks: int, where: str) -> None:

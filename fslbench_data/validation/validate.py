@@ -97,7 +97,7 @@ def validate(
     try:
         for rule in RULES:
             rule(answers, terms)
-        groups = tuple(sum_runs(answers, answers.counts(), answers.bound))
+        groups = tuple(sum_runs(answers))
         return Validated(answers.submission.of_methods(_marked(answers)), groups)
     finally:
         answers.database.close()
