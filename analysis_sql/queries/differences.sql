@@ -36,7 +36,7 @@ sums AS (
         a.task_set,
         a.method,
         b.method                                AS versus,
-        shared                                    AS tasks,
+        shared                                  AS tasks,
         a.asked * b.asked                       AS unit,
         b.asked * a.total - a.asked * b.total   AS total,
         b.asked * b.asked * a.squares + a.asked * a.asked * b.squares
