@@ -112,11 +112,8 @@ class Selected:
 
     def on_ladders(self) -> Selected:
         """Select the same methods on the task sets made with attributes, by class."""
-        infos = (*self.infos, *self.left_out)
-        ladders = tuple(info for info in infos if info.name.attributes)
-        by_class = None
-        if self.references:
-            by_class = reference_results(self.release, ladders, counts_only=False)
+        ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
+        by_class = self.references and reference_results(self.release, ladders, counts_only=False)
         return replace(self, references=by_class, infos=ladders, left_out=())
 
 
@@ -182,10 +179,7 @@ def select(
 
 
 def reference_results(
-    release: Release,
-    infos: Collection[TaskSetInfo] | None = None,
-    *,
-    counts_only: bool = True,
+    release: Release, infos: Collection[TaskSetInfo] | None = None, *, counts_only: bool = True
 ) -> Validated | None:
     """The reference methods' results on some task sets and their closed twins, or on all.
 
