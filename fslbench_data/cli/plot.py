@@ -80,7 +80,7 @@ def plot(
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.release.release import load_release
     from fslbench_data.render.figures.files import check_figure_path, write_figure
-    from fslbench_data.render.figures.rows import queries
+    from fslbench_data.render.figures.sweep_rows import queries
     from fslbench_data.scoring.bias import bias_on
     from fslbench_data.scoring.score import sets_of
     from fslbench_data.scoring.selection import read_all, select
@@ -101,7 +101,7 @@ def plot(
 
 def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:
     from benchmark_spec.errors import listing
-    from fslbench_data.render.figures import rows
+    from fslbench_data.render.figures.ladder_rows import ladder, worst
 
     names = [f"{ladder.dataset}/{ladder.name}" for ladder in report.ladders]
     if len(names) > 1:
@@ -109,7 +109,7 @@ def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figur
             f"{len(names)} ladders are answered, a figure shows one: {listing(names)}; choose with "
             "--dataset and --task-set, such as ladder_titles-5w5s5q"
         )
-    draw = rows.ladder if kind == "ladder" else rows.worst
+    draw = ladder if kind == "ladder" else worst
     return draw(report.ladders[0], report.signature.level, methods)
 
 

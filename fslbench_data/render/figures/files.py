@@ -8,7 +8,8 @@ from typing import Any
 from benchmark_spec.errors import OutputError
 from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
-from fslbench_data.render.figures.charts import CHARTS, Canvas, captioned, stacked
+from fslbench_data.render.figures.canvas import Canvas, captioned, stacked
+from fslbench_data.render.figures.charts import CHARTS
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import COLUMN_WIDTHS, PRINT
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,11 @@ import numpy as np
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
-from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import COUNTERFACTUAL, LADDER
-from fslbench_data.render.figures.charts import BETWEEN, TIES
+from fslbench_data.render.figures.canvas import BETWEEN
+from fslbench_data.render.figures.charts import TIES
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.interval_text import difference_text, plus_minus
-from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
 from fslbench_data.scoring.report import verdict_counts
 from fslbench_data.scoring.scores import PREFIX
@@ -83,7 +79,7 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
     for reason in dict.fromkeys(c.reason for _, c in shown if c.reason):
         of = [row["label"] for row, (_, c) in zip(rows, shown, strict=True) if c.reason == reason]
         caption += _without_verdict(of, reason)
-    return Figure("forest", _on(title, sets), caption, _placed(rows))
+    return Figure("forest", _on(title, sets), caption, placed(rows))
 
 
 def difference_row(c: Comparison) -> Row:
@@ -115,7 +111,7 @@ def accuracies(each: TaskSetReport) -> Figure:
     ]
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
-    return Figure("accuracies", _on("Accuracies", [each]), caption, _placed(rows))
+    return Figure("accuracies", _on("Accuracies", [each]), caption, placed(rows))
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
@@ -143,9 +139,9 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
     rows += [{"end": low}, {"end": high}]
     c = each.only((first, second)).comparisons[0]
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
-    said = set_caption([each], [tasks], lines=False)
-    said += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
-    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {said}"
+    about = set_caption([each], [tasks], lines=False)
+    about += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
+    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {about}"
     return Figure("scatter", _on(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
 
 
@@ -154,103 +150,6 @@ def correlation(x: Any, y: Any) -> str:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return "undefined"
     return f"{np.corrcoef(x, y)[0, 1]:.2f}"
-
-
-def queries(sweeps: Iterable[Path]) -> Figure:
-    """Sweeps of the number of queries, as ``fslbench-build query-size --format json`` writes them.
-
-    Raises
-    ------
-    SubmissionError
-        If a file is no such sweep.
-    """
-    rows: list[Row] = []
-    said: dict[str, None] = {}
-    for path in sweeps:
-        try:
-            found = parsed_json(path.read_bytes())
-            name = f"{found['dataset']}, {found['method']}, {found['way']}w{found['shot']}s"
-            name = f"{name} ({path.stem})" if any(name == row["sweep"] for row in rows) else name
-            about = f"{100 * found['level']:.8g} % open intervals, {found['seeds']} seeds a point"
-            tasks = [float(row["tasks"]) for row in found["rows"]]
-            said[f"{name}: {about}, T = {min(tasks):.8g} to {max(tasks):.8g} tasks"] = None
-            rows += [
-                {"sweep": name, "Q": int(r["query"]), **{k: _finite(r[k]) for k in _WIDTHS}}
-                for r in found["rows"]
-            ]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SubmissionError(
-                f"{path} is no sweep of the number of queries: {str(error)[:100]}",
-                fix="fslbench-build query-size ... --format json -o FILE makes one",
-            ) from None
-    if not rows:
-        raise SubmissionError("there is no sweep to show", expected="--sweep FILE.json")
-    caption = "Points: mean half-width over seeds; lines: the model. " + "; ".join(said) + "."
-    return Figure("queries", "Interval width against the number of queries", caption, tuple(rows))
-
-
-_WIDTHS = ("observed", "model")
-
-
-def _finite(value: Any) -> float | None:
-    """A number, or None where there is none."""
-    if value is None:
-        return None
-    if not isfinite(value):
-        raise ValueError(f"{value} is no half-width")
-    return float(value)
-
-
-def ladder(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy and wAcc of methods on the steps of a ladder."""
-    rows = [
-        {
-            "method": each.method,
-            "step": step,
-            "measure": measure,
-            "mean": interval.mean,
-            **_ends(interval, ""),
-            "shown": plus_minus(interval),
-        }
-        for each in found.methods
-        if not methods or each.method in methods
-        for step, of in each.steps.items()
-        for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
-    ]
-    _check_shown(rows, found)
-    title = f"{found.dataset}/{found.name}: accuracy and worst-class accuracy by step"
-    return Figure("ladder", title, ladder_caption(found, level), _placed(rows))
-
-
-def worst(found: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy against wAcc on the last step of a ladder."""
-    steps = {step for each in found.methods for step in each.steps}
-    last = next((s for s in reversed((*LADDER, *COUNTERFACTUAL)) if s in steps), "")
-    rows = [
-        {
-            "method": each.method,
-            "named": each.method,
-            "accuracy": of.accuracy.mean,
-            **_ends(of.accuracy, ""),
-            "worst": of.worst.mean,
-            **{f"worst_{end}": value for end, value in _ends(of.worst, "").items()},
-        }
-        for each in found.methods
-        if (of := each.steps.get(last)) and (not methods or each.method in methods)
-    ]
-    _check_shown(rows, found)
-    title = f"{found.dataset}/{found.name}, {last}: accuracy and worst-class accuracy"
-    return Figure("worst", title, ladder_caption(found, level), tuple(rows))
-
-
-def _check_shown(rows: Sequence[Row], found: LadderReport) -> None:
-    if not rows:
-        raise SubmissionError(
-            f"none of these methods says which classes it answers rightly on {found.name}",
-            where=found.dataset,
-            expected="predictions, or class_correct, of one run",
-            fix="choose other methods",
-        )
 
 
 CLAIMS = {
@@ -284,7 +183,7 @@ def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
     )
     if len(counts) == 2:
         caption += f" Of more than {MOST_COUNTED} comparisons the other kinds are not counted."
-    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, _placed(rows))
+    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, placed(rows))
 
 
 def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
@@ -302,7 +201,7 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     how = "thin lines: " if lines else ""
     if beside := [*dict.fromkeys(kind for each in sets for kind in each.kinds[1:])]:
         about += f"; {how}{', '.join(beside)} ({'; '.join(ESTIMANDS[kind] for kind in beside)})"
-    return f"{100 * sets[0].level:.8g} % intervals, {about}. {_tasks(tasks)}."
+    return f"{100 * sets[0].level:.8g} % intervals, {about}. {tasks_text(tasks)}."
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:
@@ -310,7 +209,7 @@ def _without_verdict(labels: Sequence[str], reason: str) -> str:
     return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
 
 
-def _tasks(tasks: Iterable[int]) -> str:
+def tasks_text(tasks: Iterable[int]) -> str:
     """``T = 19 tasks``, or the fewest and the most."""
     ordered = sorted(tasks)
     low, high = ordered[0], ordered[-1]
@@ -319,16 +218,7 @@ def _tasks(tasks: Iterable[int]) -> str:
     return f"T = {low} to {high} tasks"
 
 
-def ladder_caption(found: LadderReport, level: float) -> str:
-    """Level, kind of interval and number of tasks of a ladder."""
-    about = ESTIMANDS[found.kind]
-    tasks = [of.accuracy.tasks for each in found.methods for of in each.steps.values()]
-    left_out = f" Not shown, without counts by class: {', '.join(found.left_out)}."
-    said = f"{100 * level:.8g} % intervals, {found.kind} ({about}). {_tasks(tasks)} a step."
-    return said + (left_out if found.left_out else "")
-
-
-def _placed(rows: Sequence[Row]) -> tuple[Row, ...]:
+def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows with their places, which the axis follows."""
     return tuple({**row, "place": i} for i, row in enumerate(rows))
 
@@ -342,10 +232,11 @@ def _on(title: str, sets: Sequence[TaskSetReport]) -> str:
 def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:
     """The ends of the carried interval, and of the one beside it, if there is one."""
     beside = intervals[1] if len(intervals) > 1 else None
-    return {**_ends(intervals[0], ""), **_ends(beside, "_new")}
+    return {**ends(intervals[0]), **ends(beside, "_new")}
 
 
-def _ends(interval: Interval | None, suffix: str) -> Mapping[str, float | None]:
+def ends(interval: Interval | None, suffix: str = "") -> Mapping[str, float | None]:
+    """Return the ends of an interval, under names with this suffix."""
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     return {f"low{suffix}": low, f"high{suffix}": high}
 

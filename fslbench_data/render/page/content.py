@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.pairs import KIND
-from analysis_sql.comparison.verdicts import NOT_ESTIMABLE, VERDICTS, Comparison, direct_verdicts
 from analysis_sql.interval_kinds import ESTIMANDS
-from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.render.csv_format import COLUMNS
-from fslbench_data.render.figures import rows
+from fslbench_data.render.figures.ladder_rows import ladder, worst
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.encoding import Encoded, counts, floats
+from fslbench_data.render.page.pairs import halfwidth, pairs
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
@@ -69,11 +67,11 @@ def page_content(
     main = reports[level]
     answered = {method for each in main.sets for method in each.methods}
     names = tuple(name for name in selected.methods if name in answered)
-    wanted = selected.selection.methods or _chosen(selected, main)
-    chosen = tuple(name for name in wanted if name in answered)
+    asked = selected.selection.methods or _chosen(selected, main)
+    chosen = tuple(name for name in asked if name in answered)
     shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
     if not shown:
-        raise no_results(wanted, selected)
+        raise no_results(asked, selected)
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
@@ -107,13 +105,13 @@ def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
         means = np.array([score.accuracy.mean for score in each.scores])
         for name, rank in zip(each.methods, np.argsort(np.argsort(-means)), strict=True):
             place.setdefault(name, []).append(float(rank) / len(means))
-    found: list[str] = []
+    chosen: list[str] = []
     for part in selected.parts:
-        left = MOST_CHOSEN - len(found)
+        left = MOST_CHOSEN - len(chosen)
         own = [name for name in part.methods if name in place]
         best = sorted(own, key=lambda name: (np.mean(place[name]), name))[:left]
-        found += [name for name in own if name in set(best)]
-    return tuple(found)
+        chosen += [name for name in own if name in set(best)]
+    return tuple(chosen)
 
 
 def _set(
@@ -145,8 +143,8 @@ def _set(
         "members": [names.index(method) for method in each.methods],
         "tasks": [int(score.accuracy.tasks) for score in each.scores],
         "mean": floats(np.array([score.accuracy.mean for score in each.scores])),
-        "half": _by_level(at, lambda r: [_half(s.accuracy) for s in r.scores]),
-        "half_aware": _by_level(at, lambda r: [_half(s.intervals.get(KIND)) for s in r.scores]),
+        "half": _by_level(at, lambda r: [halfwidth(s.accuracy) for s in r.scores]),
+        "half_aware": _by_level(at, lambda r: [halfwidth(s.intervals.get(KIND)) for s in r.scores]),
         "contest": _positions(ties.methods if ties else None, position),
         "best": position[ties.best] if ties else -1,
         "tied": _positions(ties.tied[each.interval_kind] if ties else None, position),
@@ -155,87 +153,13 @@ def _set(
         "unit": some[level].counts.queries_per_task.tolist(),
         "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
         "prefix": [score.prefix for score in each.scores],
-        "pairs": _pairs(some),
+        "pairs": pairs(some),
     }
 
 
 def _padded(correct: NDArray[Any], tasks: int) -> NDArray[Any]:
     """Counts (M, T): 0 for tasks that no method has answered."""
     return np.pad(correct, ((0, 0), (0, tasks - correct.shape[1])))
-
-
-def _pairs(some: Mapping[float, TaskSetReport]) -> Values:
-    """Every pair of the chosen methods, row by row of the upper triangle."""
-    any_level = next(iter(some.values()))
-    upper = np.triu_indices(len(any_level.scores), 1)
-    tasks = np.broadcast_to(any_level.pairs.tasks, any_level.asked.shape)[upper]
-    of_first = any_level.counts.tasks[upper[0]]
-    found = {key: _pairs_at(report, upper) for key, report in some.items()}
-    return {
-        "tasks": tasks.tolist() if (tasks != any_level.counts.tasks[0]).any() else None,
-        "diff": floats(any_level.pairs.difference[upper]),
-        **{name: {str(key): each[name] for key, each in found.items()} for name in _PAIR},
-        "reason": {str(key): _reasons(report, upper) for key, report in some.items()},
-        "shorter": {
-            str(k): {
-                str(key): _own(report.comparison(int(upper[0][k]), int(upper[1][k])))
-                for key, report in some.items()
-            }
-            for k in np.flatnonzero(tasks != of_first).tolist()
-        },
-    }
-
-
-_PAIR = ("half", "half_aware", "verdict", "direct", "closed", "aware", "aware_direct")
-"""What is known of a pair at each level."""
-
-
-def _pairs_at(report: TaskSetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Values:
-    """The pairs at one level: what their comparisons say, as arrays and texts of verdicts."""
-    pairs = report.pairs
-    half, verdict, direct = pairs.halfwidth[upper], pairs.verdict[upper], pairs.direct[upper]
-    half_aware, new, new_direct = (np.full(half.shape, none) for none in (nan, -1, -1))
-    if KIND in report.kinds:
-        aware = report.pairs_of(KIND)
-        half_aware, new, new_direct = (
-            values[upper] for values in (aware.halfwidth, aware.verdict, aware.direct)
-        )
-    closed = _closed_verdicts(report)[upper]
-    closed[(closed >= 0) & report.of_prefix[upper]] = NOT_ESTIMABLE
-    closed[report.of_stopped[upper]] = -1
-    codes = (verdict, direct, closed, new, new_direct)
-    texts = ("".join(_SIGNS[code] for code in each.tolist()) for each in codes)
-    return dict(zip(_PAIR, (floats(half), floats(half_aware), *texts), strict=True))
-
-
-def _reasons(report: TaskSetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> dict[str, str]:
-    """Why nothing is concluded, by number of the pair; of those where there is a reason."""
-    reserved = np.flatnonzero((report.of_stopped | report.of_prefix)[upper]).tolist()
-    found = {k: report.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
-    return {str(k): reason for k, reason in found.items() if reason}
-
-
-_SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
-
-
-def _closed_verdicts(report: TaskSetReport) -> NDArray[np.int8]:
-    """Verdicts of the closed intervals of any two methods (M, M), -1 where there are none."""
-    known = [report.closed.get(name) for name in report.methods]
-    mean = np.array([nan if each is None else each.mean for each in known])
-    half = np.array([_half(each) for each in known])
-    found = direct_verdicts(mean[:, None], half[:, None], mean[None], half[None])
-    there = np.array([each is not None for each in known])
-    return np.where(there[:, None] & there[None], found, -1).astype(np.int8)
-
-
-def _own(c: Comparison) -> list[float | None]:
-    """Mean and half-widths of the first method over the tasks that both answered."""
-    aware = c.intervals[KIND].mean.halfwidth if KIND in c.intervals else None
-    return [c.mean.mean, c.mean.halfwidth, aware]
-
-
-def _half(interval: Interval | None) -> float:
-    return nan if interval is None or interval.halfwidth is None else interval.halfwidth
 
 
 def _by_level(found: Mapping[float, Any], widths: Any) -> dict[str, Encoded]:
@@ -253,8 +177,8 @@ def _ladders(report: BiasReport | None) -> list[Values]:
     return [
         {
             "name": f"{each.dataset}/{each.name}",
-            "ladder": _figure(rows.ladder(each, level)),
-            "worst": _figure(rows.worst(each, level)),
+            "ladder": _figure(ladder(each, level)),
+            "worst": _figure(worst(each, level)),
         }
         for each in report.ladders
     ]

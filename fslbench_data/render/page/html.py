@@ -11,7 +11,8 @@ from typing import Any
 from benchmark_spec.errors import OutputError
 from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
-from fslbench_data.render.figures.charts import CHARTS, Canvas
+from fslbench_data.render.figures.canvas import Canvas
+from fslbench_data.render.figures.charts import CHARTS
 from fslbench_data.render.figures.style import SCREEN
 
 INDEX = "index.html"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmark_spec.errors import SpecError
 from fslbench_data.release.release import Release
-from fslbench_data.render.figures.rows import queries
+from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.html import check_folder, write_page
 from fslbench_data.scoring.bias import bias_on

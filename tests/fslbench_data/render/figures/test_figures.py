@@ -17,6 +17,7 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.figures.sweep_rows import queries as sweep_queries
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission, merge
 from fslbench_data.submission.recorder import Recorder
@@ -168,7 +169,7 @@ def test_what_is_refused(root: Path, tmp_path: Path) -> None:
     broken = tmp_path / "sweep.json"
     broken.write_text("{}")
     with pytest.raises(SubmissionError, match="no sweep"):
-        rows.queries([broken])
+        sweep_queries([broken])
     assert not list(tmp_path.glob("x.*"))
 
 
@@ -260,12 +261,12 @@ def test_files_that_are_no_sweeps(tmp_path: Path, content: object) -> None:
     path = tmp_path / "sweep.json"
     path.write_text(json.dumps(content))
     with pytest.raises(SubmissionError, match="no sweep"):
-        rows.queries([path])
+        sweep_queries([path])
 
 
 def test_two_sweeps_of_the_same_have_two_names(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.json" for name in "ab"]
     for path in paths:
         path.write_text(json.dumps(SWEEP))
-    figure = rows.queries(paths)
+    figure = sweep_queries(paths)
     assert len({row["sweep"] for row in figure.rows}) == 2
