@@ -33,23 +33,23 @@ def near_perfect_text(scores: Sequence[Score]) -> list[str]:
 
 def zeros_text(scores: Sequence[Score], pairs: Sequence[tuple[Comparison, Evidence]]) -> list[str]:
     """What results without any error or difference leave open; nothing where there are none."""
-    said = [
+    sentences = [
         f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
         f"{_bounds(s.faultless)}."
         for s in scores
         if s.faultless is not None
     ]
-    said += [
+    sentences += [
         f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on up "
         f"to {_bounds(e.identical)}."
         for c, e in pairs
         if e.identical is not None
     ]
-    return said
+    return sentences
 
 
-def _bounds(found: Saturation) -> str:
+def _bounds(saturation: Saturation) -> str:
     return (
-        f"{found.bound:.2g} % of others, and on {found.new_classes_bound:.2g} % of those with new "
-        f"classes ({100 * found.level:.8g} %)"
+        f"{saturation.bound:.2g} % of others, and on {saturation.new_classes_bound:.2g} % of those "
+        f"with new classes ({100 * saturation.level:.8g} %)"
     )

@@ -23,10 +23,10 @@ def conclusion(found: Recognition) -> str:
 def group_conclusions(found: Recognised) -> list[str]:
     """What is concluded of each group, in their order."""
     lines = []
-    for index, each in enumerate(found.found.each):
+    for index, recognition in enumerate(found.found.each):
         same = found.same_as.get(index)
         note = f"; equal to {listing(same)} on every task" if same else ""
-        lines.append(conclusion(each) + note)
+        lines.append(conclusion(recognition) + note)
     return lines
 
 
@@ -37,7 +37,9 @@ def together(found: Recognised) -> Iterator[str]:
         if (number := methods[f"{dataset}/{task_set}"]) > 1:
             yield f"all {number} methods on {dataset}/{task_set}: {conclusion(each)}"
     counts = Counter(each.finding for each in found.found.each)
-    said = ", ".join(f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding])
+    summary = ", ".join(
+        f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding]
+    )
     if len(found.groups) > 1:
-        said += f"; all together: {conclusion(found.found.together)}"
-    yield f"tasks of {len(found.groups)} results: {said}"
+        summary += f"; all together: {conclusion(found.found.together)}"
+    yield f"tasks of {len(found.groups)} results: {summary}"

@@ -20,37 +20,38 @@ from fslbench_data.scoring.scores import PREFIX, Score
 
 def stopped_text(scores: Iterable[Score]) -> list[str]:
     """What holds of runs that were stopped when they were conclusive."""
-    said = []
+    sentences = []
     for s in scores:
         if s.stopped is None:
             continue
-        found, text = s.stopped.sequence, f"{s.method} {STOPPED} was run against {s.stopped.versus}"
-        if found is None and s.stopped.level != s.accuracy.level:
-            said.append(
+        sequence = s.stopped.sequence
+        text = f"{s.method} {STOPPED} was run against {s.stopped.versus}"
+        if sequence is None and s.stopped.level != s.accuracy.level:
+            sentences.append(
                 f"{text}, to stop at level {100 * s.stopped.level:.8g} %: no verdict at "
                 f"{100 * s.accuracy.level:.8g} %, since a run is judged at the level it stopped at."
             )
             continue
-        if found is None:
-            said.append(f"{text}, which is not here.")
+        if sequence is None:
+            sentences.append(f"{text}, which is not here.")
             continue
-        verdict = {1: "better", -1: "worse", 0: "not told apart"}[found.sign]
-        when = f" from task {found.conclusive_at} on" if found.conclusive_at else ""
-        said.append(
-            f"{text}, {found.tasks} tasks: {verdict}{when}, difference {found.low:+.2f} to "
-            f"{found.high:+.2f} ({100 * found.level:.8g} % confidence sequence: "
+        verdict = {1: "better", -1: "worse", 0: "not told apart"}[sequence.sign]
+        when = f" from task {sequence.conclusive_at} on" if sequence.conclusive_at else ""
+        sentences.append(
+            f"{text}, {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+.2f} to "
+            f"{sequence.high:+.2f} ({100 * sequence.level:.8g} % confidence sequence: "
             f"{s.stopped.estimand})."
         )
-    return said
+    return sentences
 
 
 def prefix_text(scores: Iterable[Score], n_tasks: int) -> list[str]:
     """Which methods answer only the first tasks of a set, as many as the submitter chose."""
-    said = [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]
-    if not said:
+    answered = [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]
+    if not answered:
         return []
     return [
-        f"{listing(said, 4)} of {n_tasks} tasks, {PREFIX}: who looks first finds a number that "
+        f"{listing(answered, 4)} of {n_tasks} tasks, {PREFIX}: who looks first finds a number that "
         "flatters, so its intervals are shown and nothing is concluded (?)."
     ]
 
@@ -107,7 +108,7 @@ def sentence(comparison: Comparison) -> str:
 
 def summary(method: str, comparisons: Sequence[Comparison]) -> str:
     """One sentence on a method's comparisons within a task set, and where closed ones mislead."""
-    said = []
+    claims = []
     phrases = {
         Verdict.BETTER: "better than",
         Verdict.WORSE: "worse than",
@@ -118,11 +119,11 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
     for verdict, phrase in phrases.items():
         names = [c.versus for c in comparisons if c.verdict is verdict and not c.reason]
         if names:
-            said.append(f"{phrase} {listing(names, 4)}")
+            claims.append(f"{phrase} {listing(names, 4)}")
     for reason in dict.fromkeys(c.reason for c in comparisons if c.reason):
         names = [c.versus for c in comparisons if c.reason == reason]
-        said.append(f"nothing concluded about {listing(names, 4)}: {reason}")
-    text = f"{method}: {'; '.join(said)}."
+        claims.append(f"nothing concluded about {listing(names, 4)}: {reason}")
+    text = f"{method}: {'; '.join(claims)}."
     if other := beside_text(comparisons):
         text += f" {other}."
     for name, verdicts in (
@@ -193,13 +194,13 @@ def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
     paired = counts.get("paired")
     if paired is None or not paired.compared:
         return ""
-    said = []
+    numbers = []
     for kind, count in counts.items():
         of = f" of {count.compared}" if count.compared != paired.compared else ""
         if count.compared:
-            said.append(f"{kind} {count.conclusive}{of}")
+            numbers.append(f"{kind} {count.conclusive}{of}")
     many = f"{paired.compared} comparison{'s' if paired.compared != 1 else ''}"
-    return f"Conclusive, of {many} on new images: {', '.join(said)}."
+    return f"Conclusive, of {many} on new images: {', '.join(numbers)}."
 
 
 def beside_text(comparisons: Sequence[Comparison]) -> str:
