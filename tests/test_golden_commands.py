@@ -17,7 +17,13 @@ CASES: list[dict[str, Any]] = tomllib.loads(
 )["case"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(c, id=c["name"], marks=[pytest.mark.slow] if c.get("slow") else [])
+        for c in CASES
+    ],
+)
 def test_commands(
     case: dict[str, Any], tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
