@@ -14,7 +14,8 @@ import platform
 import re
 import shlex
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,22 @@ MOST = 12_000
 """Characters of a text that is kept whole; of longer ones the first lines and digests are."""
 _HEAD, _LINES, _DIGESTS = 12, 100, 40
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_CLOSE = 1e-9
 
 
 def versions() -> dict[str, str]:
     """Of everything that the texts may depend on."""
-    return {"python": ".".join(platform.python_version_tuple()[:2])} | {
-        name: version(name) for name in LIBRARIES
-    }
+    return (
+        {"python": ".".join(platform.python_version_tuple()[:2])}
+        | {name: _version(name) for name in LIBRARIES}
+        | {"torch": "installed" if find_spec("torch") else "not installed"}
+    )
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def recorded_versions() -> dict[str, str]:
@@ -188,14 +197,14 @@ def check(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
 
 
 def rounded(text: str) -> str:
-    """The text with fractions of nine significant digits, and without digests of long texts."""
+    """The text with fractions of six significant digits, and without digests of long texts."""
     text = re.sub(r"(?m)^… lines .*$", "…", text)
 
     def short(match: re.Match[str]) -> str:
         if not re.search(r"[.eE]", match[0]):
             return match[0]
         value = float(match[0])
-        return f"{value:.9g}" if math.isfinite(value) else match[0]
+        return f"{value:.6g}" if math.isfinite(value) else match[0]
 
     return _NUMBER.sub(short, text)
 
