@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import paired_p
 from analysis_sql.intervals.bootstrap import BootstrapInterval, bca_intervals
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.moments import Integers
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.saturation import Saturation, saturation
 from analysis_sql.intervals.sign_flip import sign_flip
@@ -56,23 +53,19 @@ class Evidence:
 
 
 def evidence(
-    differences: NDArray[np.integer[Any]],
-    unit: Integers,
-    kind: IntervalKind,
-    level: float,
-    design: ClassDesign | None,
+    differences: Counts, kind: IntervalKind, level: float, design: ClassDesign | None
 ) -> list[Evidence]:
-    """Evidence of P pairs of methods from their differences of counts (P, T), T at least 1.
-
-    `unit` is that of each pair (P,), or one for all.
-    """
-    tasks = differences.shape[1]
-    moments = Counts(differences, np.full(len(differences), tasks), unit).moments()
+    """Gather the evidence of P pairs of methods from their differences on T tasks, T at least 1."""
+    correct, tasks = differences.correct, differences.correct.shape[1]
+    moments = differences.moments()
     few = design is not None and 2 <= tasks < FEW_TASKS
-    bootstraps = bca_intervals(differences, unit, level, seed=SEED) if few else []
+    bootstraps: list[BootstrapInterval] = []
+    if few:
+        bootstraps = bca_intervals(correct, differences.queries_per_task, level, seed=SEED)
     shares = np.asarray(paired_p(moments, kind), float)
-    smallest = detectable_difference(moments, level) if 1.0 - level < POWER else np.nan
-    detectable = np.broadcast_to(np.asarray(smallest, float), shares.shape)
+    detectable = np.full(shares.shape, np.nan)
+    if 1.0 - level < POWER:
+        detectable[:] = detectable_difference(moments, level)
     identical = np.asarray(moments.all_zero)
     bound = zeros(design, tasks, level) if identical.any() else None
     return [
@@ -83,7 +76,7 @@ def evidence(
             detectable=_or_none(detectable[i]),
             identical=bound if identical[i] else None,
         )
-        for i, d in enumerate(differences)
+        for i, d in enumerate(correct)
     ]
 
 

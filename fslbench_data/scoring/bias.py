@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
+from analysis_sql.bias.rank_correlation import rank_correlation
 from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.bias_report import LadderReport, Ranking, agreement, ladder_report
+from fslbench_data.scoring.bias_report import LadderReport, Ranking, ladder_report, step_of
 from fslbench_data.scoring.scores import Signature, signature_of
 from fslbench_data.scoring.selection import Selected, Selection, select
 from fslbench_data.submission.model import Submission
@@ -48,8 +52,7 @@ def bias(
 def bias_on(selected: Selected) -> BiasReport:
     """Report on the ladders of selected methods, whose answers must be known by class."""
     release, infos = selected.release, selected.infos
-    level, against = selected.selection.level, selected.selection.against
-    ladders = _ladders(infos)
+    ladders, level = _ladders(infos), selected.selection.level
     if not ladders:
         raise SubmissionError(
             "no task set that is made with attributes of images is answered",
@@ -57,25 +60,35 @@ def bias_on(selected: Selected) -> BiasReport:
             expected="task sets such as biased_titles-5w5s5q and random_titles-5w5s5q",
             fix="see `fslbench info` for those that the release has",
         )
-    reports = tuple(
-        ladder_report(name, steps, selected.parts, release, level, against)
-        for name, steps in ladders.items()
-    )
+    reports = tuple(ladder_report(name, steps, selected) for name, steps in ladders.items())
     used = {str(info) for info in infos}
     signature = signature_of(release, selected.answers, used, level)
     return BiasReport(signature, reports, tuple(agreement(reports, level)))
 
 
+def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking]:
+    """Correlate how ladders of one data set rank the methods, two by two.
+
+    Those of two captioners, say, or of texts and of pixels: they have other tasks.
+    """
+    for one, other in combinations(ladders, 2):
+        methods = [method for method in one.last if method in other.last]
+        if (one.dataset, one.kind) == (other.dataset, other.kind) and len(methods) >= 3:
+            a, b = (np.array([ladder.last[m] for m in methods]) for ladder in (one, other))
+            first, second = (f"wAcc on {e.dataset}/{e.name}, last step" for e in (one, other))
+            yield Ranking(first, second, rank_correlation(a, b, level, same_tasks=False))
+
+
 def _ladders(infos: Sequence[TaskSetInfo]) -> dict[str, list[TaskSetInfo]]:
-    """Task sets of one ladder together, in the order of its steps."""
+    """Put the task sets of one ladder together, in the order of its steps."""
     order = [*LADDER, *COUNTERFACTUAL]
-    found: dict[str, list[TaskSetInfo]] = {}
+    ladders: dict[str, list[TaskSetInfo]] = {}
     for info in infos:
         suite = suite_of(info.name.suite)
         if suite.attributes:
             name = suite.name.replace(f"{suite.step}_", "*_", 1)
             family = "" if suite.step in LADDER else " counterfactual"
-            found.setdefault(f"{info.dataset}/{name}-{info.protocol}{family}", []).append(info)
-    for each in found.values():
-        each.sort(key=lambda info: order.index(suite_of(info.name.suite).step))
-    return found
+            ladders.setdefault(f"{info.dataset}/{name}-{info.protocol}{family}", []).append(info)
+    for steps in ladders.values():
+        steps.sort(key=lambda info: order.index(step_of(info)))
+    return ladders

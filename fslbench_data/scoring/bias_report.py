@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -21,9 +21,14 @@ from analysis_sql.bias.worst_class import worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.selection import Selected
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.per_class import class_counts, rows_of
+from fslbench_data.validation.runs import Group
 from fslbench_data.validation.validate import Validated
+
+Steps = dict[str, AnyInts]
+"""A method's correct queries of each class (T, K), by step of a ladder."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,7 @@ class PairBias:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How alike two metrics rank the methods.
-
-    Attributes
-    ----------
-    first, second
-        The metrics in words, such as ``wAcc on random``.
-    """
+    """How alike two metrics, in words such as ``wAcc on random``, rank the methods."""
 
     first: str
     second: str
@@ -114,141 +113,104 @@ class LadderReport:
     last: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
 
-def ladder_report(
-    name: str,
-    infos: list[TaskSetInfo],
-    parts: Sequence[Validated],
-    release: Release,
-    level: float,
-    against: Sequence[str],
-) -> LadderReport:
-    """The methods of some submissions on one ladder.
-
-    Parameters
-    ----------
-    name
-        ``<dataset>/<ladder>``.
-    infos
-        The ladder's task sets, in the order of its steps.
-    parts
-        Valid answers.
-    against
-        As :func:`fslbench_data.scoring.bias.bias` takes it.
-    """
+def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:
+    """Report on the selected methods on the ladder ``<dataset>/<ladder>``, given its task sets."""
+    release, level, against = selected.release, selected.selection.level, selected.selection.against
     kind, queries = infos[0].name.interval, infos[0].protocol.query
     left_out: list[str] = []
-    methods = []
-    all_counts: dict[str, dict[str, AnyInts]] = {}
-    for part in parts:
+    by_method: dict[str, Steps] = {}
+    for part in selected.parts:
         for method in part.methods:
-            answered = [info for info in infos if _answered(part, method, info)]
-            if not answered:
-                continue
-            counts = {
-                suite_of(info.name.suite).step: _counts(part, method, info, release)
-                for info in answered
-            }
-            known = {step: found for step, found in counts.items() if found is not None}
-            if len(known) < len(counts):
+            groups = [
+                group
+                for info in infos
+                for group in part.on(info.dataset, str(info.name))
+                if group.method == method
+            ]
+            steps = _steps(part, groups, release)
+            if len(steps) < len(groups):
                 left_out.append(method)
-                continue
-            all_counts[method] = known
-            methods.append(
-                MethodBias(
-                    method,
-                    method in release.methods,
-                    {step: step_score(c, queries, kind, level) for step, c in known.items()},
-                    tuple(_gaps(known, queries, kind, level)),
-                )
-            )
+            elif groups:
+                by_method[method] = steps
+    prefixes = [
+        group.method
+        for part in selected.parts
+        for info in infos
+        for group in part.on(info.dataset, str(info.name))
+        if group.method in by_method and part.is_prefix(group)
+    ]
     dataset, _, ladder = name.partition("/")
-    last = suite_of(infos[-1].name.suite).step
-    asked = [m for m in all_counts if m in against or m not in release.methods]
+    last = step_of(infos[-1])
+    asked = [m for m in by_method if m in against or m not in release.methods]
     pairs = [
         (a, b)
-        for i, a in enumerate(all_counts)
-        for b in [*all_counts][i + 1 :]
+        for a, b in combinations(by_method, 2)
         if (a in asked or b in asked) and (not against or a in against or b in against)
     ]
     return LadderReport(
         dataset,
         ladder,
         kind,
-        tuple(methods),
-        tuple(_pair(a, b, all_counts, queries, kind, level) for a, b in pairs),
-        tuple(_rankings(all_counts, infos, level)),
-        tuple(left_out),
         tuple(
-            dict.fromkeys(
-                group.method
-                for part in parts
-                for info in infos
-                for group in part.on(info.dataset, str(info.name))
-                if group.method in all_counts and part.is_prefix(group)
+            MethodBias(
+                method,
+                method in release.methods,
+                {step: step_score(counts, queries, kind, level) for step, counts in steps.items()},
+                tuple(_gaps(steps, queries, kind, level)),
             )
+            for method, steps in by_method.items()
         ),
+        tuple(
+            PairBias(a, b, *_pair(by_method[a], by_method[b], queries, kind, level))
+            for a, b in pairs
+        ),
+        tuple(_rankings(by_method, infos, level)),
+        tuple(left_out),
+        tuple(dict.fromkeys(prefixes)),
         {
-            method: worst_class(of[last], queries)
-            for method, of in all_counts.items()
-            if len(of.get(last, ())) == infos[-1].n_tasks
+            method: worst_class(steps[last], queries)
+            for method, steps in by_method.items()
+            if len(steps.get(last, ())) == infos[-1].n_tasks
         },
     )
 
 
-def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking]:
-    """How alike ladders of one data set rank the methods, two by two.
-
-    Those of two captioners, say, or of texts and of pixels: they have other tasks.
-    """
-    for i, one in enumerate(ladders):
-        for other in ladders[i + 1 :]:
-            methods = [method for method in one.last if method in other.last]
-            if (one.dataset, one.kind) != (other.dataset, other.kind) or len(methods) < 3:
-                continue
-            a, b = (np.array([each.last[m] for m in methods]) for each in (one, other))
-            first, second = (f"wAcc on {e.dataset}/{e.name}, last step" for e in (one, other))
-            yield Ranking(first, second, rank_correlation(a, b, level, same_tasks=False))
+def step_of(info: TaskSetInfo) -> str:
+    """Return the step of a ladder that a task set is."""
+    return suite_of(info.name.suite).step
 
 
 def _pair(
-    method: str,
-    versus: str,
-    counts: dict[str, dict[str, AnyInts]],
-    queries: int,
-    kind: IntervalKind,
-    level: float,
-) -> PairBias:
-    steps = [step for step in counts[method] if step in counts[versus]]
-    own, other = ([counts[name][step] for step in steps] for name in (method, versus))
-    most = [min(len(a), len(b)) for a, b in zip(own, other, strict=True)]
-    found = {
-        step: contrast([(1, a[:n]), (-1, b[:n])], queries, kind, level)
-        for step, a, b, n in zip(steps, own, other, most, strict=True)
+    own: Steps, other: Steps, queries: int, kind: IntervalKind, level: float
+) -> tuple[dict[str, Contrast], Contrast | None]:
+    """Contrast two methods on each step that both answered, and what they lose over all steps."""
+    most = {step: min(len(own[step]), len(other[step])) for step in own if step in other}
+    contrasts = {
+        step: contrast([(1, own[step][:n]), (-1, other[step][:n])], queries, kind, level)
+        for step, n in most.items()
     }
-    lost = None
-    if len(steps) > 1:
-        n = min(most[0], most[-1])
-        parts = [(1, own[0]), (-1, own[-1]), (-1, other[0]), (1, other[-1])]
-        lost = gap_of(contrast([(w, c[:n]) for w, c in parts], queries, kind, level))
-    return PairBias(method, versus, found, lost)
+    if len(most) < 2:
+        return contrasts, None
+    first, *_, last = most
+    n = min(most[first], most[last])
+    parts = [(1, own[first]), (-1, own[last]), (-1, other[first]), (1, other[last])]
+    return contrasts, gap_of(contrast([(w, c[:n]) for w, c in parts], queries, kind, level))
 
 
 def _rankings(
-    counts: dict[str, dict[str, AnyInts]], infos: list[TaskSetInfo], level: float
+    by_method: dict[str, Steps], infos: list[TaskSetInfo], level: float
 ) -> Iterator[Ranking]:
-    first, last = (suite_of(info.name.suite).step for info in (infos[0], infos[-1]))
+    ends = {step_of(info): info.n_tasks for info in (infos[0], infos[-1])}
     whole = [
-        of
-        for of in counts.values()
-        if all(
-            len(of.get(step, ())) == info.n_tasks
-            for step, info in ((first, infos[0]), (last, infos[-1]))
-        )
+        steps
+        for steps in by_method.values()
+        if all(len(steps.get(step, ())) == tasks for step, tasks in ends.items())
     ]
-    if len(whole) < 3 or first == last:
+    if len(whole) < 3 or len(ends) < 2:
         return
-    accuracy = np.array([of[last].mean(axis=1) for of in whole])
-    before, worst = (np.array([of[step].min(axis=1) for of in whole]) for step in (first, last))
+    first, last = ends
+    accuracy = np.array([steps[last].mean(axis=1) for steps in whole])
+    before, worst = (np.array([steps[step].min(axis=1) for steps in whole]) for step in ends)
     for names, (a, b) in (
         ((f"accuracy on {last}", f"wAcc on {last}"), (accuracy, worst)),
         ((f"wAcc on {first}", f"wAcc on {last}"), (before, worst)),
@@ -256,29 +218,26 @@ def _rankings(
         yield Ranking(*names, rank_correlation(a, b, level))
 
 
-def _answered(part: Validated, method: str, info: TaskSetInfo) -> bool:
-    return any(group.method == method for group in part.on(info.dataset, str(info.name)))
-
-
-def _counts(part: Validated, method: str, info: TaskSetInfo, release: Release) -> AnyInts | None:
-    """Correct queries of each class (T, K); None where they are not said, or not of one run."""
-    groups = part.on(info.dataset, str(info.name))
-    (group,) = (group for group in groups if group.method == method)
-    binding = part.submission.bindings.get((method, info.dataset, str(info.name)))
-    if len(group.runs) > 1 or (binding is not None and binding.stopping is not None):
-        return None
-    rows = rows_of(part.submission, method, info)
-    return class_counts(rows, release.task_set(info.dataset, str(info.name)))
+def _steps(part: Validated, groups: Sequence[Group], release: Release) -> Steps:
+    """Count correct queries of each class, of those task sets where one run says them."""
+    steps: Steps = {}
+    for group in groups:
+        info = group.info
+        binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
+        if len(group.runs) > 1 or (binding is not None and binding.stopping is not None):
+            continue
+        rows = rows_of(part.submission, group.method, info)
+        counts = class_counts(rows, release.task_set(info.dataset, str(info.name)))
+        if counts is not None:
+            steps[step_of(info)] = counts
+    return steps
 
 
 def _gaps(
-    known: dict[str, AnyInts], queries: int, kind: IntervalKind, level: float
+    steps: Steps, queries: int, kind: IntervalKind, level: float
 ) -> Iterator[tuple[str, str, Contrast]]:
-    steps = list(known)
-    pairs = list(pairwise(steps))
-    if len(steps) > 2:
-        pairs.append((steps[0], steps[-1]))
-    for before, after in pairs:
-        common = min(len(known[before]), len(known[after]))
-        a, b = known[before][:common], known[after][:common]
+    names = list(steps)
+    for before, after in [*pairwise(names), *([(names[0], names[-1])] if len(names) > 2 else [])]:
+        common = min(len(steps[before]), len(steps[after]))
+        a, b = steps[before][:common], steps[after][:common]
         yield before, after, gap(a, b, queries, kind, level)

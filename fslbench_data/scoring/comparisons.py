@@ -18,11 +18,10 @@ class ComparedSet(Protocol):
     def asked(self) -> NDArray[np.bool_]:
         """Which methods (rows) are compared with which (columns)."""
 
-    def comparison(self, row: int, column: int) -> Comparison:
-        """Return one comparison."""
-
-    def comparisons_of(self, row: int) -> list[Comparison]:
-        """Return those of one row."""
+    def comparisons_of(
+        self, row: int, columns: NDArray[np.int64] | None = None
+    ) -> list[Comparison]:
+        """Return those of one row, or of some columns of it."""
 
 
 class Comparisons(Sequence[Comparison]):
@@ -49,10 +48,8 @@ class Comparisons(Sequence[Comparison]):
         compared = self._sets[number]
         if number:
             at -= int(self._ends[number - 1])
-        rows = np.cumsum(compared.asked.sum(axis=1))
-        row = int(np.searchsorted(rows, at, side="right"))
-        column = np.flatnonzero(compared.asked[row])[at - (int(rows[row - 1]) if row else 0)]
-        return compared.comparison(row, int(column))
+        row, column = np.argwhere(compared.asked)[at]
+        return compared.comparisons_of(int(row), np.array([column]))[0]
 
     def __iter__(self) -> Iterator[Comparison]:
         for compared in self._sets:

@@ -33,9 +33,6 @@ from fslbench_data.scoring.pairs_of_kind import PairsOfKind
 from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
 
-_FEWEST = 3
-"""Methods from which on ties are spoken of."""
-
 
 @dataclass(frozen=True, eq=False)
 class TaskSetReport:
@@ -47,12 +44,10 @@ class TaskSetReport:
     ----------
     interval_kind
         The kind of interval that the task set carries.
-    scores
-        Of the submission's methods, then of the reference methods.
+    scores, counts
+        Of the submission's methods, then of the reference methods: M in all.
     asked : bool (F, M)
         Which of the F methods of the submission are compared with which of all M.
-    counts
-        Of all M methods.
     design
         The classes of the tasks; None where tasks reuse images.
     closed
@@ -87,8 +82,8 @@ class TaskSetReport:
     @cached_property
     def has_closed(self) -> bool:
         """Whether some pair that was asked for has closed results of both methods."""
-        closed = np.array([name in self.closed for name in self.methods])
-        return bool((self.asked & closed[: len(self.asked), None] & closed).any())
+        missing = self._either([name not in self.closed for name in self.methods])
+        return bool((self.asked & ~missing).any())
 
     @property
     def pairs(self) -> PairArrays:
@@ -111,30 +106,27 @@ class TaskSetReport:
 
     def _carried_pairs(self) -> PairArrays:
         pairs = pair_arrays(self.counts, self.asked, self.interval_kind, self.level)
-        reserved = self.asked & (self.of_stopped | self.of_prefix)
-        pairs.verdict[reserved] = pairs.direct[reserved] = NOT_ESTIMABLE
-        pairs.halfwidth[self.asked & self.of_stopped] = np.nan
-        for row, column in np.argwhere(self.asked & self.of_stopped).tolist():
+        stopped, prefix = self.asked & self.of_stopped, self.asked & self.of_prefix
+        pairs.verdict[stopped | prefix] = pairs.direct[stopped | prefix] = NOT_ESTIMABLE
+        pairs.halfwidth[stopped] = np.nan
+        for row, column in np.argwhere(stopped).tolist():
             pairs.verdict[row, column] = VERDICTS.index(self._by_rule(row, column)[0])
         return pairs
 
     def _pairs_beside(self, kind: IntervalKind) -> PairArrays:
-        width, verdict, direct = self._of_kind(kind).arrays()
+        width, verdict, direct = self._beside[kind].arrays()
         verdict[self.asked & self.of_prefix] = direct[self.asked & self.of_prefix] = NOT_ESTIMABLE
         width[self.of_stopped] = np.nan
         verdict[self.of_stopped] = direct[self.of_stopped] = -1
         return replace(self.pairs, halfwidth=width, verdict=verdict, direct=direct)
 
-    def _of_kind(self, kind: IntervalKind) -> PairsOfKind:
-        if kind not in self._pairs_by_kind:
-            assert self.design is not None  # noqa: S101 - else there is no such kind
-            maker = BESIDE[kind].pairs(self.design, self.counts, self.level)
-            self._pairs_by_kind[kind] = PairsOfKind(maker, self.asked)
-        return self._pairs_by_kind[kind]
-
     @cached_property
-    def _pairs_by_kind(self) -> dict[IntervalKind, PairsOfKind]:
-        return {}
+    def _beside(self) -> dict[IntervalKind, PairsOfKind]:
+        """The pairs by the kinds that stand beside the carried one: none without a design."""
+        if self.design is None:
+            return {}
+        of_set = self.design, self.counts, self.level
+        return {kind: PairsOfKind(row.pairs(*of_set), self.asked) for kind, row in BESIDE.items()}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values of the pairs that were asked for, (F, M).
@@ -173,8 +165,8 @@ class TaskSetReport:
     @cached_property
     def counted_tasks(self) -> list[int]:
         """Numbers of tasks of :attr:`counted` comparisons, each once, rising."""
-        tasks = np.broadcast_to(self.pairs.tasks, self.asked.shape)[self.counted]
-        return [int(number) for number in np.unique(tasks)]
+        tasks: list[int] = np.unique(self.pairs.tasks[self.counted]).tolist()
+        return tasks
 
     def reason(self, row: int, column: int) -> str:
         """Return why nothing is concluded where the two methods' tasks as such would allow it."""
@@ -185,15 +177,11 @@ class TaskSetReport:
     @cached_property
     def ties(self) -> Ties | None:
         """Ties among the methods that answered all tasks, Holm-adjusted; None below three."""
-        whole = [
-            i
-            for i, score in enumerate(self.scores)
-            if score.ordinary and score.accuracy.tasks == self.scored.n_tasks
-        ]
-        if len(whole) < _FEWEST:
+        ordinary = np.array([score.ordinary for score in self.scores])
+        whole = np.flatnonzero(ordinary & (self.counts.tasks == self.scored.n_tasks)).tolist()
+        if len(whole) < 3:
             return None
-        methods, counts = self.methods, self.counts.some(whole)
-        names = tuple(methods[i] for i in whole)
+        names, counts = tuple(self.methods[i] for i in whole), self.counts.some(whole)
         return ties_with_best(names, counts, self.interval_kind, self.level, self.design)
 
     def evidence_of(self, row: int) -> list[Evidence]:
@@ -201,15 +189,13 @@ class TaskSetReport:
         columns = np.flatnonzero(self.asked[row])
         common = np.minimum(self.counts.tasks[row], self.counts.tasks[columns])
         by_column = dict.fromkeys(columns.tolist(), NO_EVIDENCE)
-        for tasks in np.unique(common).tolist():
-            some = columns[common == tasks]
+        reserved = (self.of_stopped | self.of_prefix)[row, columns]
+        for tasks in np.unique(common[~reserved]).tolist():
+            some = columns[(common == tasks) & ~reserved]
             apart = self.counts.differences(row, some, tasks)
-            beside = evidence(
-                apart.correct, apart.queries_per_task, self.interval_kind, self.level, self.design
-            )
+            beside = evidence(apart, self.interval_kind, self.level, self.design)
             by_column |= zip(some.tolist(), beside, strict=True)
-        reserved = (self.of_stopped | self.of_prefix)[row]
-        return [NO_EVIDENCE if reserved[i] else beside for i, beside in by_column.items()]
+        return list(by_column.values())
 
     def only(self, names: Sequence[str]) -> TaskSetReport:
         """Return the same of some methods, in that order, each compared with every other."""
@@ -229,20 +215,14 @@ class TaskSetReport:
     def counted_comparisons(self) -> Iterator[Comparison]:
         """Those of :attr:`counted`."""
         for row, counted in enumerate(self.counted):
-            does_count = counted[np.flatnonzero(self.asked[row])]
-            pairs = zip(self.comparisons_of(row), does_count, strict=True)
-            yield from (comparison for comparison, does in pairs if does)
+            yield from self.comparisons_of(row, np.flatnonzero(counted))
 
-    def comparisons_of(self, row: int) -> list[Comparison]:
-        """Return the comparisons of the submission's method number `row`."""
-        return self._comparisons(row, np.flatnonzero(self.asked[row]))
-
-    def comparison(self, row: int, column: int) -> Comparison:
-        """Return the comparison of two methods by their positions."""
-        return self._comparisons(row, np.array([column]))[0]
-
-    def _comparisons(self, row: int, columns: NDArray[np.int64]) -> list[Comparison]:
-        beside = {kind: self._of_kind(kind).of_row(row, columns) for kind in self.kinds[1:]}
+    def comparisons_of(
+        self, row: int, columns: NDArray[np.int64] | None = None
+    ) -> list[Comparison]:
+        """Compare the submission's method number `row` with all that was asked for, or some."""
+        columns = np.flatnonzero(self.asked[row]) if columns is None else columns
+        beside = {kind: pairs.of_row(row, columns) for kind, pairs in self._beside.items()}
         return [
             self._comparison(row, column, {kind: pairs[i] for kind, pairs in beside.items()})
             for i, column in enumerate(columns.tolist())
@@ -255,13 +235,10 @@ class TaskSetReport:
         about = (self.scored.dataset, self.scored.task_set, own.method, other.method, kind)
         carried = compare(pair_at(self.counts, row, column), kind, self.level)
         if self.of_stopped[row, column]:  # no ordinary interval holds
-            mean, versus_mean, difference = (
-                replace(interval, halfwidth=None)
-                for interval in (carried.mean, carried.versus_mean, carried.difference)
-            )
             verdict, reason = self._by_rule(row, column)
-            none = Verdict.NOT_ESTIMABLE
-            by_rule = PairInterval(mean, versus_mean, difference, verdict, none)
+            means = carried.mean, carried.versus_mean, carried.difference
+            mean, versus, apart = (replace(interval, halfwidth=None) for interval in means)
+            by_rule = PairInterval(mean, versus, apart, verdict, Verdict.NOT_ESTIMABLE)
             return Comparison(*about, {kind: by_rule}, reason=reason)
         ends = [self.closed.get(score.method) for score in (own, other)]
         closed = None if None in ends else direct_verdict(*ends)  # type: ignore[arg-type]

@@ -93,7 +93,8 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert adjust(np.array([p]), "holm").apart(level).tolist() == [told]
     found = ties_with_best(("a", "b"), counts, kind, level, None)
     assert (len(found.tied[kind]) == 1) == told
-    beside = evidence(x[:1] - x[1:], UNIT, kind, level, None)[0].p
+    apart = Counts(x[:1] - x[1:], np.array([x.shape[1]]), UNIT)
+    beside = evidence(apart, kind, level, None)[0].p
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
         assert sign_flip(x[0] - x[1]).p == pytest.approx(p, rel=1e-15)

@@ -32,7 +32,7 @@ def pairs(some: Mapping[float, TaskSetReport]) -> Values:
         "reason": {str(key): _reasons(report, upper) for key, report in some.items()},
         "shorter": {
             str(k): {
-                str(key): _own(report.comparison(int(upper[0][k]), int(upper[1][k])))
+                str(key): _own(report.comparisons_of(int(upper[0][k]), upper[1][[k]])[0])
                 for key, report in some.items()
             }
             for k in np.flatnonzero(tasks != of_first).tolist()

@@ -130,11 +130,15 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
     assert ties_with_best(names, counts, "open", 0.95, None).tied.get(KIND) is None
 
 
+def _differences(d: np.ndarray) -> Counts:
+    return Counts(d, np.full(len(d), d.shape[1]), UNIT)
+
+
 def test_evidence_beside_an_interval(design: ClassDesign) -> None:
     rng = np.random.default_rng(5)
     d = rng.integers(-4, 7, (2, 30))
     d[1] = 0
-    some, none = evidence(d, UNIT, "open", 0.95, design)
+    some, none = evidence(_differences(d), "open", 0.95, design)
     assert some.p == pytest.approx(ttest_rel(d[0], np.zeros(30)).pvalue)
     assert some.p_sign_flip == pytest.approx(some.p, abs=0.05)
     assert some.bootstrap is not None
@@ -148,7 +152,8 @@ def test_evidence_beside_an_interval(design: ClassDesign) -> None:
     assert none.identical.bound == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))
     disjoint = design.prefix(30).disjoint_tasks
     assert none.identical.new_classes_bound == zero_bound(disjoint)
-    closed, _ = evidence(d, UNIT, "closed", 0.95, None)
+    closed, _ = evidence(_differences(d), "closed", 0.95, None)
     assert closed.p_sign_flip is None
     assert zeros(None, 30, 0.95) is None
-    assert evidence(np.array([[3] * 60]), UNIT, "open", 0.95, design)[0].p_sign_flip is None
+    constant = _differences(np.array([[3] * 60]))
+    assert evidence(constant, "open", 0.95, design)[0].p_sign_flip is None
