@@ -13,60 +13,16 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-_CASES = (
-    # Latin, and what looks like it: of letters as they stand, capitals among them
-    ("A", "4АΑ"),
-    ("B", "8ВΒ"),
-    ("C", "С"),
-    ("E", "3ЕΕЗз"),
-    ("F", "Ϝ"),
-    ("G", "Ԍ"),
-    ("H", "НΗ"),
-    ("J", "ЈͿ"),
-    ("K", "КΚ"),
-    ("M", "МΜ"),
-    ("N", "Ν"),
-    ("O", "0ОΟՕ"),
-    ("P", "РΡ"),
-    ("Q", "Ԛ"),
-    ("S", "5ЅՏ"),
-    ("T", "7ТΤ"),
-    ("U", "Ս"),
-    ("V", "Ѵ"),
-    ("W", "Ԝ"),
-    ("X", "ХΧ"),
-    ("Y", "УҮΥ"),
-    ("Z", "Ζ"),
-    ("6", "б"),
-    ("a", "аαɑ"),
-    ("b", "ьЬβ"),
-    ("c", "сς"),
-    ("d", "ԁ"),
-    ("e", "еєε"),
-    ("g", "ɡց"),
-    ("h", "һհ"),
-    ("j", "јϳյȷ"),
-    ("k", "кκ"),
-    ("l", "1iIіІιΙıӀӏ|ǀ"),
-    ("m", "м"),
-    ("n", "пηո"),
-    ("o", "оοσօ"),
-    ("p", "рρ"),
-    ("q", "ԛզ"),
-    ("r", "г"),
-    ("s", "ѕ"),
-    ("t", "тτ"),
-    ("u", "иυμսʋ"),
-    ("v", "ѵν"),
-    ("w", "ԝωѡա"),
-    ("x", "хχ"),
-    ("y", "уүγʏ"),
-    ("z", "ζ"),
-)
+_ALIKE = """
+A4АΑ B8ВΒ CС E3ЕΕЗз FϜ GԌ HНΗ JЈͿ KКΚ MМΜ NΝ O0ОΟՕ PРΡ QԚ S5ЅՏ T7ТΤ UՍ VѴ WԜ XХΧ YУҮΥ ZΖ
+6б aаαɑ bьЬβ cсς dԁ eеєε gɡց hһհ jјϳյȷ kкκ l1iIіІιΙıӀӏ|ǀ mм nпηո oоοσօ pрρ qԛզ rг sѕ tтτ
+uиυμսʋ vѵν wԝωѡա xхχ yуүγʏ zζ
+"""
+"""A letter or digit of Latin script, then what looks like it; of letters as they stand."""
 _SEPARATORS = dict.fromkeys(map(ord, "∙∕⁄╱⧸−ʼ"), "-")  # those that Unicode takes for something else
 _KEPT = "*#&%@"
 """Punctuation that names a variant, as in ``ProtoNet*``."""
-_TABLE = str.maketrans({other: latin for latin, others in _CASES for other in others})
+_TABLE = str.maketrans({other: word[0] for word in _ALIKE.split() for other in word[1:]})
 _PAIRS = re.compile("rn|vv")
 _APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "MODIFIER")
 """Beginnings of the names of letters that no script of an alphabet is mistaken for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.planning.likely_components import LikelyComponents
@@ -11,7 +11,8 @@ from analysis_sql.planning.query_size import SetEstimate, estimate_difference, e
 from analysis_sql.planning.variance_budget import Components, components_of
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.scoring.selection import reference_results
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.per_class import class_counts, class_differences, rows_of
 from fslbench_data.validation.runs import Group
@@ -68,9 +69,8 @@ class Results:
         parts = []
         if submission is not None:
             parts.append(validate(submission, release, allow_unbound=allow_unbound))
-        if references := release.references():
-            found = validate(merge(references), release, taken=())
-            parts.append(replace(found, are_references=True))
+        if references := reference_results(release, counts_only=False):
+            parts.append(references)
         return cls(release, tuple(parts))
 
     @property

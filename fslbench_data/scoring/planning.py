@@ -14,10 +14,9 @@ from analysis_sql.planning.planning import plan as plan_queries
 from analysis_sql.planning.query_choice import QueryChoice, choose
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol
-from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.pilot import Pilot, Results
-from fslbench_data.scoring.scores import Signature, scored_set
+from fslbench_data.scoring.scores import Signature
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo, names_of
 
@@ -130,9 +129,9 @@ def plan(
     for info in infos:
         progress(info.dataset)
         sizes: list[int] = release.classes(info.dataset).column("n_images").to_pylist()
-        found = results.pilot(info, method, versus)
+        estimates = results.pilot(info, method, versus)
         rows = plan_queries(
-            found.components,
+            estimates.components,
             sizes,
             way=way,
             shot=shot,
@@ -140,13 +139,18 @@ def plan(
             suite=suite,
             level=level,
             power=power,
-            likely=found.likely,
+            likely=estimates.likely,
         )
         if not versus:
             rows = [row.of_an_accuracy() for row in rows]
-        choice = choose(found.estimate, shot, {row.query: row.tasks for row in rows}, level)
-        sets.append(DatasetPlan(info.dataset, len(sizes), sum(sizes), found, tuple(rows), choice))
-    return Plan(_signature(release, sets, level), suite, way, shot, power, tuple(sets))
+        choice = choose(estimates.estimate, shot, {row.query: row.tasks for row in rows}, level)
+        sets.append(
+            DatasetPlan(info.dataset, len(sizes), sum(sizes), estimates, tuple(rows), choice)
+        )
+    pilots = [planned.pilot for planned in sets]
+    unbound = [f"{pilot.name} on {pilot.info}" for pilot in pilots if not pilot.bound]
+    signature = Signature.of(release, [pilot.info for pilot in pilots], level, unbound)
+    return Plan(signature, suite, way, shot, power, tuple(sets))
 
 
 def _pilot_sets(
@@ -178,18 +182,3 @@ def _pilot_sets(
             f"such results of {listing(list(by_dataset)) or 'no data set'}",
         )
     return [by_dataset[d] for d in release.datasets if d in (datasets or by_dataset)]
-
-
-def _signature(release: Release, sets: Sequence[DatasetPlan], level: float) -> Signature:
-    """What the plan rests on: the pilot's task sets."""
-    return Signature(
-        package_version=__version__,
-        release=str(release),
-        release_digest=release.manifest.digest,
-        hub=release.hub,
-        level=level,
-        sets=tuple(scored_set(each.pilot.info) for each in sets),
-        unbound=tuple(
-            f"{each.pilot.name} on {each.pilot.info}" for each in sets if not each.pilot.bound
-        ),
-    )

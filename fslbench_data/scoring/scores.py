@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -60,6 +60,25 @@ class Signature:
     unbound: tuple[str, ...]
     hub: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        infos: Iterable[TaskSetInfo],
+        level: float,
+        unbound: Iterable[str] = (),
+    ) -> Signature:
+        """Say what results on some task sets of a release rest on."""
+        return cls(
+            package_version=__version__,
+            release=str(release),
+            release_digest=release.manifest.digest,
+            hub=release.hub,
+            level=level,
+            sets=tuple(map(scored_set, infos)),
+            unbound=tuple(unbound),
+        )
+
     def __str__(self) -> str:
         repo_id, _, commit = self.hub.partition("@")
         parts = [
@@ -81,19 +100,13 @@ def signature_of(release: Release, answers: Validated, used: Set[str], level: fl
     used
         As ``dataset/task_set``: those that are scored, and closed ones that stand beside them.
     """
-    return Signature(
-        package_version=__version__,
-        release=str(release),
-        release_digest=release.manifest.digest,
-        hub=release.hub,
-        level=level,
-        sets=tuple(scored_set(info) for info in release.task_sets if info.text in used),
-        unbound=tuple(
-            f"{group.method} on {group.info}"
-            for group in answers.groups
-            if not group.bound and group.info.text in used
-        ),
-    )
+    unbound = [
+        f"{group.method} on {group.info}"
+        for group in answers.groups
+        if not group.bound and group.info.text in used
+    ]
+    infos = [info for info in release.task_sets if info.text in used]
+    return Signature.of(release, infos, level, unbound)
 
 
 PREFIX = "prefix chosen by the submitter"
