@@ -142,7 +142,7 @@ def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floa
         rows = np.flatnonzero(counts.tasks == tasks)
         prefix = design.prefix(tasks)
         u = prefix.coordinates(counts.correct[rows, :tasks])
-        widths[rows] = halfwidths(prefix, u, _select(moments, rows), level)
+        widths[rows] = halfwidths(prefix, u, moments.some(rows), level)
     return widths
 
 
@@ -191,9 +191,3 @@ def class_aware_interval(
         None if isnan(width) else width,
         bool(moments.constant[0]),
     )
-
-
-def _select(moments: Moments, rows: Ints) -> Moments:
-    """Return the moments of some methods."""
-    columns = (moments.tasks, moments.total, moments.squares, moments.queries_per_task)
-    return Moments(*(np.asarray(column)[rows] for column in columns))

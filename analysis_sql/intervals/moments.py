@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import isqrt
 from typing import Any
@@ -65,6 +66,19 @@ class Moments:
         """Compute the moments of integer counts (T,)."""
         x = counts.astype(np.int64)
         return cls(x.size, int(x.sum()), int((x * x).sum()), queries_per_task)
+
+    @classmethod
+    def join(cls, parts: Iterable[Moments]) -> Moments:
+        """Join the moments of several arrays of methods or pairs, at least one."""
+        columns = zip(*([getattr(p, f.name) for f in fields(cls)] for p in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    def some(self, rows: NDArray[Any]) -> Moments:
+        """Return the moments of some methods or pairs, by their positions or a mask."""
+        return Moments(*(np.asarray(getattr(self, f.name))[rows] for f in fields(self)))
+
+    def __neg__(self) -> Moments:
+        return replace(self, total=-self.total)
 
     @cached_property
     def mean(self) -> Any:

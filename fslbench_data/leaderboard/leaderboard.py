@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import ResultsError, UnknownNameError
-from benchmark_spec.version import __version__
 from fslbench_data.leaderboard.acceptance import Accepted, Rejected, results_of
 from fslbench_data.leaderboard.checking import check_all
 from fslbench_data.leaderboard.labels import unique_labels
@@ -20,7 +18,7 @@ from fslbench_data.leaderboard.repository import Ignored, ResultsFiles, list_sub
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits
-from fslbench_data.scoring.scores import Signature, scored_set
+from fslbench_data.scoring.scores import Signature, class_design, scored_set
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 
@@ -184,26 +182,17 @@ def _board(
 ) -> Board:
     """Make the table of one release from the files that answer it, the first to come first."""
     entries = _entries(release, accepted)
+    infos = [info for info in release.task_sets if info.text in entries and wanted(info)]
     sets = []
-    for info in release.task_sets:
-        if info.text in entries and wanted(info):
-            tell(str(info))
-            kind = info.name.interval
-            design = None if kind == "closed" else ClassDesign.of(release.class_ids(info))
-            sets.append(ranked(scored_set(info), kind, entries[info.text], level, design))
-    signature = Signature(
-        package_version=__version__,
-        release=str(release),
-        release_digest=release.manifest.digest,
-        hub=release.hub,
-        level=level,
-        sets=tuple(standing.scored for standing in sets),
-        unbound=(),
-    )
+    for info in infos:
+        tell(str(info))
+        design = class_design(release, info)
+        of_set = entries[info.text]
+        sets.append(ranked(scored_set(info), info.name.interval, of_set, level, design))
     places = {came: n for n, came in enumerate(sorted({one.came for one in accepted}))}
     return Board(
         release=str(release),
-        signature=signature,
+        signature=Signature.of(release, infos, level),
         submissions=tuple(digest for one in accepted for digest in one.digests),
         came=tuple(places[one.came] for one in accepted for _ in one.digests),
         sets=tuple(sets),

@@ -14,10 +14,11 @@ from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_ve
 from analysis_sql.interval_kinds import BESIDE, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
+from analysis_sql.intervals.moments import Moments
 from analysis_sql.ranking.best import could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.duplicate_results import duplicates
-from fslbench_data.leaderboard.standing import KIND_NUMBERS, NUMBERS, Entry, Standing
+from fslbench_data.leaderboard.standing import KIND_NUMBERS, Entry, Standing
 from fslbench_data.scoring.scores import ScoredSet
 
 MOST_PREFIXES = 32
@@ -41,51 +42,46 @@ def ranked(
     """
     # of equals the one that came first leads; only where nothing tells, the first label
     entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
-    numbers = np.zeros(len(entries), NUMBERS)
-    by_kind = {kind: _nothing(len(entries)) for kind in kinds_of(interval_kind, design)}
-    numbers["behind"] = np.nan
-    numbers["tasks"] = [len(entry.result.counts) for entry in entries]
     ordinary = np.array([entry.result.ordinary for entry in entries])
-    lengths = _lengths(entries)
-    blocks = list(_blocks(entries, numbers["tasks"]))
-    for rows in blocks:
-        counts = _counts(entries, rows)
-        moments = counts.moments()
-        numbers["mean"][rows], numbers["constant"][rows] = moments.mean, moments.constant
-        by_kind[interval_kind]["width"][rows] = halfwidths(moments, interval_kind, level)
-        _fill_beside(by_kind, "width", rows, counts, level, design, lengths)
-    first = None
+    by_kind = {
+        kind: np.full(len(entries), np.nan, KIND_NUMBERS)
+        for kind in kinds_of(interval_kind, design)
+    }
+    lengths, blocks = _lengths(entries), list(_blocks(entries))
+    own = Moments.join(
+        _fill(by_kind, "width", rows, _counts(entries, rows), level, design, lengths)
+        for rows in blocks
+    )
+    leader, behind = None, None
     if ordinary.any():
-        first = leader_of(numbers["mean"], numbers["tasks"], ordinary)
-        best = entries[first].result
-        for rows in blocks:
-            others = _counts(entries, rows, most=len(best.counts))
-            ahead = lead(best.counts, best.queries_per_task, others)
-            _behind(numbers, by_kind[interval_kind], rows, ahead, interval_kind, level)
-            _fill_beside(by_kind, "behind_width", rows, ahead, level, design, lengths)
+        leader = entries[leader_of(own.mean, np.asarray(own.tasks), ordinary)]
+        best = leader.result
+        others = ((rows, _counts(entries, rows, most=len(best.counts))) for rows in blocks)
+        differences = ((rows, lead(best.counts, best.queries_per_task, c)) for rows, c in others)
+        behind = -Moments.join(
+            _fill(by_kind, "behind_width", rows, ahead, level, design, lengths)
+            for rows, ahead in differences
+        )
     compared = int(ordinary.sum())
     silent = ~ordinary | (interval_kind == "closed")
-    for own in by_kind.values():
-        own["possible"] = could_be_best(own["p"], compared, level) | silent
-    order = _rank(numbers, ordinary)
+    stopped = [entry.result.stopped is not None for entry in entries]
+    for numbers in by_kind.values():
+        numbers["possible"] = could_be_best(numbers["p"], compared, level) | silent
+        numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
+    ranks, order = _ranks(own, behind, ordinary)
     return Standing(
         scored=scored,
         interval_kind=interval_kind,
         level=level,
-        leader=None if first is None else entries[first].label,
+        leader=None if leader is None else leader.label,
         compared=compared,
         entries=tuple(entries[i] for i in order.tolist()),
-        numbers=numbers[order],
-        by_kind={kind: own[order] for kind, own in by_kind.items()},
+        ranks=ranks[order],
+        own=own.some(order),
+        behind=None if behind is None else behind.some(order),
+        by_kind={kind: numbers[order] for kind, numbers in by_kind.items()},
         duplicates=duplicates(entries),
     )
-
-
-def _nothing(methods: int) -> NDArray[Any]:
-    numbers = np.zeros(methods, KIND_NUMBERS)
-    for name in ("width", "behind_width", "p"):
-        numbers[name] = np.nan
-    return numbers
 
 
 def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
@@ -98,10 +94,10 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
     return np.array(order[:MOST_PREFIXES], np.int64)
 
 
-def _blocks(entries: Sequence[Entry], tasks: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _blocks(entries: Sequence[Entry]) -> Iterator[NDArray[np.int64]]:
     """Divide the positions of methods into blocks of not too many counts."""
     rows = np.arange(len(entries))
-    step = max(1, _COUNTS_AT_ONCE // max(int(tasks.max(initial=1)), 1))
+    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.result.counts) for entry in entries)))
     yield from (rows[at : at + step] for at in range(0, len(rows), step))
 
 
@@ -111,7 +107,7 @@ def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None 
     return Counts.of([r.counts[:most] for r in results], [r.queries_per_task for r in results])
 
 
-def _fill_beside(
+def _fill(
     by_kind: Mapping[IntervalKind, NDArray[Any]],
     name: Literal["width", "behind_width"],
     rows: NDArray[np.int64],
@@ -119,47 +115,41 @@ def _fill_beside(
     level: float,
     design: ClassDesign | None,
     lengths: NDArray[np.int64],
-) -> None:
-    """Fill in half-widths of the kinds beside the carried one, and p-values of differences."""
-    if design is None:
-        return
+) -> Moments:
+    """Fill in half-widths of every kind, and p-values of differences; return the moments.
+
+    Parameters
+    ----------
+    counts
+        Of the methods, or by how much the leader is ahead of them.
+    """
+    moments = counts.moments()
     usable = np.isin(counts.tasks, lengths)
-    part = counts.some(usable)
-    for kind, own in by_kind.items():
-        if kind in BESIDE:
-            own[name][rows[usable]] = BESIDE[kind].halfwidths(design, part, level)
+    for kind, numbers in by_kind.items():
+        if kind in BESIDE and design is not None:
+            part = counts.some(usable)
+            numbers[name][rows[usable]] = BESIDE[kind].halfwidths(design, part, level)
             if name == "behind_width":
-                own["p"][rows[usable]] = BESIDE[kind].one_sided_p(design, part)
+                numbers["p"][rows[usable]] = BESIDE[kind].one_sided_p(design, part)
+            continue
+        width = halfwidths(moments, kind, level)
+        if name == "behind_width":
+            verdict = paired_verdicts(moments, width, level)
+            width = np.where(verdict == IDENTICAL, 0.0, width)
+            width = np.where(verdict == NOT_ESTIMABLE, np.nan, width)
+            if kind != "closed":
+                numbers["p"][rows] = one_sided_p(moments)
+        numbers[name][rows] = width
+    return moments
 
 
-def _behind(
-    numbers: NDArray[Any],
-    own: NDArray[Any],
-    rows: NDArray[np.int64],
-    ahead: Counts,
-    interval_kind: IntervalKind,
-    level: float,
-) -> None:
-    """Fill in the differences from the leader, with the intervals that the task set carries."""
-    moments = ahead.moments()
-    width = halfwidths(moments, interval_kind, level)
-    verdict = paired_verdicts(moments, width, level)
-    numbers["common"][rows] = ahead.tasks
-    numbers["behind"][rows] = 0.0 - np.asarray(moments.mean)
-    numbers["behind_constant"][rows] = moments.constant
-    own["behind_width"][rows] = np.where(
-        verdict == NOT_ESTIMABLE, np.nan, np.where(verdict == IDENTICAL, 0.0, width)
-    )
-    if interval_kind != "closed":
-        own["p"][rows] = one_sided_p(moments)
-
-
-def _rank(numbers: NDArray[Any], ordinary: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Fill in ranks, and give the methods' order, best first."""
-    most = numbers["tasks"][ordinary].max(initial=0)
-    whole = ordinary & (numbers["tasks"] == most)
-    means = np.sort(-numbers["mean"][whole])
-    numbers["rank"] = np.where(whole, np.searchsorted(means, -numbers["mean"]) + 1, 0)
+def _ranks(
+    own: Moments, behind: Moments | None, ordinary: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ranks, 0 where there is none, and the methods' order, best first."""
+    tasks = np.asarray(own.tasks)
+    whole = ordinary & (tasks == tasks[ordinary].max(initial=0))
+    ranks = np.where(whole, np.searchsorted(np.sort(-own.mean[whole]), -own.mean) + 1, 0)
     # those without a rank stand by their differences, which are over tasks in common
-    value = np.nan_to_num(np.where(whole, numbers["mean"], numbers["behind"]))
-    return np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))
+    value = np.where(whole, own.mean, 0.0 if behind is None else behind.mean)
+    return ranks, np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.intervals import Interval, intervals
+from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.scoring.scores import ScoredSet
 
 REFERENCE = "reference"
 """Stands in place of a submission's digest where a method is one of the release's own."""
-
-NUMBERS = np.dtype(
-    [
-        *((name, np.int64) for name in ("tasks", "common", "rank")),
-        *((name, np.float64) for name in ("mean", "behind")),
-        *((name, np.bool_) for name in ("constant", "behind_constant")),
-    ]
-)
-"""What is known of each method: `behind` is the difference from the leader over `common` tasks.
-
-Means are in percentage points, NaN where there are none.  A rank of 0 is none.
-"""
 
 KIND_NUMBERS = np.dtype(
     [*((name, np.float64) for name in ("width", "behind_width", "p")), ("possible", np.bool_)]
@@ -140,8 +128,11 @@ class Standing:
     compared
         M, the methods among which it leads: all but runs that stopped by a rule, and those of a
         prefix that its submitter chose.
-    entries, numbers
-        Best first, as the rows; numbers are of :data:`NUMBERS`.
+    entries, ranks
+        Best first; a rank of 0 is none.
+    own, behind
+        Moments of the methods, and of their differences from the leader over the tasks that both
+        answered, if there is a leader.
     by_kind
         Numbers of :data:`KIND_NUMBERS` by kind of interval, first the one that the set carries.
     duplicates
@@ -154,7 +145,9 @@ class Standing:
     leader: str | None
     compared: int
     entries: tuple[Entry, ...]
-    numbers: NDArray[Any] = field(repr=False)
+    ranks: NDArray[np.int64] = field(repr=False)
+    own: Moments = field(repr=False)
+    behind: Moments | None = field(repr=False)
     by_kind: Mapping[IntervalKind, NDArray[Any]] = field(repr=False)
     duplicates: tuple[tuple[Entry, ...], ...]
 
@@ -179,44 +172,41 @@ class Standing:
         return int((self.by_kind[kind]["possible"] & ordinary).sum())
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
-        """The lines, best first; all of them, or the first ones."""
-        return map(self.row, range(len(self) if most is None else min(most, len(self))))
+        """Make the lines, best first; all of them, or the first ones."""
+        return self._rows(range(len(self))[:most])
 
     def rows_of(self, source: str) -> Iterator[Row]:
-        """The lines of one submission, best first."""
-        return (self.row(i) for i, entry in enumerate(self.entries) if source in entry.sources)
+        """Make the lines of one submission, best first."""
+        return self._rows([i for i, entry in enumerate(self.entries) if source in entry.sources])
 
-    def row(self, i: int) -> Row:
-        """Return line number `i`, from 0."""
-        entry = self.entries[i]
-        result = entry.result
-        return Row(
-            rank=int(self.numbers["rank"][i]) or None,
-            method=entry.label,
-            submission=entry.source,
-            also=entry.also,
-            intervals={kind: self._interval(i, kind) for kind in self.by_kind},
-            stopped=result.stopped,
-            runs=result.runs,
-            run_spread=result.run_spread,
-            transductive=result.transductive,
-            prefix=result.prefix,
-        )
+    def _rows(self, places: Sequence[int]) -> Iterator[Row]:
+        by_kind = [self._intervals(places, kind) for kind in self.kinds]
+        for i, *of_kinds in zip(places, *by_kind, strict=True):
+            entry, result = self.entries[i], self.entries[i].result
+            yield Row(
+                rank=int(self.ranks[i]) or None,
+                method=entry.label,
+                submission=entry.source,
+                also=entry.also,
+                intervals=dict(zip(self.kinds, of_kinds, strict=True)),
+                stopped=result.stopped,
+                runs=result.runs,
+                run_spread=result.run_spread,
+                transductive=result.transductive,
+                prefix=result.prefix,
+            )
 
-    def _interval(self, i: int, kind: IntervalKind) -> RankedInterval:
-        entry = self.entries[i]
-        numbers = dict(zip(NUMBERS.names or (), self.numbers[i].item(), strict=True))
-        own = dict(zip(KIND_NUMBERS.names or (), self.by_kind[kind][i].item(), strict=True))
-
-        def made(tasks: str, mean: str, width: str, constant: str) -> Interval:
-            holds = entry.result.stopped is None and not isnan(own[width])
-            halfwidth = own[width] if holds else None
-            values = (numbers[tasks], numbers[mean], halfwidth, numbers[constant])
-            return Interval(kind, self.level, *values)
-
-        behind = None
-        if self.leader is not None and entry.label != self.leader:
-            behind = made("common", "behind", "behind_width", "behind_constant")
-        claimed = self.claims and entry.result.ordinary and self.leader is not None
-        accuracy = made("tasks", "mean", "width", "constant")
-        return RankedInterval(accuracy, behind, own["possible"] if claimed else None)
+    def _intervals(self, places: Sequence[int], kind: IntervalKind) -> Iterator[RankedInterval]:
+        """Say what one kind of interval says of some methods, by their positions."""
+        at = np.array(places, np.int64)
+        numbers = self.by_kind[kind][at]
+        own = intervals(self.own.some(at), kind, self.level, numbers["width"])
+        apart: Sequence[Interval | None] = [None] * len(at)
+        if self.behind is not None:
+            apart = intervals(self.behind.some(at), kind, self.level, numbers["behind_width"])
+        possible = numbers["possible"].tolist()
+        for i, mean, difference, could in zip(places, own, apart, possible, strict=True):
+            entry = self.entries[i]
+            claimed = self.claims and entry.result.ordinary and self.leader is not None
+            behind = None if entry.label == self.leader else difference
+            yield RankedInterval(mean, behind, could if claimed else None)

@@ -21,6 +21,7 @@ from fslbench_data.scoring.scores import (
     IntervalsOfMethod,
     MethodIntervals,
     Score,
+    class_design,
     scored_set,
     signature_of,
 )
@@ -112,20 +113,10 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     return Report(signature, tuple(sets), tuple(str(info) for info in selected.left_out))
 
 
-def _design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
-    """The classes of a task set's tasks, for intervals about new classes.
-
-    None where tasks reuse images: they are then not independent, whatever their classes.
-    """
-    if info.name.interval == "closed":
-        return None
-    return ClassDesign.of(release.class_ids(info))
-
-
 def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts, name = selected.parts, str(info.name)
-    design = _design(selected.release, info)
+    design = class_design(selected.release, info)
     methods = [group.method for part in parts for group in part.on(info.dataset, name)]
     own = len(selected.answers.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, design)

@@ -37,6 +37,16 @@ def scored_set(info: TaskSetInfo) -> ScoredSet:
     return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
 
 
+def class_design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
+    """Return the classes of a task set's tasks, for intervals about new classes.
+
+    None where tasks reuse images: they are then not independent, whatever their classes.
+    """
+    if info.name.interval == "closed":
+        return None
+    return ClassDesign.of(release.class_ids(info))
+
+
 @dataclass(frozen=True)
 class Signature:
     """What a result rests on; ``str`` gives the line that every output starts with.
