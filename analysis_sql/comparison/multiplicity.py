@@ -27,7 +27,7 @@ methods does, with p = 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,6 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
 Adjustment = Literal["none", "holm", "bh"]
-ADJUSTMENTS: dict[Adjustment, str] = {
-    "none": "each comparison stands alone",
-    "holm": "Holm: the chance of any false difference in the family is at most 1 - level",
-    "bh": "Benjamini-Hochberg: the expected share of false ones among the differences found is at "
-    "most 1 - level",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +48,7 @@ class Adjusted:
     Attributes
     ----------
     method
-        A key of :data:`ADJUSTMENTS`.
+        ``none``, ``holm`` or ``bh``.
     size
         Comparisons in the family: those whose p-value is not NaN.
     p : float64
@@ -104,16 +98,16 @@ def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
     Each comparison stands in `p` once: of a symmetric matrix only one half, the rest NaN
     (:func:`analysis_sql.comparison.ties.mirrored` fills it in again).
     """
-    if method not in ADJUSTMENTS:
-        raise SpecError(f"no adjustment {method!r}", expected=f"one of {list(ADJUSTMENTS)}")
+    if method not in get_args(Adjustment):
+        raise SpecError(f"no adjustment {method!r}", expected=f"one of {[*get_args(Adjustment)]}")
     values = np.asarray(p, float)
-    is_number = ~np.isnan(values)
-    family = values[is_number]
+    estimable = ~np.isnan(values)
+    family = values[estimable]
     if ((family < 0) | (family > 1)).any():
         raise SpecError("p-values are between 0 and 1")
     result = values.copy()
     if method != "none":
-        result[is_number] = (_holm if method == "holm" else _benjamini_hochberg)(family)
+        result[estimable] = (_holm if method == "holm" else _benjamini_hochberg)(family)
     return Adjusted(method, family.size, result)
 
 

@@ -166,13 +166,8 @@ class _Factor:
     def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[np.int64]:
         """Some rows and columns of A B', exact."""
         bound = self._largest * other._largest * self._values.shape[1]
-        kind = (
-            np.float32
-            if bound < _EXACT_FLOAT32
-            else np.float64
-            if bound < _EXACT_FLOAT64
-            else np.int64
-        )
+        exact = ((np.float32, _EXACT_FLOAT32), (np.float64, _EXACT_FLOAT64))
+        kind: Any = next((kind for kind, limit in exact if bound < limit), np.int64)
         product = np.matmul(self._in(kind)[rows], other._in(kind)[columns].T)
         return np.asarray(product.astype(np.int64, copy=False))
 

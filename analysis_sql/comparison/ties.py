@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.intervals.arrays import Bools
 from benchmark_spec.errors import SpecError
 
@@ -49,7 +49,7 @@ class LetterDisplay:
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """How many comparisons of one kind of interval came to which verdict.
+    """How many comparisons of one kind of interval came to which verdict, in the order of verdicts.
 
     `share` is that of the conclusive ones among those that could be made, None if there are none.
     """
@@ -130,17 +130,10 @@ def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, Verdic
     They are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`, -1 where nothing was
     asked.
     """
-    counts = {}
-    for kind, codes in verdicts.items():
-        of = {v: int((np.asarray(codes) == code).sum()) for code, v in enumerate(VERDICTS)}
-        counts[kind] = VerdictCounts(
-            of[Verdict.BETTER],
-            of[Verdict.WORSE],
-            of[Verdict.INCONCLUSIVE],
-            of[Verdict.IDENTICAL],
-            of[Verdict.NOT_ESTIMABLE],
-        )
-    return counts
+    return {
+        kind: VerdictCounts(*(int((codes == code).sum()) for code in range(len(VERDICTS))))
+        for kind, codes in verdicts.items()
+    }
 
 
 def _checked(apart: Bools, methods: int) -> Bools:

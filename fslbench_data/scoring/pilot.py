@@ -135,10 +135,10 @@ class Results:
         names = [method, *([versus] if versus else [])]
         rows, bound = [], True
         for name in names:
-            found = self.find(name, info)
-            if found is None:
+            answers = self.find(name, info)
+            if answers is None:
                 raise SubmissionError(f"{name} has no results on {info}")
-            part, group = found
+            part, group = answers
             _check_usable(part, group)
             bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
             if bound_to is not None and bound_to.stopping is not None:

@@ -92,15 +92,15 @@ def _beside(group: Group, references: Validated | None) -> list[Group]:
     """The reference methods that answered all of a group's tasks."""
     if references is None:
         return []
-    there = references.on(group.info.dataset, str(group.info.name))
-    return [each for each in there if each.tasks >= group.tasks]
+    beside = references.on(group.info.dataset, str(group.info.name))
+    return [reference for reference in beside if reference.tasks >= group.tasks]
 
 
 def _mean_accuracy(references: list[Group], tasks: int) -> NDArray[np.float64] | None:
     """Mean accuracy (T,) of reference methods on each task; None without any."""
     if not references:
         return None
-    accuracies = [each.counts[:tasks] / each.queries_per_task for each in references]
+    accuracies = [reference.counts[:tasks] / reference.queries_per_task for reference in references]
     return np.asarray(np.mean(accuracies, axis=0))
 
 
@@ -113,10 +113,10 @@ def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
     """
     if log_orders(group.counts) < log(1.0 / ALPHA):
         return ()
-    equal = [each for each in references if _equal(group, each)]
+    equal = [reference for reference in references if _equal(group, reference)]
     if group.info.protocol.shot == 1 and len(equal) > 1:
         return ()
-    return tuple(each.method for each in equal)
+    return tuple(reference.method for reference in equal)
 
 
 def _equal(group: Group, other: Group) -> bool:

@@ -39,12 +39,14 @@ class Report:
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:
         """Verdicts by kind of comparison over the task sets that reuse no image."""
-        return verdict_counts([each for each in self.sets if each.interval_kind == "open"])
+        return verdict_counts(
+            [task_set for task_set in self.sets if task_set.interval_kind == "open"]
+        )
 
     @property
     def scores(self) -> tuple[Score, ...]:
         """The scores of all task sets."""
-        return tuple(score for each in self.sets for score in each.scores)
+        return tuple(score for task_set in self.sets for score in task_set.scores)
 
     @property
     def comparisons(self) -> Comparisons:
@@ -72,13 +74,13 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
     codes: dict[str, list[NDArray[np.int8]]] = {
-        "paired": [each.pairs.verdict[each.counted] for each in sets],
+        "paired": [task_set.pairs.verdict[task_set.counted] for task_set in sets],
         **{beside.about: [] for beside in BESIDE.values()},
-        "direct": [each.pairs.direct[each.counted] for each in sets],
+        "direct": [task_set.pairs.direct[task_set.counted] for task_set in sets],
         "closed": [],
     }
-    if sum(int(each.asked.sum()) for each in sets) <= MOST_COUNTED:
-        comparisons = [c for each in sets for c in each.counted_comparisons]
+    if sum(int(task_set.asked.sum()) for task_set in sets) <= MOST_COUNTED:
+        comparisons = [c for task_set in sets for c in task_set.counted_comparisons]
         number = {verdict: i for i, verdict in enumerate(VERDICTS)}
         for kind, beside in BESIDE.items():
             pairs = [c.intervals[kind] for c in comparisons if kind in c.intervals]

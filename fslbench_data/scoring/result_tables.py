@@ -73,9 +73,9 @@ def result_tables(reports: Reports) -> dict[str, MadeWhenRead]:
 
 
 def _scores(reports: Reports) -> Iterator[pa.RecordBatch]:
-    for each in reports():
+    for report in reports():
         rows: list[dict[str, Any]] = []
-        for score in each.scores:
+        for score in report.scores:
             row = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
             for kind, interval in score.intervals.items():
                 of_kind = {name: getattr(interval, name) for name in ("tasks", "mean", "level")}
@@ -86,10 +86,10 @@ def _scores(reports: Reports) -> Iterator[pa.RecordBatch]:
 
 def _comparisons(reports: Reports) -> Iterator[pa.RecordBatch]:
     """The comparisons of one method on one task set at a time."""
-    for each in reports():
-        for row in range(len(each.asked)):
+    for report in reports():
+        for row in range(len(report.asked)):
             rows: list[dict[str, Any]] = []
-            compared = zip(each.comparisons_of(row), each.evidence_of(row), strict=True)
+            compared = zip(report.comparisons_of(row), report.evidence_of(row), strict=True)
             for comparison, evidence in compared:
                 for kind, pair in comparison.intervals.items():
                     carried = kind == comparison.interval_kind

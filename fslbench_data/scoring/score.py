@@ -90,7 +90,7 @@ def score_selected(
     """Score what a selection asks for; see :func:`score`."""
     selected = select(submission, load_release() if release is None else release, selection)
     report = report_on(selected)
-    compared = [each for each in report.sets if each.asked.any()]
+    compared = [task_set for task_set in report.sets if task_set.asked.any()]
     if selection.against and not compared:
         raise SubmissionError(
             f"there is nothing to compare: {listing(selection.against)} has no results on "
@@ -107,8 +107,8 @@ def report_on(selected: Selected, level: float | None = None) -> Report:
 
 
 def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> Report:
-    used = {str(each.scored) for each in sets}
-    used |= {each.closed_set for each in sets if each.has_closed}
+    used = {str(task_set.scored) for task_set in sets}
+    used |= {task_set.closed_set for task_set in sets if task_set.has_closed}
     signature = signature_of(selected.release, selected.answers, used, level)
     return Report(signature, tuple(sets), tuple(str(info) for info in selected.left_out))
 
@@ -211,7 +211,7 @@ def sets_of(selected: Selected) -> list[TaskSetReport]:
     report, methods = report_on(selected), selected.selection.methods
     if not methods:
         return list(report.sets)
-    sets = [some for each in report.sets if (some := each.only(methods)).scores]
+    sets = [some for task_set in report.sets if (some := task_set.only(methods)).scores]
     if not sets:
         raise no_results(methods, selected)
     return sets

@@ -65,15 +65,9 @@ class Selection:
         references: bool = True,
     ) -> Selection:
         """Make a selection of names, each one or several."""
-        return cls(
-            names_of(against),
-            tuple(dict.fromkeys(names_of(methods))),
-            names_of(datasets),
-            names_of(task_sets),
-            level,
-            allow_unbound,
-            references,
-        )
+        shown = tuple(dict.fromkeys(names_of(methods)))
+        sets = names_of(datasets), names_of(task_sets)
+        return cls(names_of(against), shown, *sets, level, allow_unbound, references)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,13 +192,13 @@ def reference_results(
 
 
 def _references(release: Release) -> Submission:
-    found = release.references()
-    if not found:
+    references = release.references()
+    if not references:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",
             fix="name a file of results",
         )
-    return merge(found)
+    return merge(references)
 
 
 def _asked(answers: Validated, release: Release, selection: Selection) -> list[TaskSetInfo]:
