@@ -22,8 +22,9 @@ from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import Folder, check_file, read_manifest
 from fslbench_data.release.tables import open_table, read_table, readable
+from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import canonical, read_parquet
+from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 if TYPE_CHECKING:

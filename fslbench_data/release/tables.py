@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError
 from benchmark_spec.tables import Table
 from fslbench_data.release.parquet_claims import MOST_FOOTER, ClaimError, GroupClaim, read_claims
-from fslbench_data.submission.reading import printable
+from fslbench_data.submission.canonical import printable
 
 Check = Callable[[pa.Table], object]
 """Raises a SchemaError about a table, here one without rows, of other columns than it should be."""

@@ -23,9 +23,9 @@ from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
 from fslbench_data.sandbox.limits import LIMITS, MIB, Limits
 from fslbench_data.sandbox.process import EndedError, Process
 from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.canonical import printable
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import printable
 
 __all__ = ["LIMITS", "Limits", "read_untrusted"]
 

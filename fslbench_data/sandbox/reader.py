@@ -15,8 +15,9 @@ from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.canonical import canonical, printable
 from fslbench_data.submission.metadata import read_metadata
-from fslbench_data.submission.reading import canonical, check_rows, printable, texts_of
+from fslbench_data.submission.reading import check_rows, texts_of
 
 _BATCH = 1 << 16
 """Rows decoded at once."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import AccuracyError, UnreadableError, listing
 from fslbench_data.files import load_numbers
-from fslbench_data.submission.reading import canonical, printable
+from fslbench_data.submission.canonical import canonical, printable
 from fslbench_data.tasks import TaskSetInfo
 
 TOLERANCE = 1e-3

@@ -20,7 +20,8 @@ from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
 from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
-from fslbench_data.submission.reading import canonical, is_canonical, read_file
+from fslbench_data.submission.canonical import canonical, is_canonical
+from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
 
 BATCH = 1 << 18

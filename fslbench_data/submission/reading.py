@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -11,16 +10,14 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.errors import FSLBenchWarning, SchemaError, UnreadableError, listing, shown
-from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
+from benchmark_spec.errors import FSLBenchWarning, UnreadableError
+from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
+from fslbench_data.submission.canonical import NAMES, TYPES, canonical, known_columns, printable
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.nesting import check_lines
 from fslbench_data.submission.quoting import check_quotes
-
-_NAMES = ("method", "dataset", "task_set")
-_TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
 
 
 class Content(NamedTuple):
@@ -77,12 +74,6 @@ def read_file(path: Path) -> Content:
     return content
 
 
-def printable(error: Exception | str) -> str:
-    """An error's first line, without what a terminal could not print."""
-    first = (str(error).splitlines() or [type(error).__name__])[0][:200]
-    return "".join(c if c.isprintable() else "?" for c in first)
-
-
 def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Content:
     """Read a Parquet submission with its metadata, perhaps only the columns that it must have.
 
@@ -137,7 +128,7 @@ def check_rows(rows: int, claimed: int, where: str) -> None:
 
 def texts_of(schema: pa.Schema) -> list[str]:
     """Columns of names that are better read as dictionaries, as most files store them."""
-    names = {*_NAMES, "fingerprint", "run"}
+    names = {*NAMES, "fingerprint", "run"}
     return [field.name for field in schema if field.name in names and columns.is_text(field.type)]
 
 
@@ -146,7 +137,7 @@ def _read_csv(path: Path) -> Content:
 
     source = str(path)
     options = csv.ConvertOptions(
-        column_types={name: pa.string() for name in _TYPES},
+        column_types={name: pa.string() for name in TYPES},
         null_values=[""],
         strings_can_be_null=True,  # in quotes or not
     )
@@ -154,7 +145,7 @@ def _read_csv(path: Path) -> Content:
     # one thread, so that errors name the row
     reading = csv.ReadOptions(use_threads=False)
     table = csv.read_csv(path, read_options=reading, convert_options=options)
-    table = _known_columns(table, source)
+    table = known_columns(table, source)
     for index, name in enumerate(table.column_names):
         column = table.column(name)
         if name in ("task_id", "n_correct", "n_query"):
@@ -162,7 +153,7 @@ def _read_csv(path: Path) -> Content:
         elif name == "transductive":
             column = columns.parse_booleans(column, name, source)
         elif name in ("class_correct", "predictions"):
-            column = columns.parse_lists(column, name, _TYPES[name], source)
+            column = columns.parse_lists(column, name, TYPES[name], source)
         table = table.set_column(index, name, column)
     return Content(canonical(table, source), {}, {}, source)
 
@@ -175,7 +166,7 @@ def _read_json_lines(path: Path) -> Content:
     table = json.read_json(path)
     # texts that look like dates are texts
     kinds = {name: table.schema.field(name).type for name in table.column_names}
-    names = [name for name in (*_NAMES, "fingerprint") if name in kinds]
+    names = [name for name in (*NAMES, "fingerprint") if name in kinds]
     if "run" in kinds and pa.types.is_timestamp(kinds["run"]):  # else a text or an integer
         names.append("run")
     if any(not pa.types.is_string(kinds[name]) for name in names):
@@ -183,86 +174,3 @@ def _read_json_lines(path: Path) -> Content:
         table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
     table = canonical(table, source)
     return Content(table, {}, {}, source)
-
-
-def canonical(table: pa.Table, where: str) -> pa.Table:
-    """The table with the columns of a submission, in their order and of their types.
-
-    Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
-    doubled or of another type, or holds what it cannot.
-    """
-    return _typed(_known_columns(table, where), where)
-
-
-def is_canonical(table: pa.Table) -> bool:
-    """Whether a table has the types that :func:`canonical` gives."""
-    types = _TYPES | dict.fromkeys((*_NAMES, "run", "fingerprint"), columns.NAMES)
-    names = table.column_names
-    return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
-        table.schema.field(name).type == types[name]
-        and (name not in SUBMISSION.names or not table.column(name).null_count)
-        for name in names
-    )
-
-
-def _known_columns(table: pa.Table, where: str) -> pa.Table:
-    """The columns in their order, or an error if one is missing, unknown or doubled."""
-    valid = list(_TYPES)
-    columns = table.column_names
-    expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
-    doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
-    missing = [name for name in SUBMISSION.names if name not in columns]
-    unknown = [name for name in columns if name not in valid]
-    for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
-        if names:
-            plural = "s" if len(names) > 1 else ""
-            raise SchemaError(
-                f"the file {what} column{plural} {listing([shown(name) for name in names], 12)}",
-                where=f"{where}, whose columns are {listing(list(map(shown, columns)), 12)}",
-                expected=expected,
-                fix=_column_remedy(columns, missing),
-            )
-    return table.select([name for name in valid if name in columns])
-
-
-def _column_remedy(columns: list[str], missing: list[str]) -> str:
-    """What to do about columns, guessed from what they are called."""
-    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
-        return "separate the columns by commas"
-    renamed = {name.strip().lower(): name for name in columns}
-    renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
-    if renames:
-        return f"rename {', '.join(renames)}"
-    if "" in columns or "Unnamed: 0" in columns:
-        return "write the file without pandas' index: to_csv(..., index=False)"
-    return "rename or drop columns; the first line of a CSV file names them"
-
-
-def _typed(table: pa.Table, where: str) -> pa.Table:
-    """The table with the promised types."""
-    typed: dict[str, pa.ChunkedArray] = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if name in _NAMES:
-            typed[name] = columns.name_column(column, name, where)
-        elif name == "fingerprint":
-            typed[name] = columns.text_column(column, name, where)
-        elif name == "run":
-            typed[name] = columns.run_column(column, where)
-        elif name == "transductive":
-            typed[name] = columns.boolean_column(column, name, where)
-        elif name in SUBMISSION_OPTIONAL.names:
-            typed[name] = columns.list_column(column, name, _TYPES[name], where)
-        else:
-            typed[name] = columns.integer_column(column, name, _TYPES[name], where)
-    result = pa.table(typed)
-    try:
-        result.validate(full=True)
-    except pa.ArrowException as error:
-        raise SchemaError(
-            f"the table is damaged: {printable(error)}",
-            where=where,
-            expected="texts in UTF-8, and dictionaries that hold what their rows name",
-            fix="write the file again",
-        ) from None
-    return result

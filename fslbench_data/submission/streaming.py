@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.submission.bindings import METADATA_KEY
+from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import BATCH, Submission
-from fslbench_data.submission.reading import canonical, check_rows, texts_of, warn_of_lost_metadata
+from fslbench_data.submission.reading import check_rows, texts_of, warn_of_lost_metadata
 
 _FEW = 1 << 21
 """Rows up to which a file is read at once."""

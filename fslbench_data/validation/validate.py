@@ -16,8 +16,8 @@ from analysis_sql.intervals.counts import Counts
 from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.canonical import canonical, is_canonical
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import canonical, is_canonical
 from fslbench_data.submission.streaming import Streamed
 from fslbench_data.validation.register import register
 from fslbench_data.validation.rows import Rows, Terms

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ("benchmark_spec", "fslbench_data.submission", "fslbench_data.results")
+PACKAGES = ("benchmark_spec", "fslbench_data.submission", "fslbench_data.leaderboard")
 MEMORY = 4 << 30
 """Bytes of address space: what a file makes the reader ask for must not take the machine down."""
 

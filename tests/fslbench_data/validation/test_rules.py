@@ -11,8 +11,8 @@ from analysis_sql.queries.rules import rule_names
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
+from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import canonical
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.register import register
 from fslbench_data.validation.rows import Terms

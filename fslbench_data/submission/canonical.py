@@ -1,0 +1,103 @@
+"""The columns of a submission: those that there are, in their order and of their types."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+
+from benchmark_spec.errors import SchemaError, listing, shown
+from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
+from fslbench_data.submission import columns
+
+NAMES = ("method", "dataset", "task_set")
+TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
+
+
+def canonical(table: pa.Table, where: str) -> pa.Table:
+    """The table with the columns of a submission, in their order and of their types.
+
+    Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
+    doubled or of another type, or holds what it cannot.
+    """
+    return _typed(known_columns(table, where), where)
+
+
+def is_canonical(table: pa.Table) -> bool:
+    """Whether a table has the types that :func:`canonical` gives."""
+    types = TYPES | dict.fromkeys((*NAMES, "run", "fingerprint"), columns.NAMES)
+    names = table.column_names
+    return set(SUBMISSION.names) <= set(names) == set(names) & set(types) and all(
+        table.schema.field(name).type == types[name]
+        and (name not in SUBMISSION.names or not table.column(name).null_count)
+        for name in names
+    )
+
+
+def known_columns(table: pa.Table, where: str) -> pa.Table:
+    """The columns in their order, or an error if one is missing, unknown or doubled."""
+    valid = list(TYPES)
+    columns = table.column_names
+    expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
+    doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
+    missing = [name for name in SUBMISSION.names if name not in columns]
+    unknown = [name for name in columns if name not in valid]
+    for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
+        if names:
+            plural = "s" if len(names) > 1 else ""
+            raise SchemaError(
+                f"the file {what} column{plural} {listing([shown(name) for name in names], 12)}",
+                where=f"{where}, whose columns are {listing(list(map(shown, columns)), 12)}",
+                expected=expected,
+                fix=_column_remedy(columns, missing),
+            )
+    return table.select([name for name in valid if name in columns])
+
+
+def _column_remedy(columns: list[str], missing: list[str]) -> str:
+    """What to do about columns, guessed from what they are called."""
+    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
+        return "separate the columns by commas"
+    renamed = {name.strip().lower(): name for name in columns}
+    renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
+    if renames:
+        return f"rename {', '.join(renames)}"
+    if "" in columns or "Unnamed: 0" in columns:
+        return "write the file without pandas' index: to_csv(..., index=False)"
+    return "rename or drop columns; the first line of a CSV file names them"
+
+
+def _typed(table: pa.Table, where: str) -> pa.Table:
+    """The table with the promised types."""
+    typed: dict[str, pa.ChunkedArray] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if name in NAMES:
+            typed[name] = columns.name_column(column, name, where)
+        elif name == "fingerprint":
+            typed[name] = columns.text_column(column, name, where)
+        elif name == "run":
+            typed[name] = columns.run_column(column, where)
+        elif name == "transductive":
+            typed[name] = columns.boolean_column(column, name, where)
+        elif name in SUBMISSION_OPTIONAL.names:
+            typed[name] = columns.list_column(column, name, TYPES[name], where)
+        else:
+            typed[name] = columns.integer_column(column, name, TYPES[name], where)
+    result = pa.table(typed)
+    try:
+        result.validate(full=True)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the table is damaged: {printable(error)}",
+            where=where,
+            expected="texts in UTF-8, and dictionaries that hold what their rows name",
+            fix="write the file again",
+        ) from None
+    return result
+
+
+def printable(error: Exception | str) -> str:
+    """An error's first line, without what a terminal could not print."""
+    first = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    return "".join(c if c.isprintable() else "?" for c in first)
