@@ -123,8 +123,7 @@ class Release:
         with readable(path, entry):
             table = file.read(["class_ids"])
         release_values.check_tasks(table, entry, self._about(info.dataset), info.protocol)
-        column = table.column("class_ids")
-        ids: NDArray[np.int32] = column.combine_chunks().flatten().to_numpy()
+        ids: NDArray[np.int32] = table.column(0).combine_chunks().flatten().to_numpy()
         return ids.reshape(-1, info.protocol.way)
 
     def classes(self, dataset: str) -> pa.Table:
@@ -214,10 +213,10 @@ class Release:
         path = self.files.path(entry)
         open_table(path, entry, lambda table: canonical(table, entry.path))
         with readable(path, entry):
-            results = Submission(*read_parquet(path, counts_only=counts_only, any_texts=False))
-            found = release_values.check_results(results, entry)
-        bound = {key: replace(each, of_release=True) for key, each in found.bindings.items()}
-        return replace(found, bindings=bound)
+            content = read_parquet(path, counts_only=counts_only, any_texts=False)
+            results = release_values.check_results(Submission(*content), entry)
+        bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
+        return replace(results, bindings=bound)
 
 
 def load_release(where: str | Path | None = None) -> Release:
