@@ -63,7 +63,8 @@ def test_every_command_has_these_options(page: Path) -> None:
         if isinstance(command, click.Group):
             name, *arguments = arguments
             command = command.commands[name]
-        context = click.Context(command, info_name=name)
+        above = click.Context(PROGRAMS[program], **PROGRAMS[program].context_settings)
+        context = click.Context(command, parent=above, info_name=name)
         try:
             command.make_parser(context).parse_args([*arguments])
         except click.UsageError as error:

@@ -48,6 +48,7 @@ def birds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_pictures(tmp_path_factory.mktemp("own") / "BIRDS", 12)
 
 
+@pytest.mark.slow
 def test_a_data_set_and_a_model_of_ones_own(
     root: Path, tmp_path: Path, birds: Path, hub: HubServer
 ) -> None:

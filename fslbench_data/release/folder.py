@@ -8,6 +8,7 @@ from importlib.resources import files
 from os import strerror
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import Protocol
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseNotFoundError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
@@ -17,6 +18,21 @@ from fslbench_data.hub.address import meant_address
 
 MOST_MANIFEST = 64 << 20
 """Bytes of a manifest; that of the embedded release has some hundred kilobytes."""
+
+
+class ReleaseFiles(Protocol):
+    """Where the files of a release lie."""
+
+    @property
+    def where(self) -> str:
+        """The folder, or the address on the Hub."""
+
+    @property
+    def hub(self) -> str:
+        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
+
+    def path(self, table: Table) -> Path:
+        """The file of a table, compared with the manifest's SHA-256."""
 
 
 @dataclass(frozen=True)

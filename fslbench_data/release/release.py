@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from benchmark_spec.tables import Dataset, Kind, Table
 from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
-from fslbench_data.release.folder import Folder, check_file, read_manifest
+from fslbench_data.release.folder import Folder, ReleaseFiles, check_file, read_manifest
 from fslbench_data.release.tables import open_table, read_table, readable
 from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
@@ -29,21 +29,6 @@ from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
-
-
-class ReleaseFiles(Protocol):
-    """Where the files of a release lie."""
-
-    @property
-    def where(self) -> str:
-        """The folder, or the address on the Hub."""
-
-    @property
-    def hub(self) -> str:
-        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
-
-    def path(self, table: Table) -> Path:
-        """The file of a table, compared with the manifest's SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +101,22 @@ class Release:
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
         """Classes of each task of a set, int32 (T, K), without its images."""
+        return self._column(info, "class_ids")
+
+    def query_labels(self, info: TaskSetInfo) -> NDArray[np.int8]:
+        """Positions in its classes of each task's queries, int8 (T, K·Q), without its images."""
+        return self._column(info, "query_label")
+
+    def _column(self, info: TaskSetInfo, name: str) -> NDArray[Any]:
         entry = self._find("tasks", info.dataset, str(info.name))
         schema = schemas.task_set(info.name)
         path = self.files.path(entry)
         file, _ = open_table(path, entry, lambda table: schemas.check(table, schema, str(info)))
         with readable(path, entry):
-            table = file.read(["class_ids"])
+            table = file.read([name])
         release_values.check_tasks(table, entry, self._about(info.dataset), info.protocol)
-        ids: NDArray[np.int32] = table.column(0).combine_chunks().flatten().to_numpy()
-        return ids.reshape(-1, info.protocol.way)
+        values: NDArray[Any] = table.column(0).combine_chunks().flatten().to_numpy()
+        return values.reshape(table.num_rows, -1)
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""

@@ -20,15 +20,14 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
     The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`),
     and have one run of the method.
     """
-    wanted = pa.scalar(True)
-    for column, name in (
-        ("method", method),
-        ("dataset", info.dataset),
-        ("task_set", str(info.name)),
-    ):
-        matches = pc.equal(submission.table.column(column).cast(pa.string()), name)
-        wanted = pc.and_(wanted, matches)
-    return submission.table.filter(wanted).sort_by("task_id")
+    names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
+    parts = []
+    for batch in submission.batches():
+        wanted = pa.scalar(True)
+        for column, name in names.items():
+            wanted = pc.and_(wanted, pc.equal(batch.column(column).cast(pa.string()), name))
+        parts.append(batch.filter(wanted))
+    return pa.Table.from_batches(parts).sort_by("task_id")
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:

@@ -48,7 +48,7 @@ def _add_labels(answers: Rows, terms: Terms) -> None:
         return
     parts = []
     for number, info in enumerate(answers.infos):
-        labels = terms.release.task_set(info.dataset, str(info.name)).query_label
+        labels = terms.release.query_labels(info)
         lists = pa.FixedSizeListArray.from_arrays(labels.ravel(), labels.shape[1])
         texts = as_texts(lists.cast(pa.list_(pa.int8())))
         columns = [pa.array([number] * len(texts), pa.int32()), pa.array(range(len(texts)))]

@@ -75,6 +75,7 @@ def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:
                 writer.add_results(recorder.submission(), {})
 
 
+@pytest.mark.slow
 def test_every_configuration_loads_with_datasets(
     embedded: Release, tmp_path: Path, golden: dict[str, str]
 ) -> None:

@@ -129,6 +129,7 @@ print([children >> 10, int(own) >> 10])
 """
 
 
+@pytest.mark.slow
 @on_linux
 def test_memory_stays_bounded_and_good_files_are_read(
     bombs: Path, tmp_path: Path, root: Path
