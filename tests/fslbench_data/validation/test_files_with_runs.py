@@ -62,6 +62,7 @@ def test_a_null_run_is_no_run(
     )
     answered = connect(embedded, files).execute(asked).fetchall()
     assert answered == [("mine/plain", 25), ("mine/twice", 50)]
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     texts = [str(file) for file in files]
     for command in (["report"], ["plot", "forest"]):
         out = str(tmp_path / f"{command[0]}.svg")
