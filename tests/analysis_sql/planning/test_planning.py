@@ -1,10 +1,7 @@
 """Plans: by hand, against the Gaussian example's exact widths, and against full simulation."""
 
-import importlib.util
 import math
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -20,19 +17,6 @@ from analysis_sql.planning.planning import plan, simulated_halfwidths
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import Components, components_of
 from benchmark_spec.errors import SpecError, UnknownNameError
-
-
-@pytest.fixture(scope="module")
-def example(root: Path) -> ModuleType:
-    """examples/query_size.py, where the truth is known."""
-    spec = importlib.util.spec_from_file_location("example", root / "examples/query_size.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["example"] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import subprocess
 import sys
@@ -32,19 +31,6 @@ from analysis_sql.planning.query_size import (
     estimate_set,
 )
 from benchmark_spec.errors import SpecError
-
-
-@pytest.fixture(scope="module")
-def example(root: Path) -> ModuleType:
-    """examples/query_size.py, where the truth is known."""
-    spec = importlib.util.spec_from_file_location("example", root / "examples/query_size.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["example"] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 # ---- the model ----------------------------------------------------------------------------------
 
