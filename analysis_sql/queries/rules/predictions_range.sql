@@ -7,10 +7,12 @@ HAVING min(value) < 0 OR max(value) >= way
 ORDER BY "group"
 LIMIT 1;
 SELECT
-    r.rowid                                                               AS row,
+    r.rowid             AS row,
     "group",
-    CASE WHEN list_min(predictions) < 0 THEN list_min(predictions) ELSE list_max(predictions) END    AS worst,
-    count(*) OVER ()                                                      AS total
+    CASE
+        WHEN list_min(predictions) < 0 THEN list_min(predictions) ELSE list_max(predictions)
+    END                 AS worst,
+    count(*) OVER ()    AS total
 FROM rows AS r
 JOIN groups USING ("group")
 WHERE list_min(predictions) < 0 OR list_max(predictions) >= way
