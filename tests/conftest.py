@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,6 +25,10 @@ from fslbench_data.submission.model import Submission
 HUB_SOCKET = bound_socket()
 os.environ |= ENVIRONMENT
 os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{HUB_SOCKET.getsockname()[1]}"
+
+# The same examples in every run, and none too slow for a busy machine.
+hypothesis.settings.register_profile("steady", derandomize=True)
+hypothesis.settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

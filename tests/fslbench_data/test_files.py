@@ -72,7 +72,7 @@ class Reader:
         return self._content
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     links=st.integers(0, 3),
     end=st.sampled_from(["file", "nothing", "fifo", "folder", "loop"]),

@@ -169,7 +169,7 @@ def finished(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(line=NEARLY | VALUES)
 def test_lines_of_other_types_are_answered_again(

@@ -25,6 +25,7 @@ import pytest
 from click.testing import CliRunner
 from golden_inputs import INPUTS
 
+import fslbench_data
 from benchmark_spec.version import __version__
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden/commands"
@@ -147,7 +148,8 @@ def _section(title: str, text: str, folder: Path, root: Path) -> str:
 
 def normalised(text: str, folder: Path, root: Path) -> str:
     """The text without what truly varies: folders of this machine, and the package's version."""
-    for path, name in ((folder, "<folder>"), (root, "<root>")):
+    installed = Path(fslbench_data.__file__).resolve().parents[1]  # the same, or an environment
+    for path, name in ((folder, "<folder>"), (installed, "<root>"), (root, "<root>")):
         text = text.replace(str(path), name)
     text = text.replace(f"fslbench:{__version__}|", "fslbench:<version>|")
     return re.sub(rf'(package_version\\*": \\*"){re.escape(__version__)}', r"\1<version>", text)

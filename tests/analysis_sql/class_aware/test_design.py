@@ -220,7 +220,7 @@ def sets(draw: st.DrawFn) -> tuple[Array, Array]:
 
 
 @given(sets(), st.sampled_from([0.01, 0.5, 0.95, 0.999999]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_an_interval_wherever_there_can_be_one(
     given_set: tuple[Array, Array], level: float
 ) -> None:
@@ -236,7 +236,7 @@ def test_an_interval_wherever_there_can_be_one(
 
 
 @given(sets(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_changes_nothing(given_set: tuple[Array, Array], data: st.DataObject) -> None:
     ids, x = given_set
     found = width(ids, x)

@@ -54,7 +54,7 @@ def test_by_hand() -> None:
         )
     )
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_it_is_the_definition_whatever_classes_are_called(tasks: list[list[int]]) -> None:
     ids = np.array(tasks)
     assert misleading_capital(ids) == pytest.approx(max(_plain(ids), 1.0), rel=1e-9)

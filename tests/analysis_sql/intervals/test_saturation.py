@@ -42,7 +42,7 @@ def _largest(classes: np.ndarray) -> int:
     return 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(1, 3), st.integers(3, 9), st.integers(0, 999))
 def test_disjoint_tasks_against_all_choices(tasks: int, way: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

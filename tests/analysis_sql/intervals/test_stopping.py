@@ -70,7 +70,7 @@ def test_the_ends_are_where_the_capital_is_enough(assumption: Assumption, level:
         assert found.mean == pytest.approx(10 * d[:t].mean())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=60), st.sampled_from(BOTH))
 def test_one_by_one_all_at_once_and_mirrored(d: list[int], assumption: Assumption) -> None:
     sequence = ConfidenceSequence(4, 0.9, assumption)

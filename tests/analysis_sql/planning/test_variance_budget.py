@@ -70,7 +70,7 @@ def test_the_parts_add_up_to_what_was_observed() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(3, 30), st.integers(2, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(
     seed: int, tasks: int, query: int
 ) -> None:

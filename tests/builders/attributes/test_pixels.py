@@ -124,7 +124,7 @@ def test_block_means_by_hand() -> None:
     assert means[1, 128].tolist() == [9, 9, 9]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(of_numpy.arrays(np.uint8, st.tuples(st.integers(1, 30), st.integers(200, 600), st.just(3))))
 def test_block_means_are_rounded_means(picture: Any) -> None:
     means, size = block_means(picture), -(-max(picture.shape) // CELLS)
@@ -135,7 +135,7 @@ def test_block_means_are_rounded_means(picture: Any) -> None:
             assert means[i, j].tolist() == np.floor(block.mean(axis=0) + 0.5).tolist()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(of_numpy.arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 12), st.just(3))))
 def test_attributes_of_any_picture(picture: Any) -> None:
     found = attributes_of_picture(picture)

@@ -44,7 +44,7 @@ def drawn(attributes: ImageAttributes, protocol: Protocol, **given: object) -> L
     return draw_ladder(attributes, protocol, dataset="d", label="x", seed=0, **given)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([Protocol(2, 1, 2), Protocol(3, 2, 3), Protocol(4, 1, 5)]),

@@ -82,7 +82,7 @@ def plain_balanced(
     return uses, sequence
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(*sizes_and_protocol, st.integers(0, 1000))
 def test_it_is_the_plain_loop(sizes: list[int], way: int, shot: int, query: int, seed: int) -> None:
     protocol = Protocol(way, shot, query)
@@ -119,7 +119,7 @@ def test_it_reaches_the_bound_on_every_catalogue(dataset: str, protocol: Protoco
     assert len(opened) <= most
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(*sizes_and_protocol, st.integers(1, 100), st.integers(0, 9))
 def test_no_class_is_used_less_than_another_unless_it_is_used_up(
     sizes: list[int], way: int, shot: int, query: int, tasks: int, seed: int

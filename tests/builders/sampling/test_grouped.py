@@ -35,7 +35,7 @@ def test_every_image_of_a_group_is_equally_likely() -> None:
     assert counts[5] == SEEDS
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.lists(st.integers(0, 25), min_size=4, max_size=8),
     st.integers(1, 40),

@@ -48,7 +48,7 @@ def plain_open(sizes: list[int], protocol: Protocol, key: tuple[str | int, ...])
         tasks.append(chosen)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 30), min_size=4, max_size=12),
     st.integers(2, 4),

@@ -202,7 +202,7 @@ def _most_runs(info: TaskSetInfo) -> int:
     return isqrt(isqrt(2**63) // (info.n_tasks * QUERIES))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(case=methods())
 def test_every_output_against_fractions(
     release: Release, info: TaskSetInfo, case: tuple[list[int], list[str], int]

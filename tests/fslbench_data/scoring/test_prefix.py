@@ -165,7 +165,7 @@ def test_files_cannot_claim_to_be_the_release_s(
 
 
 @given(st.integers(1, 175), st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_prefix_has_a_verdict(embedded: Release, tasks: int, seed: int) -> None:
     counts = np.random.default_rng(seed).integers(0, 6, tasks)
     for c in fb.score(_recorded(embedded, "part", {"open-5w1s1q": counts})).comparisons:
