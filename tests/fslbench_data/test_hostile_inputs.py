@@ -168,9 +168,7 @@ def finished(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> tup
     return path.read_bytes(), submission.table
 
 
-@settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=NEARLY | VALUES)
 def test_lines_of_other_types_are_answered_again(
     line: Any, finished: tuple[bytes, Any], tmp_path: Path
