@@ -27,7 +27,7 @@ os.environ |= ENVIRONMENT
 os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{HUB_SOCKET.getsockname()[1]}"
 
 # The same examples in every run, and none too slow for a busy machine.
-hypothesis.settings.register_profile("steady", derandomize=True)
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("steady")
 
 ROOT = Path(__file__).resolve().parents[1]

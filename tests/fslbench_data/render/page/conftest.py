@@ -98,6 +98,7 @@ def open_page(browser: Any, page_file: Path) -> Iterator[Open]:
             viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
         )
         contexts.append(context)
+        context.set_default_timeout(120_000)  # a busy machine
         tab = Tab(context.new_page())
         said = ("error", "warning")
         tab.page.on("console", lambda m: m.type in said and tab.errors.append(m.text))
