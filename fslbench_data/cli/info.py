@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
-
-from benchmark_spec.version import OUTPUT_SCHEMA
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +34,9 @@ def info(release: str | None, output_format: str) -> None:
 
     opened = load_release(release)
     if output_format == "json":
-        click.echo(json.dumps(_content(opened), indent=1, ensure_ascii=False))
+        from fslbench_data.render.table import json_text
+
+        click.echo(json_text(_content(opened)), nl=False)
     elif output_format == "table":
         from fslbench_data.render.console import screen
 
@@ -53,7 +52,6 @@ def info(release: str | None, output_format: str) -> None:
 def _content(release: Release) -> dict[str, object]:
     manifest, held = release.manifest, _held(release)
     return {
-        "schema": OUTPUT_SCHEMA,
         "where": release.files.where,
         "folder": None if release.hub else release.files.where,
         "hub": release.hub,
