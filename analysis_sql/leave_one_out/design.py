@@ -1,0 +1,242 @@
+"""What the tasks of a set allow to be left out: images or groups, classes, superclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
+from scipy.sparse import csr_array
+
+from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.leave_one_out.classes import leave_out_columns
+from analysis_sql.leave_one_out.images import leave_out_groups, leave_out_images
+from analysis_sql.leave_one_out.jackknife import Jackknife
+from analysis_sql.leave_one_out.membership import Membership
+from benchmark_spec.errors import SpecError
+
+LeftOut = Literal["images", "classes", "superclasses"]
+LEFT_OUT: tuple[LeftOut, ...] = ("images", "classes", "superclasses")
+
+LEAST_APPEARANCES = 2.0
+"""Tasks that a unit is in on average, below which intervals have not been shown to hold."""
+
+LEAST_TASKS = 30
+"""Tasks without a class (superclass): fewer do not tell what the mean without it is."""
+
+LEAST_SUPERCLASSES = 6
+
+FEW_LEFT = 3.0
+"""(N_c-1)/(N_c-m) of a class, above which tasks use so much of it that little is left to tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskDesign:
+    """The tasks of a set that reuses images, as far as intervals need them; made by :meth:`of`.
+
+    It is the same for all methods.  What is costly is computed when it is first asked for.
+
+    Attributes
+    ----------
+    membership
+        Who is in which task.
+    superclass_of_class : int64 (C,) or None
+        Of the classes that may be drawn, 0..G-1.
+    why
+        For each of `images`, `classes`, `superclasses` that has no interval, the reason.
+    """
+
+    membership: Membership
+    superclass_of_class: Ints | None
+    why: Mapping[LeftOut, str]
+
+    @classmethod
+    def of(
+        cls,
+        class_ids: AnyInts,
+        images: AnyInts,
+        class_of_image: AnyInts,
+        group_of_image: AnyInts | None = None,
+        superclass_of_class: AnyInts | None = None,
+    ) -> TaskDesign:
+        """Make a design of B tasks, drawn uniformly: K of C classes, then m images of each.
+
+        Parameters
+        ----------
+        class_ids : int (B, K)
+            Classes of each task.
+        images : int (B, K, m)
+            Images of each task, support and query, in the order of `class_ids`.
+        class_of_image : int (N,)
+            The class of every image that might have been drawn, by image id.
+        group_of_image : int (N,), optional
+            Its group, -1 where it stands for itself.  The group is then what is left out.
+        superclass_of_class : int (C,), optional
+            By class id; -1 where a class has none.
+
+        Raises
+        ------
+        SpecError
+            If the arrays do not fit together, or a task has a class or an image twice.
+        """
+        tasks = Membership.of(class_ids, images, class_of_image, group_of_image)
+        superclasses = _superclasses(tasks, superclass_of_class)
+        why: dict[LeftOut, str] = {}
+        if reason := _no_images(tasks):
+            why |= dict.fromkeys(LEFT_OUT, reason)
+        elif reason := _no_classes(tasks):
+            why |= dict.fromkeys(LEFT_OUT[1:], reason)
+        elif reason := _no_superclasses(tasks, superclasses):
+            why["superclasses"] = reason
+        return cls(tasks, superclasses, MappingProxyType(why))
+
+    @property
+    def tasks(self) -> int:
+        """B, the number of tasks."""
+        return self.membership.tasks
+
+    @property
+    def unit(self) -> Literal["images", "groups"]:
+        """What is left out for new images."""
+        return "groups" if self.membership.grouped else "images"
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What weakens the intervals that there are, a sentence each."""
+        sizes, m = self.membership.units_of_class, self.membership.per_class
+        if "images" in self.why or not self.membership.one_each:
+            return ()
+        ratio = (sizes - 1) / np.maximum(sizes - m, 1)
+        few = np.flatnonzero(ratio > FEW_LEFT)
+        if not few.size:
+            return ()
+        smallest = few[np.argmax(ratio[few])]
+        return (
+            f"a task uses {m} of the {sizes[smallest]} {self.unit} of class "
+            f"{self.membership.class_names[smallest]}"
+            + (f", nearly as much of {few.size - 1} others" if few.size > 1 else "")
+            + ": intervals are wider for it",
+        )
+
+    @cached_property
+    def jackknives(self) -> Mapping[LeftOut, Jackknife]:
+        """What is left out, in the order of :data:`LEFT_OUT`, where there is an interval."""
+        tasks, made = self.membership, {}
+        if "images" not in self.why:
+            made["images"] = (leave_out_images if tasks.one_each else leave_out_groups)(tasks)
+        if "classes" not in self.why:
+            made["classes"] = leave_out_columns(tasks.has_class, tails=True)
+        if "superclasses" not in self.why and self.superclass_of_class is not None:
+            has = has_superclass(tasks, self.superclass_of_class)
+            made["superclasses"] = leave_out_columns(has, tails=False)
+        return MappingProxyType({name: made[name] for name in LEFT_OUT if name in made})
+
+    def residuals(self, values: Floats) -> Floats:
+        """Take from values (M, B) their least-squares fit by the classes of tasks."""
+        has = self.membership.has_class
+        fit = np.asarray(has.T @ values.T)
+        return np.asarray(values - (has @ self._solved(fit)).T)
+
+    def _solved(self, right: Floats) -> Floats:
+        if self._factor is not None:
+            return np.asarray(cho_solve(self._factor, right))
+        return np.asarray(self._inverse @ right)
+
+    @cached_property
+    def _products(self) -> Floats:
+        has = self.membership.has_class
+        return np.asarray((has.T @ has).toarray())
+
+    @cached_property
+    def _factor(self) -> tuple[Floats, bool] | None:
+        """A Cholesky factor of Z'Z; None where classes that are always together leave it none."""
+        try:
+            factor, lower = cho_factor(self._products)
+        except LinAlgError:
+            return None
+        return (factor, lower) if np.diag(factor).min() > 1e-6 * np.diag(factor).max() else None
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return np.asarray(pinvh(self._products))
+
+
+def has_superclass(tasks: Membership, superclass_of_class: Ints) -> csr_array:
+    """Return (B, G): 1 where a task has a class of the superclass."""
+    rows = np.repeat(np.arange(tasks.tasks), tasks.way)
+    columns = superclass_of_class[tasks.classes.reshape(-1)]
+    shape = (tasks.tasks, int(superclass_of_class.max()) + 1)
+    has = csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
+    has.sum_duplicates()
+    has.data[:] = 1.0
+    return has
+
+
+def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Ints | None:
+    """Number the superclasses of the classes that may be drawn; None where one has none."""
+    if superclass_of_class is None:
+        return None
+    names = np.asarray(superclass_of_class)
+    if names.ndim != 1 or names.dtype.kind not in "iu" or names.size <= tasks.class_names.max():
+        raise SpecError(
+            f"{names.shape} superclasses of {names.dtype}, {tasks.class_names.max() + 1} classes",
+            expected="an integer for every class, -1 where it has no superclass",
+        )
+    own = names[tasks.class_names]
+    return None if (own < 0).any() else np.unique(own, return_inverse=True)[1].astype(np.int64)
+
+
+def _no_images(tasks: Membership) -> str:
+    """Return why nothing can be said about new images; empty where something can."""
+    unit, m = "groups" if tasks.grouped else "images", tasks.per_class
+    sizes, uses = tasks.units_of_class, tasks.tasks_of_class
+    least = m if tasks.one_each else 1
+    if (sizes <= least).any():
+        small = int(np.argmin(sizes))
+        return (
+            f"class {tasks.class_names[small]} has {sizes[small]} {unit}, of which a task uses "
+            f"{m}: one more is needed"
+            if tasks.one_each
+            else f"class {tasks.class_names[small]} has a single group"
+        )
+    if (uses < 3).any():
+        rare = int(np.argmin(uses))
+        return f"class {tasks.class_names[rare]} is in {uses[rare]} tasks: 3 are needed"
+    appearances = float(tasks.tasks_of_unit.mean())
+    if appearances < LEAST_APPEARANCES:
+        return f"{unit} are in {appearances:.2g} tasks on average: {LEAST_APPEARANCES:g} are needed"
+    again = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, sizes.size)
+    if (again < 1).any():
+        name = tasks.class_names[int(np.argmin(again))]
+        return f"no image of class {name} is in two tasks"
+    return ""
+
+
+def _no_classes(tasks: Membership) -> str:
+    classes = tasks.class_names.size
+    if classes <= tasks.way:
+        return f"every task has all {classes} classes"
+    without = tasks.tasks - tasks.tasks_of_class
+    if without.min() < LEAST_TASKS:
+        name = tasks.class_names[int(np.argmin(without))]
+        return f"{without.min()} tasks are without class {name}: {LEAST_TASKS} are needed"
+    return ""
+
+
+def _no_superclasses(tasks: Membership, superclasses: Ints | None) -> str:
+    if superclasses is None:
+        return "classes have no superclasses"
+    number = int(superclasses.max()) + 1
+    if number < LEAST_SUPERCLASSES:
+        return f"{number} superclasses: {LEAST_SUPERCLASSES} are needed"
+    without = tasks.tasks - has_superclass(tasks, superclasses).sum(axis=0)
+    if without.min() < LEAST_TASKS:
+        return (
+            f"{without.min():.0f} tasks are without one of the superclasses: "
+            f"{LEAST_TASKS} are needed"
+        )
+    return ""

@@ -1,0 +1,77 @@
+"""What tasks must be, and for which nothing can be said."""
+
+import numpy as np
+import pytest
+from leave_one_out_tasks import uniform_tasks
+
+from analysis_sql.leave_one_out.design import TaskDesign
+from benchmark_spec.errors import SpecError
+
+
+def design(sizes: list[int], tasks: int, way: int, per_class: int, **more) -> TaskDesign:
+    return TaskDesign.of(*uniform_tasks(sizes, tasks, way, per_class, 0), **more)
+
+
+@pytest.mark.parametrize(
+    ("made", "kinds", "reason"),
+    [
+        (((6,) * 8, 300, 4, 6), "images classes superclasses", "class 0 has 6 images, of which"),
+        (((300,) * 8, 60, 4, 2), "images classes superclasses", "images are in 0.2 tasks on"),
+        (((20,) * 4, 300, 4, 4), "classes superclasses", "every task has all 4 classes"),
+        (((20,) * 5, 100, 4, 4), "classes superclasses", "tasks are without class"),
+        (((20,) * 9, 300, 4, 4), "superclasses", "classes have no superclasses"),
+    ],
+)
+def test_reasons_why_there_is_no_interval(made, kinds: str, reason: str) -> None:
+    why = design(list(made[0]), *made[1:]).why
+    assert " ".join(why) == kinds
+    assert all(reason in text for text in why.values())
+
+
+@pytest.mark.parametrize(
+    ("superclasses", "reason"),
+    [
+        ([0, 0, 1, 1, 2, 2, 3, 3, 4], "5 superclasses: 6 are needed"),
+        ([0, 0, 1, 1, 2, 2, 3, 4, -1], "classes have no superclasses"),
+        ([0, 1, 2, 3, 4, 5, 5, 1, 0], ""),
+    ],
+)
+def test_superclasses_must_be_six_and_of_every_class(superclasses: list[int], reason: str) -> None:
+    made = design([20] * 9, 600, 4, 4, superclass_of_class=np.array(superclasses))
+    assert made.why.get("superclasses", "") == reason
+    assert ("superclasses" in made.jackknives) == (not reason)
+
+
+def test_classes_that_cannot_be_drawn_do_not_count() -> None:
+    ids, images, owner = uniform_tasks([20] * 9, 300, 4, 6, 0)
+    more = np.concatenate([owner, np.repeat([9, 10], [5, 3])])  # fewer than 6 images
+    assert TaskDesign.of(ids, images, more).membership.class_names.size == 9
+
+
+def test_a_task_that_uses_nearly_all_of_a_class_is_warned_of() -> None:
+    assert not design([40] * 9, 300, 4, 6).warnings
+    (text,) = design([8] * 9, 300, 4, 6).warnings
+    assert text.startswith("a task uses 6 of the 8 images of class 0, nearly as much of 8 others")
+
+
+def test_tasks_that_cannot_be_are_refused() -> None:
+    ids, images, owner = uniform_tasks([20] * 9, 50, 4, 6, 0)
+    other_class, same_image, same_class = images.copy(), images.copy(), ids.copy()
+    other_class[3, 1, 2] = images[3, 0, 0]
+    same_image[4, 0, 1] = images[4, 0, 0]
+    same_class[5, 1], doubled = ids[5, 0], images.copy()
+    doubled[5, 1] = doubled[5, 0]
+    for chosen, drawn, text in (
+        (ids, other_class, "task 3 uses image"),
+        (ids, same_image, "task 4 has an image twice"),
+        (same_class, doubled, "task 5 has a class twice"),
+        (ids, images + 100, "image ids reach from"),
+        (ids[1:], images, "do not fit together"),
+        (ids.astype(float), images, "are not tasks and images"),
+    ):
+        with pytest.raises(SpecError, match=text):
+            TaskDesign.of(chosen, drawn, owner)
+    with pytest.raises(SpecError, match="groups of 3 images"):
+        TaskDesign.of(ids, images, owner, np.array([1, 2, 3]))
+    with pytest.raises(SpecError, match="superclasses of int64, 9 classes"):
+        TaskDesign.of(ids, images, owner, superclass_of_class=np.array([0, 1]))
