@@ -88,6 +88,9 @@ class Suite:
         that an interval only speaks of new tasks of the same images.
     step, attributes
         Of a suite made with attributes of images: its step, and which attributes; else empty.
+    uniform
+        Whether every task is an independent uniform draw of classes and of images (or groups of
+        images) of each, so that intervals by leaving one image or class out hold.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Suite:
     description: str
     step: str = ""
     attributes: str = ""
+    uniform: bool = False
 
 
 SUITES = {
@@ -111,6 +115,14 @@ SUITES = {
             "closed",
             "drawn independently of each other: images recur from task to task "
             "(Algorithm 1 of Lafargue et al., TMLR 2024; the field's habit)",
+            uniform=True,
+        ),
+        Suite(
+            "pooled",
+            "closed",
+            "drawn as closed, so many that leaving one image or class out shows what others would "
+            "change; of images in groups, one of each group drawn",
+            uniform=True,
         ),
         Suite(
             "published",

@@ -77,8 +77,11 @@ class DatasetSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def number_of_tasks(self, suite: str) -> int | None:
-        """How many are asked for; of suites that reuse images as many as `closed` ones."""
-        reuses = suite_of(suite).interval == "closed"
+        """How many are asked for; of suites that reuse images as many as `closed` ones.
+
+        `pooled` sets have a number of their own where none is asked for.
+        """
+        reuses = suite_of(suite).interval == "closed" and suite != "pooled"
         return self.tasks.get(suite, self.tasks.get("closed") if reuses else None)
 
     @property

@@ -63,6 +63,10 @@ def task_problems(
         used = used[used >= 0]
         if np.unique(used).size != used.size:
             yield "images of one group are used twice in the set"
+    if name.suite == "pooled" and groups is not None:
+        of_task = np.sort(np.where(groups[images] < 0, -1 - images, groups[images]), axis=1)
+        twice = (of_task[:, 1:] == of_task[:, :-1]).any(axis=1)
+        yield from _tasks_where(twice, "two images of one group")
 
 
 def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Iterator[str]:

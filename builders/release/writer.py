@@ -19,9 +19,9 @@ from builders.attributes.table import check_attributes_table
 from builders.execution.parquet import write_results, write_shard, write_table, written
 from builders.features.shards import Pieces, cut
 from builders.release.folder import ReleaseFolder
-from builders.sampling.tasks import first_image_ids
 from builders.sources.image_set import About
 from fslbench_data.submission.model import Submission
+from fslbench_data.tasks.drawn import first_image_ids
 from fslbench_data.validation.validate import validate
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +14,18 @@ from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.sampling.balanced import draw_balanced, most_tasks
 from builders.sampling.grouped import draw_grouped, kept_images
 from builders.sampling.published import MAX_TASKS, SEED, draw_published
-from builders.sampling.tasks import DrawnTasks, Groups, checked_sizes, freeze, groups_of
-from builders.sampling.uniform import count_until_exhausted, draw_closed, draw_open
 from builders.sampling.with_attributes import attributes_needed, draw_with_attributes
+from fslbench_data.tasks.drawn import DrawnTasks, Groups, checked_sizes, freeze, groups_of
+from fslbench_data.tasks.pooled import Pool, draw_pooled, number_of_tasks
+from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
+from fslbench_data.tasks.redraw import draw_again as draw_any_again
+from fslbench_data.tasks.uniform import count_until_exhausted, draw_closed, draw_open
 
 __all__ = [
+    "SAMPLER_VERSION",
     "DrawnTasks",
     "Groups",
+    "Pool",
     "Stream",
     "count_tasks",
     "draw_again",
@@ -27,14 +33,12 @@ __all__ = [
     "draw_closed",
     "draw_grouped",
     "draw_open",
+    "draw_pooled",
     "draw_published",
     "draw_task_set",
     "groups_of",
     "most_tasks",
 ]
-
-SAMPLER_VERSION = 1
-"""Raised whenever any sampler would give other tasks for the same inputs."""
 
 
 def draw_task_set(
@@ -59,10 +63,10 @@ def draw_task_set(
         Of every suite but `published`, which has its own.
     tasks
         How many: needed for `closed` and other suites that reuse images, a cap for `open` and
-        others that do not, the number for `balanced`
-        (as many as possible if absent); `published` stops at 2000.
+        others that do not, the number for `balanced` (as many as possible if absent) and `pooled`
+        (:func:`fslbench_data.tasks.pooled.number_of_tasks` if absent); `published` stops at 2000.
     groups
-        Group of each image, needed for `grouped` (:func:`groups_of`).
+        Group of each image (:func:`groups_of`), needed for `grouped`; `pooled` draws them, too.
     attributes
         Of the images, for suites that are made with them.
 
@@ -74,6 +78,8 @@ def draw_task_set(
     seed, suite, protocol = int(seed), name.suite, name.protocol
     how: dict[str, Any] = {"generator": "Philox"}
     always: dict[str, Any] = {"suite": suite, "sampler_version": SAMPLER_VERSION}
+    if suite_of(suite).uniform:
+        return draw_uniform(dataset, name, class_sizes, seed=seed, tasks=tasks, groups=groups)
     if suite_of(suite).attributes:
         if attributes is None:
             raise attributes_needed(dataset, name)
@@ -90,11 +96,6 @@ def draw_task_set(
             )
         drawn = draw_published(class_sizes, protocol, dataset=dataset)
         how = {"generator": "RandomState", "max_tasks": MAX_TASKS}
-    elif suite == "closed":
-        if tasks is None:
-            raise SamplingError("a closed set needs a number of tasks", expected="such as 600")
-        drawn = draw_closed(class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks)
-        how["tasks"] = tasks
     elif suite == "open":
         drawn = draw_open(class_sizes, protocol, dataset=dataset, seed=seed, max_tasks=tasks)
         how["max_tasks"] = tasks
@@ -131,40 +132,8 @@ def draw_again(
 
     One that another version of the samplers drew, or whose provenance says too little, is refused.
     """
-    if provenance.get("sampler_version") != SAMPLER_VERSION:
-        raise SamplingError(
-            f"drawn by version {provenance.get('sampler_version')} of the samplers",
-            where=f"{dataset}/{name}",
-            expected=f"version {SAMPLER_VERSION}, which this package has",
-            fix="use the package version that the release names",
-        )
-    seed, number = provenance.get("seed"), provenance.get("tasks", provenance.get("max_tasks"))
-    if type(seed) is not int or type(number) not in (int, type(None)):
-        raise SamplingError(
-            f"its provenance gives seed {seed!r} and number of tasks {number!r}",
-            where=f"{dataset}/{name}",
-            expected="whole numbers",
-        )
-    if name.interval == "closed" and number != rows:
-        raise SamplingError(
-            f"it has {rows} tasks, its provenance says {number}", where=f"{dataset}/{name}"
-        )
-    table, drawn = draw_task_set(
-        dataset,
-        name,
-        class_sizes,
-        seed=seed,
-        tasks=None if name.suite == "published" else number,
-        groups=groups,
-        attributes=attributes,
-    )
-    if drawn != dict(provenance):
-        raise SamplingError(
-            f"provenance {dict(provenance)} is not that of a set of this suite",
-            where=f"{dataset}/{name}",
-            expected=str(drawn),
-        )
-    return table
+    draw = partial(draw_task_set, attributes=attributes)
+    return draw_any_again(dataset, name, class_sizes, provenance, rows, groups, draw)
 
 
 def count_tasks(
@@ -185,6 +154,9 @@ def count_tasks(
         _, sizes = kept_images(class_sizes, protocol, dataset, key, groups)
         return count_until_exhausted(sizes, protocol, key)
     sizes = checked_sizes(class_sizes, protocol, dataset)
+    if name.suite == "pooled":
+        pool = Pool.of(class_sizes, dataset=dataset, seed=seed, groups=groups)
+        return number_of_tasks(pool.sizes[pool.eligible(protocol, dataset)], protocol)
     if name.suite == "open":
         return count_until_exhausted(sizes, protocol, key)
     if name.suite == "balanced":

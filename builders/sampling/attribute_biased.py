@@ -38,7 +38,7 @@ from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.free_images import STEPS, FreeClass, Pools, scores
 from builders.sampling.image_attributes import Bools, ClassAttributes, ImageAttributes
-from builders.sampling.tasks import DrawnTasks, Positions, check_number
+from fslbench_data.tasks.drawn import DrawnTasks, Positions, check_number
 
 ATTEMPTS = 1000
 """Draws in a row that give no task, after which there is none."""

@@ -28,8 +28,8 @@ from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning import class_sequences
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.tasks import DrawnTasks, checked_sizes
-from builders.sampling.uniform import deal
+from fslbench_data.tasks.drawn import DrawnTasks, checked_sizes
+from fslbench_data.tasks.uniform import deal
 
 _WORDS_AT_ONCE = 1 << 22
 

@@ -28,7 +28,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from builders.sampling.tasks import DrawnTasks, Groups, Positions, check_number
+from fslbench_data.tasks.drawn import DrawnTasks, Groups, Positions, check_number
 
 STEPS = tuple(COUNTERFACTUAL)
 

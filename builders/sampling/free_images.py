@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmark_spec.protocol import LADDER, Protocol
 from builders.sampling.image_attributes import Bools, ClassAttributes
-from builders.sampling.tasks import Positions
+from fslbench_data.tasks.drawn import Positions
 
 STEPS = tuple(LADDER)
 

@@ -3,7 +3,7 @@
 Frames of one track, photos of one burst, one emoji drawn by four vendors: such images are no
 independent draws of their class.  If they fall on both sides of a task it becomes too easy; if
 they fall into different tasks, these are dependent and intervals too narrow.  So one image of
-each group is drawn uniformly, and Algorithm 2 (:mod:`builders.sampling.uniform`) draws from the
+each group is drawn uniformly, and Algorithm 2 (:mod:`fslbench_data.tasks.uniform`) draws from the
 drawn images.  A group may span classes, as the crops of one photograph do: it then serves the
 class of its drawn image.
 """
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.tasks import DrawnTasks, Groups, checked_sizes, first_image_ids
-from builders.sampling.uniform import Key, exhaust
+from fslbench_data.tasks.drawn import DrawnTasks, Groups, checked_sizes, first_image_ids
+from fslbench_data.tasks.uniform import Key, exhaust
 
 
 def draw_grouped(

@@ -19,7 +19,7 @@ from benchmark_spec.protocol import LADDER, Protocol, TaskSetName, suite_of
 from builders.sampling.attribute_biased import Ladder, draw_ladder
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.image_attributes import image_attributes
-from builders.sampling.tasks import DrawnTasks, Groups, freeze
+from fslbench_data.tasks.drawn import DrawnTasks, Groups, freeze
 
 
 def draw_with_attributes(

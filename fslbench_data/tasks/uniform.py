@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from builders.sampling.tasks import DrawnTasks, checked_sizes, split_support
+from fslbench_data.tasks.drawn import DrawnTasks, checked_sizes, split_support
 
 _MAX_BLOCK = 1 << 16
 
