@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmark_spec.errors import SpecError, UnknownNameError, shown
 
-IntervalKind = Literal["closed", "open", "class-aware"]
+IntervalKind = Literal["closed", "open", "class-aware", "superclass-aware"]
 
 _PROTOCOL = re.compile(r"([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s([1-9][0-9]{0,8})q")
 MAX_WAY = 127

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
 from analysis_sql.class_aware.mixture_quantiles import mixture_quantiles
+from analysis_sql.class_aware.shared_design import SharedDesign
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
@@ -147,7 +148,7 @@ def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floa
 
 
 def pair_coordinates(
-    design: ClassDesign,
+    design: SharedDesign,
     apart: Counts,
     queries: Ints,
     u: Floats,

@@ -1,16 +1,17 @@
-"""Comparing two methods for new classes: class-aware intervals, and what they conclude."""
+"""Comparing two methods where tasks share classes, and what the class-aware intervals conclude."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths, pair_coordinates
+from analysis_sql.class_aware.shared_design import SharedDesign
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     PairInterval,
@@ -24,22 +25,38 @@ from benchmark_spec.protocol import IntervalKind
 
 KIND: IntervalKind = "class-aware"
 
+D = TypeVar("D", bound=SharedDesign)
 
-class ForNewClasses:
-    """Compares methods of a task set for new classes, each pair over the tasks that both answered.
+
+@dataclass(frozen=True)
+class AwareKind(Generic[D]):
+    """A kind of interval that counts what tasks share: its name, and its half-widths (P,).
+
+    These are of coordinates (P, k) of counts or differences, and of the moments of the same; see
+    :func:`analysis_sql.class_aware.intervals.halfwidths`.
+    """
+
+    name: IntervalKind
+    halfwidths: Callable[[D, NDArray[Any], Moments, float], NDArray[np.float64]]
+
+
+class AwarePairs(Generic[D]):
+    """Compares methods of a task set by a kind, each pair over the tasks that both answered.
 
     What belongs to one method, its coordinates and its own interval, is computed once.
     """
 
-    def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
-        self._design, self._counts, self._level = design, counts, level
-        self._prefixes: dict[int, _Prefix] = {}
+    def __init__(self, kind: AwareKind[D], design: D, counts: Counts, level: float) -> None:
+        self._kind, self._design, self._counts, self._level = kind, design, counts, level
+        self._prefixes: dict[int, _Prefix[D]] = {}
 
     def compare(self, method: int, versus: NDArray[np.int64]) -> list[PairInterval]:
         """Compare a method with others (P,), by their positions in `counts`."""
         pairs: dict[int, PairInterval] = {}
         for places, arrays in self._by_tasks(method, versus):
-            pairs |= zip(places.tolist(), _pair_intervals(arrays, self._level), strict=True)
+            pairs |= zip(
+                places.tolist(), _pair_intervals(arrays, self._kind.name, self._level), strict=True
+            )
         return [pairs[place] for place in range(len(versus))]
 
     def arrays(
@@ -61,11 +78,18 @@ class ForNewClasses:
         for tasks in np.unique(common).tolist():
             if tasks not in self._prefixes:
                 self._prefixes[tasks] = _Prefix(
-                    self._design.prefix(tasks), self._counts, self._level
+                    self._kind, self._design.prefix(tasks), self._counts, self._level
                 )
             places = np.flatnonzero(common == tasks)
             rows = np.concatenate([[method], versus[places]])
             yield places, self._prefixes[tasks].compare(rows)
+
+
+class ForNewClasses(AwarePairs[ClassDesign]):
+    """Compares methods of a task set for new classes."""
+
+    def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
+        super().__init__(AwareKind(KIND, halfwidths), design, counts, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +104,9 @@ class _Arrays:
     direct: NDArray[np.int8]
 
 
-def _pair_intervals(arrays: _Arrays, level: float) -> list[PairInterval]:
-    means = intervals(arrays.own, KIND, level, arrays.width)
-    differences = intervals(arrays.difference, KIND, level, arrays.paired)
+def _pair_intervals(arrays: _Arrays, kind: IntervalKind, level: float) -> list[PairInterval]:
+    means = intervals(arrays.own, kind, level, arrays.width)
+    differences = intervals(arrays.difference, kind, level, arrays.paired)
     return [
         PairInterval(means[0], mean, difference, VERDICTS[verdict], VERDICTS[direct])
         for mean, difference, verdict, direct in zip(
@@ -91,11 +115,11 @@ def _pair_intervals(arrays: _Arrays, level: float) -> list[PairInterval]:
     ]
 
 
-class _Prefix:
+class _Prefix(Generic[D]):
     """The same over the first T tasks."""
 
-    def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
-        self._design, self._counts, self._level = design, counts, level
+    def __init__(self, kind: AwareKind[D], design: D, counts: Counts, level: float) -> None:
+        self._kind, self._design, self._counts, self._level = kind, design, counts, level
         self._u: dict[int, NDArray[Any]] = {}
         self._width: dict[int, float] = {}
 
@@ -113,7 +137,7 @@ class _Prefix:
         coordinates = pair_coordinates(
             design, apart, some.queries_per_task, u, np.array([0]), others
         )
-        paired = halfwidths(design, coordinates, difference, level)
+        paired = self._kind.halfwidths(design, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         verdicts = paired_verdicts(difference, paired, level, design.disjoint_tasks)
         return _Arrays(own, width, difference, paired, verdicts, direct)
@@ -125,7 +149,7 @@ class _Prefix:
             return
         some = self._first_tasks(missing)
         u = self._design.coordinates(some.correct)
-        widths = halfwidths(self._design, u, some.moments(), self._level)
+        widths = self._kind.halfwidths(self._design, u, some.moments(), self._level)
         self._u.update(zip(missing, u, strict=True))
         self._width.update(zip(missing, widths.tolist(), strict=True))
 

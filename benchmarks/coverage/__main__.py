@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.coverage import boards, fashion, gaussian, hangul, kinds, perfect, published, real
+from benchmarks.coverage import (
+    boards,
+    fashion,
+    gaussian,
+    hangul,
+    kinds,
+    perfect,
+    published,
+    real,
+    superclasses,
+)
 from benchmarks.coverage.measure import Summary, head, row, together
 
 WIDEST = {7: 2.6, 15: 1.65, 30: 1.3}
@@ -281,6 +291,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "perfect": perfect.part,
     "rare": partial(kinds_part, kinds.rare_kinds),
     "superclasses": partial(kinds_part, kinds.superclass_kinds),
+    "new-superclasses": lambda options: superclasses.part(options, _spread_out),
     "leaderboard": leaderboard_part,
 }
 

@@ -1,0 +1,92 @@
+"""Which superclasses tasks have: counted by hand, and what cannot be said."""
+
+import numpy as np
+import pytest
+
+from analysis_sql.class_aware.superclass_design import SuperclassDesign
+from benchmark_spec.errors import SpecError
+
+SIX = np.repeat(np.arange(6), 2)
+
+
+def test_uses_are_counted() -> None:
+    ids = np.array([[0, 1, 4], [2, 8, 0], [5, 4, 10], [6, 3, 1]])
+    design = SuperclassDesign.of(ids, SIX)
+    assert (design.tasks, design.superclasses) == (4, 6)
+    assert design.uses.tolist() == [4, 2, 3, 1, 1, 1]
+    assert design.members.tolist() == [
+        [2, 0, 1, 0, 0, 0],
+        [1, 1, 0, 0, 1, 0],
+        [0, 0, 2, 0, 0, 1],
+        [1, 1, 0, 1, 0, 0],
+    ]
+    assert design.concentration == (16 + 4 + 9 + 3) / 16
+    assert design.disjoint_tasks == 2
+    assert not design.disjoint
+    assert design.obstacle is None
+
+
+def test_names_serve_as_numbers_do() -> None:
+    rng = np.random.default_rng(0)
+    ids = np.array([rng.permutation(12)[:4] for _ in range(20)])
+    names = [f"superclass {10 - s}" for s in SIX]
+    y = rng.normal(size=(1, 20))
+    numbered = SuperclassDesign.of(ids, SIX)
+    for given in (names, np.array(names, object)):
+        named = SuperclassDesign.of(ids, given)
+        assert sorted(named.uses.tolist()) == sorted(numbered.uses.tolist())
+        assert named.spectra.moved == pytest.approx(numbered.spectra.moved, rel=1e-9)
+        assert named.coordinates(y).shape == numbered.coordinates(y).shape
+
+
+@pytest.mark.parametrize(
+    ("ids", "superclasses", "obstacle"),
+    [
+        (np.arange(12).reshape(1, 12), SIX, "fewer than 2 tasks"),
+        (np.arange(10).reshape(2, 5), SIX, "fewer than 6 superclasses"),
+        (np.array([[0, 2, 4, 6, 8, 10], [1, 3, 5, 7, 9, 11]]), SIX, "the same superclasses"),
+        (np.array([[0, 2, 4, 6, 8, 10], [1, 0, 5, 7, 9, 11]]), SIX, None),
+    ],
+)
+def test_what_stands_in_the_way(ids: np.ndarray, superclasses: object, obstacle: str) -> None:
+    found = SuperclassDesign.of(ids, superclasses).obstacle
+    assert found is None if obstacle is None else found is not None and obstacle in found
+
+
+def test_a_prefix_is_the_design_of_its_tasks() -> None:
+    rng = np.random.default_rng(1)
+    ids = np.array([rng.permutation(12)[:3] for _ in range(15)])
+    design = SuperclassDesign.of(ids, SIX)
+    part, alone = design.prefix(7), SuperclassDesign.of(ids[:7], SIX)
+    assert design.prefix(7) is part
+    assert design.prefix(15) is design
+    assert part.members.tolist() == alone.members.tolist()
+    y = rng.normal(size=(2, 7))
+    assert part.coordinates(y).tolist() == alone.coordinates(y).tolist()
+
+
+def test_tasks_that_share_nothing_are_disjoint() -> None:
+    ids = np.arange(12).reshape(3, 4)
+    apart = SuperclassDesign.of(ids, np.array([0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7, 7]))
+    assert apart.disjoint
+    assert apart.disjoint_tasks == 3
+    shared = SuperclassDesign.of(ids, np.array([0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7, 0]))
+    assert not shared.disjoint
+    assert shared.disjoint_tasks == 2
+    assert shared.classes.disjoint
+
+
+@pytest.mark.parametrize(
+    ("ids", "superclasses", "words"),
+    [
+        ([[0, 1], [2, 2]], [0, 1, 2], "task 1 has a class twice"),
+        ([[0, 1], [2, 3]], [0, 1, 2], "class 3 of a task has no superclass: there are 3"),
+        ([[0, -1], [2, 1]], [0, 1, 2], "class -1 of a task"),
+        ([[0, 1], [2, 1]], [0.5, 1, 2], "float64 does not hold classes' superclasses"),
+        ([[0, 1], [2, 1]], ["a", None, "b"], "does not hold classes' superclasses"),
+        ([[0, 1], [2, 1]], [[0, 1, 2]], "does not hold classes' superclasses"),
+    ],
+)
+def test_what_is_no_design(ids: list[list[int]], superclasses: object, words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        SuperclassDesign.of(np.array(ids), superclasses)
