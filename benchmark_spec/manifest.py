@@ -20,7 +20,7 @@ from benchmark_spec.naming import (
     check_method_name,
     check_text,
 )
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import TaskSetName, suite_of
 from benchmark_spec.tables import (
     Dataset,
     Kind,
@@ -67,9 +67,9 @@ class Manifest:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def configs(self) -> dict[str, dict[str, list[str]]]:
-        """Return paths by configuration of the dataset card, in the order of tables, and split."""
+        """Return paths of files by configuration of the card, in the order of tables, and split."""
         paths: dict[str, dict[str, list[str]]] = {}
-        for table in self.tables:
+        for table in (table for table in self.tables if not table.drawn):
             config, split = config_and_split(table)
             paths.setdefault(config, {}).setdefault(split, []).append(table.path)
         return paths
@@ -86,10 +86,7 @@ class Manifest:
             "description": self.description,
             "datasets": [asdict(d) for d in self.datasets],
         }
-        lines = ",\n".join(
-            "    " + json.dumps({**asdict(t), "provenance": dict(t.provenance)}, sort_keys=True)
-            for t in self.tables
-        )
+        lines = ",\n".join("    " + json.dumps(t.as_json(), sort_keys=True) for t in self.tables)
         text = json.dumps(head, indent=2, ensure_ascii=False)
         return f'{text[:-2]},\n  "tables": [\n{lines}\n  ]\n}}\n'
 
@@ -164,8 +161,9 @@ def check_manifest(manifest: Manifest) -> None:
             raise FSLBenchError(f"{table.path}: no data set {shown(table.dataset)} is described")
         if bool(table.name) == (table.kind in ("classes", "images")):
             raise FSLBenchError(f"{table.path}: the name of such a table is {shown(table.name)}")
-        if table.kind == "tasks":
-            TaskSetName.parse(table.name)
+        uniform = table.kind == "tasks" and suite_of(TaskSetName.parse(table.name).suite).uniform
+        if table.drawn and (not uniform or table.bytes or table.sha256):
+            raise FSLBenchError(f"{table.path}: only uniform task sets without a file can be drawn")
         if table.kind == "attributes":
             check_attribute_set_name(table.name, table.path)
         path = PurePosixPath(table.path)
@@ -191,6 +189,7 @@ _EXPECTED = {
     "str": [Expected("not a str", is_text)],
     "list": [Expected("not a list", lambda value: isinstance(value, list))],
     "Mapping[str, Any]": [Expected("not a dict", is_table)],
+    "bool": [Expected("not a bool", lambda value: isinstance(value, bool))],
     "int": [
         Expected("not a int", is_whole),
         Expected("which counts nothing", lambda value: 0 <= value < 1 << 63),
@@ -236,7 +235,8 @@ def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
     """
     if not isinstance(raw, dict):
         raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)
+    optional = {"drawn": False, **absent}
     values = {
-        f.name: _field(raw, f.name, where, str(f.type), absent.get(f.name)) for f in fields(cls)
+        f.name: _field(raw, f.name, where, str(f.type), optional.get(f.name)) for f in fields(cls)
     }
     return cls(**values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from benchmark_spec.errors import SpecError
@@ -61,6 +61,9 @@ class Table:
     provenance
         How the table was made: sampler and seed, or backbone and preprocessing, and so on.  Of
         int8 features, `scale` is what one step of their values stands for.
+    drawn
+        Whether the release holds no file of it: a task set that is drawn again from its provenance
+        and compared with its digest.  It has 0 bytes and no SHA-256.
     """
 
     path: str
@@ -73,6 +76,14 @@ class Table:
     digest: str
     fingerprint: str = ""
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    drawn: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as a manifest has them: `drawn` only where it is."""
+        fields = asdict(self)
+        if not self.drawn:
+            del fields["drawn"]
+        return fields
 
 
 def shard_file(dataset: str, shard: int, shards: int) -> str:

@@ -60,6 +60,26 @@ def written(
     )
 
 
+def drawn_again(
+    relative: str, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
+) -> Table:
+    """Return the entry of a task set whose table is not written, since readers draw it again."""
+    digest = content_digest(table)
+    return Table(
+        path=relative,
+        kind="tasks",
+        dataset=dataset,
+        name=name,
+        rows=table.num_rows,
+        bytes=0,
+        sha256="",
+        digest=digest,
+        fingerprint=fingerprint(dataset, name, digest),
+        provenance=dict(provenance),
+        drawn=True,
+    )
+
+
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table small: zstd, ids split by byte, and dictionaries of tasks' attributes only.
 

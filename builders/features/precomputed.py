@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def write_precomputed(
             tables = [*_write(dataset, pieces, provenance, folder), *tables]
         content = {
             "made_with": f"fslbench {__version__}",
-            "tables": [asdict(table) for table in tables],
+            "tables": [table.as_json() for table in tables],
         }
         write_whole(folder / FILE, json.dumps(content, indent=1) + "\n")
     shutil.rmtree(folder / WORK, ignore_errors=True)

@@ -41,7 +41,9 @@ class ReleaseFile:
 def release_files(folder: Path, manifest: Manifest) -> dict[str, ReleaseFile]:
     """List the files of a release by path, its manifest last, which must be `manifest` still."""
     files = {
-        t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest) for t in manifest.tables
+        t.path: ReleaseFile(folder / t.path, t.bytes, t.sha256, t.digest)
+        for t in manifest.tables
+        if not t.drawn
     }
     for name in (CARD_FILE, MANIFEST_FILE):
         files[name] = small_file((folder / name).read_bytes())

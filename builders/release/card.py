@@ -13,7 +13,7 @@ from urllib.parse import quote
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
 from benchmark_spec.tables import Dataset, Kind, Table, config_and_split
-from builders.release.card_text import fenced, markdown, paragraph, table, yaml_scalar
+from builders.release.card_text import fenced, markdown, not_stored, paragraph, table, yaml_scalar
 
 
 def dataset_card(manifest: Manifest) -> str:
@@ -40,7 +40,7 @@ def _metadata(manifest: Manifest) -> Iterator[str]:
         "- few-shot",
         "- benchmark",
         "- fslbench",
-        "configs:" if manifest.tables else "configs: []",
+        "configs:" if manifest.configs() else "configs: []",
     )
     for config, splits in manifest.configs().items():
         yield f"- config_name: {yaml_scalar(config)}"
@@ -124,12 +124,14 @@ def _task_sets(manifest: Manifest) -> Iterator[str]:
     yield ""
     for suite in sorted({name.suite for name in names}):
         yield f"- `{suite}`: {suite_of(suite).description}."
+    yield from not_stored(sorted({t.name for t in tasks if t.drawn}))
 
 
 def _loading(manifest: Manifest) -> Iterator[str]:
-    if not manifest.tables:
+    stored = [t for t in manifest.tables if not t.drawn]
+    if not stored:
         return
-    shown = next((t for t in manifest.tables if t.kind == "tasks"), manifest.tables[0])
+    shown = next((t for t in stored if t.kind == "tasks"), stored[0])
     config, split = config_and_split(shown)
     version = f"v{manifest.version}"
     yield from (

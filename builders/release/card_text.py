@@ -46,3 +46,13 @@ def yaml_scalar(text: str) -> str:
     if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
         return text
     return json.dumps(text)
+
+
+def not_stored(names: Sequence[str]) -> Iterator[str]:
+    """Say which task sets have no table in the release, if there are any."""
+    if names:
+        yield ""
+        yield (
+            f"The tables of {', '.join(names)} are not stored: `fslbench` draws them again from "
+            "their seed and compares them with their digests; `Release.load_dataset` gives them."
+        )

@@ -133,4 +133,5 @@ class DatasetBuild:
                     groups=groups,
                     attributes=release.attributes(name, label) if label else None,
                 )
-                self._writer.add_tasks(name, task_set, table, provenance)
+                drawn = task_set.suite in self._spec.drawn
+                self._writer.add_tasks(name, task_set, table, provenance, drawn=drawn)

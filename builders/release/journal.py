@@ -74,9 +74,14 @@ class BuildJournal:
         self.add((), ())
 
     def whole(self, path: str) -> Table | None:
-        """Return the entry of a table that an earlier run wrote, if its file is still the same."""
+        """Return the entry of a table that an earlier run wrote, if its file is still the same.
+
+        One that is drawn has none.
+        """
         table = self.tables.get(path)
         file = self._folder / path
+        if table is not None and table.drawn:
+            return table
         if table is None or not file.is_file() or sha256_of(file) != table.sha256:
             return None
         whole = content_digest(pq.ParquetFile(file).read()) == table.digest
@@ -97,7 +102,7 @@ class BuildJournal:
             "build": self._build,
             "raw": self.raw,
             "datasets": [asdict(dataset) for dataset in self.datasets.values()],
-            "tables": [asdict(table) for table in self.tables.values()],
+            "tables": [table.as_json() for table in self.tables.values()],
         }
         write_whole(self._path, json.dumps(content, indent=1) + "\n")
 

@@ -42,6 +42,8 @@ class DatasetSpec:
         The task sets: every suite at every protocol, and more by their whole names.  In both,
         ``ladder_<attributes>`` and ``counterfactual_<attributes>`` stand for all steps
         (:func:`benchmark_spec.protocol.suites_of`).  `tasks` says how many by suite.
+    drawn
+        Suites, drawn uniformly, of which the release holds no tables: readers draw them again.
     attributes
         Sets of attributes of the images by name, each with its recipe
         (:mod:`builders.attributes.recipe`).  The name is a word, part of suites' names.
@@ -69,6 +71,7 @@ class DatasetSpec:
     task_sets: tuple[str, ...] = ()
     seed: int = 0
     tasks: Mapping[str, int] = field(default_factory=dict)
+    drawn: tuple[str, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     backbones: tuple[str, ...] = ()
@@ -111,7 +114,7 @@ class ReleaseSpec:
         """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
         content = asdict(self)
         for dataset in content["datasets"]:
-            for later in ("attributes", "task_sets"):
+            for later in ("attributes", "task_sets", "drawn"):
                 if not dataset[later]:  # builds of before there were any can go on
                     del dataset[later]
         text = json.dumps([content, SAMPLER_VERSION], sort_keys=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError
+from benchmark_spec.protocol import suite_of
 from builders.attributes import Recipe, check_recipe
 from builders.baselines.heads import HEADS
 from builders.features import Settings, check_backbone
@@ -62,6 +63,12 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
         if suite.attributes and suite.attributes not in dataset.attributes:
             raise UnknownNameError(
                 "attributes", suite.attributes, dataset.attributes, where=f"{where}, {suite.name}"
+            )
+    for name in dataset.drawn:
+        if not suite_of(name).uniform:
+            raise SpecError(
+                f"{where}: {name} sets cannot be left out, since readers cannot draw them",
+                expected="drawn lists suites that are drawn uniformly: closed, pooled",
             )
     if "published" in {suite.name for suite in dataset.every_suite} & set(dataset.tasks):
         raise SpecError(

@@ -10,6 +10,7 @@
     protocols = ["5w1s1q", "5w5s5q"]
     seed = 0
     tasks = { closed = 600 }           # how many, for suites that do not stop by themselves
+    drawn = ["pooled"]                 # suites without tables: readers draw them from the seed
 
     [[dataset]]
     name = "openclipart"               # a source of builders.sources, read below the raw folder
@@ -54,7 +55,7 @@ MAX_TASKS = 10_000_000
 """More tasks than any data set holds."""
 
 _HEAD = ("name", "version", "description")
-_DEFAULTS = ("protocols", "seed", "tasks")
+_DEFAULTS = ("protocols", "seed", "tasks", "drawn")
 _DATASET = {
     "name": TEXT,
     "source": TEXT,
@@ -64,6 +65,7 @@ _DATASET = {
     "task_sets": TEXTS,
     "seed": WHOLE,
     "tasks": Expected("a table of whole numbers by suite, such as { closed = 600 }", is_table),
+    "drawn": TEXTS,
     "attributes": Expected(
         'a table of recipes by name, such as { titles = "given+textblob" }', is_table
     ),
@@ -160,7 +162,7 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
     suites = [one for suite in spec.suites for one in suites_of(suite, where)]
     task_sets = [one for name in spec.task_sets for one in task_sets_of(name, where)]
     spec = replace(spec, suites=tuple(suites), task_sets=tuple(task_sets))
-    for suite in spec.tasks:
+    for suite in (*spec.tasks, *spec.drawn):
         suite_of(suite, where)
     for suite in spec.tasks:
         field_of(spec.tasks, suite, _TASKS, _wrong(where, "tasks."))

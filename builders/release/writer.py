@@ -16,7 +16,7 @@ from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Dataset, Kind, check_redistribution, table_path
 from builders.attributes.table import check_attributes_table
-from builders.execution.parquet import write_results, write_shard, write_table, written
+from builders.execution.parquet import drawn_again, write_results, write_shard, write_table, written
 from builders.features.shards import Pieces, cut
 from builders.release.folder import ReleaseFolder
 from builders.sources.image_set import About
@@ -87,11 +87,26 @@ class ReleaseWriter(ReleaseFolder):
         self._journal.add([self._datasets[name]], self._tables)
 
     def add_tasks(
-        self, dataset: str, name: TaskSetName, table: pa.Table, provenance: Mapping[str, Any]
+        self,
+        dataset: str,
+        name: TaskSetName,
+        table: pa.Table,
+        provenance: Mapping[str, Any],
+        *,
+        drawn: bool = False,
     ) -> None:
-        """Add a task set, as :func:`builders.sampling.draw_task_set` returns it."""
+        """Add a task set, as :func:`builders.sampling.draw_task_set` returns it.
+
+        Of one that is `drawn` the release says only how it is drawn again, and its digest.
+        """
         schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
-        self._write("tasks", dataset, str(name), table, provenance)
+        if not drawn:
+            self._write("tasks", dataset, str(name), table, provenance)
+            return
+        path = self._new(table_path("tasks", dataset, str(name)), str(name))
+        entry = drawn_again(path, self._dataset(dataset).name, str(name), table, provenance)
+        self._keep([entry])
+        self._journal.add((), [entry])
 
     def add_features(
         self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, UnknownNameError
@@ -15,11 +18,17 @@ if TYPE_CHECKING:
 
 
 def as_dataset(
-    manifest: Manifest, where: str, revision: str | None, config: str, split: str
+    manifest: Manifest,
+    where: str,
+    revision: str | None,
+    config: str,
+    split: str,
+    redraw: Callable[[Table], pa.Table],
 ) -> datasets.Dataset:
     """Load one split of a configuration with ``datasets.load_dataset``, and compare its digest.
 
-    It comes from a folder (then `revision` is None), or from a repository of the Hub at a commit.
+    It comes from a folder (then `revision` is None), or from a repository of the Hub at a commit;
+    a task set that is not stored from `redraw`, which draws and compares its table.
     Raises an UnknownNameError or a CorruptReleaseError if the release has no such split, or the
     rows are not those that were released.
     """
@@ -33,6 +42,13 @@ def as_dataset(
     if split not in splits[config]:
         raise UnknownNameError("split", split, splits[config], where=f"{config} of {release}")
 
+    tables, first = splits[config][split], 0
+    if tables[0].drawn:
+        from datasets import Dataset, NamedSplit
+        from datasets.table import InMemoryTable
+
+        return Dataset(InMemoryTable(redraw(tables[0])), split=NamedSplit(split))
+
     from datasets import load_dataset
 
     try:
@@ -45,7 +61,6 @@ def as_dataset(
             expected=f"{CARD_FILE} with the configurations of {release}",
             fix="get the release again, or read the table with Release's own methods",
         ) from None
-    tables, first = splits[config][split], 0
     for table in tables:  # the reference methods' results share a split
         rows = dataset.data.table.slice(first, table.rows)
         first += table.rows

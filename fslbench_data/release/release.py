@@ -22,6 +22,7 @@ from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import Folder, ReleaseFiles, check_file, read_manifest
 from fslbench_data.release.tables import open_table, read_table, readable
+from fslbench_data.release.task_tables import read_tasks
 from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
@@ -94,10 +95,7 @@ class Release:
 
     def task_table(self, info: TaskSetInfo) -> pa.Table:
         """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""
-        entry = self._find("tasks", info.dataset, str(info.name))
-        table = self._read(entry, schemas.task_set(info.name), str(info))
-        about = self._about(info.dataset)
-        return release_values.check_tasks(table, entry, about, info.protocol)
+        return self._tasks(self._find("tasks", info.dataset, str(info.name)))
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
         """Classes of each task of a set, int32 (T, K), without its images."""
@@ -108,15 +106,14 @@ class Release:
         return self._column(info, "query_label")
 
     def _column(self, info: TaskSetInfo, name: str) -> NDArray[Any]:
-        entry = self._find("tasks", info.dataset, str(info.name))
-        schema = schemas.task_set(info.name)
-        path = self.files.path(entry)
-        file, _ = open_table(path, entry, lambda table: schemas.check(table, schema, str(info)))
-        with readable(path, entry):
-            table = file.read([name])
-        release_values.check_tasks(table, entry, self._about(info.dataset), info.protocol)
+        table = self._tasks(self._find("tasks", info.dataset, str(info.name)), name)
         values: NDArray[Any] = table.column(0).combine_chunks().flatten().to_numpy()
         return values.reshape(table.num_rows, -1)
+
+    def _tasks(self, entry: Table, column: str = "") -> pa.Table:
+        images = self.images if entry.dataset in self.datasets_with("images") else None
+        about = self._about(entry.dataset)
+        return read_tasks(entry, about, self.files.path, self.classes, images, column)
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
@@ -168,7 +165,7 @@ class Release:
 
         repo_id, _, commit = self.hub.partition("@")
         where = repo_id or self.files.where
-        return as_dataset(self.manifest, where, commit or None, config, split)
+        return as_dataset(self.manifest, where, commit or None, config, split, self._tasks)
 
     def _tables(self, kind: Kind) -> list[Table]:
         return [table for table in self.manifest.tables if table.kind == kind]
@@ -238,5 +235,6 @@ def load_release(where: str | Path | None = None) -> Release:
     folder, manifest = read_manifest(where)
     release_values.check_rows(manifest, str(folder / MANIFEST_FILE))
     for table in manifest.tables:
-        check_file(folder, table)
+        if not table.drawn:
+            check_file(folder, table)
     return Release(manifest, Folder(folder))

@@ -16,6 +16,7 @@ from benchmark_spec.errors import MethodFailedError, UnknownNameError
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import HEADS, run_ft, run_head
 from builders.baselines.fine_tuning import FineTuner, PictureFineTuner
+from builders.baselines.task_ranges import predictions
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
@@ -50,6 +51,35 @@ def test_unknown_heads_and_features(embedded: Release) -> None:
         run_head(embedded, "FT", "pixels", ["digits"])
     with pytest.raises(UnknownNameError, match="features 'pixel'"):
         run_head(embedded, "NCC", "pixel", ["digits"])
+
+
+def test_on_pooled_sets_tasks_are_counted_alone(tmp_path: Path) -> None:
+    writer, sizes = ReleaseWriter(tmp_path / "release", "r", "1.0.0", "x"), [8] * 4
+    about = About("t", "h", "l", "c")
+    writer.add_dataset("greys", about, class_names=list("abcd"), class_sizes=sizes)
+    for text, drawn in (("closed-3w1s2q", False), ("pooled-3w1s2q", True)):
+        name = TaskSetName.parse(text)
+        table, how = draw_task_set("greys", name, sizes, tasks=60)
+        writer.add_tasks("greys", name, table, how, drawn=drawn)
+    writer.finish()
+    release = load_release(tmp_path / "release")
+    values = np.random.default_rng(0).normal(size=(32, 6)) + np.repeat(np.arange(4), 8)[:, None]
+    found = run_head(release, "NCC", "net", ["greys"], features=lambda _: values.astype("f2"))
+    rows: dict[str, list[dict[str, Any]]] = {
+        text: [] for text in ("closed-3w1s2q", "pooled-3w1s2q")
+    }
+    for row in found.table.to_pylist():
+        rows[row["task_set"]].append(row)
+    tasks = release.task_set("greys", "pooled-3w1s2q")
+    again = predictions("NCC", values.astype("f2"), [(tasks.support, tasks.query)])[0]
+    right = (again == tasks.query_label).sum(axis=1)
+    assert [row["n_correct"] for row in rows["pooled-3w1s2q"]] == right.tolist()
+    assert len(set(right.tolist())) > 3
+    for row in rows["pooled-3w1s2q"]:
+        assert row["predictions"] is row["class_correct"] is None
+    assert all(len(row["predictions"]) == 6 for row in rows["closed-3w1s2q"])
+    assert validate(found, release, taken=()).methods == ("net/NCC",)
+    assert len(score(found, release).scores) == 2
 
 
 # ---- fine-tuning --------------------------------------------------------------------------------

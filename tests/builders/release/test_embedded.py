@@ -21,7 +21,11 @@ MEGABYTE = 1_000_000
 
 def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Release) -> None:
     found = {
-        table.path: content_digest(pq.ParquetFile(embedded.files.folder / table.path).read())
+        table.path: content_digest(
+            embedded.task_table(embedded.task_set_info(table.dataset, table.name))
+            if table.drawn
+            else pq.ParquetFile(embedded.files.folder / table.path).read()
+        )
         for table in embedded.manifest.tables
     }
     assert found == golden

@@ -1,0 +1,259 @@
+"""Task sets that a release holds no table of: built, verified, loaded, and never believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, SamplingError, SpecError
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
+from builders.hub.files import release_files
+from builders.release.build import build_release
+from builders.release.diff import diff
+from builders.release.journal import JOURNAL_FILE
+from builders.release.spec_file import read_spec
+from builders.release.verify import verify
+from fslbench_data.release import redrawn as redrawing
+from fslbench_data.release.release import Release, load_release
+
+SPEC = """
+name = "r"
+version = "1.0.0"
+description = "d"
+protocols = ["5w1s1q", "3w2s2q"]
+tasks = {{ closed = 40, pooled = 300 }}
+{drawn}
+[[dataset]]
+name = "cub"
+source = "catalogue"
+suites = ["open", "closed", "pooled"]
+"""
+POOLED = "pooled-5w1s1q"
+
+
+@pytest.fixture(autouse=True)
+def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Kept tables are in a folder of the test's own, and so is the temporary one."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "assets" / "fslbench" / "tasks"
+
+
+def _built(folder: Path, drawn: str = 'drawn = ["pooled"]') -> Path:
+    folder.mkdir()
+    (folder / "spec.toml").write_text(SPEC.format(drawn=drawn))
+    build_release(read_spec(folder / "spec.toml"), folder / "release")
+    return folder / "release"
+
+
+def _forge(folder: Path, name: str, **changes: Any) -> None:
+    """Change a drawn table's entry, and the digest of the manifest with it."""
+    manifest = load_release(folder).manifest
+    tables = tuple(replace(t, **changes) if t.name == name else t for t in manifest.tables)
+    (folder / MANIFEST_FILE).write_text(replace(manifest, tables=tables).to_json())
+
+
+def test_a_release_without_tables_says_the_same_as_one_with_them(tmp_path: Path) -> None:
+    stored, drawn = _built(tmp_path / "a", ""), _built(tmp_path / "b")
+    one, other = load_release(stored), load_release(drawn)
+    assert one.manifest.digest == other.manifest.digest
+    assert one.task_sets == other.task_sets
+    left_out = {t.path for t in other.manifest.tables if t.drawn}
+    assert left_out == {f"tasks/{name}/cub.parquet" for name in (POOLED, "pooled-3w2s2q")}
+    files = {p.relative_to(stored).as_posix() for p in stored.rglob("*") if p.is_file()}
+    assert files - {p.relative_to(drawn).as_posix() for p in drawn.rglob("*")} == left_out
+    for info in one.task_sets:
+        assert one.task_table(info) == other.task_table(info)
+        assert (one.class_ids(info) == other.class_ids(info)).all()
+        assert (one.query_labels(info) == other.query_labels(info)).all()
+    assert '"drawn"' not in (stored / MANIFEST_FILE).read_text()
+    changes = [change.what for change in diff(one, other).changes]
+    assert "same content, not stored any more: it is drawn again" in changes
+
+
+def test_what_makers_of_releases_see(tmp_path: Path) -> None:
+    folder = _built(tmp_path / "a")
+    found = verify(folder)
+    assert found.problems == ()
+    assert found.drawn_again == 6
+    card = (folder / CARD_FILE).read_text()
+    assert "tasks-closed-5w1s1q" in card
+    assert "tasks-pooled" not in card
+    assert "The tables of pooled-3w2s2q, pooled-5w1s1q are not stored" in card
+    assert not any("pooled" in path for path in release_files(folder, found.manifest))
+    stray = folder / f"tasks/{POOLED}/cub.parquet"
+    stray.parent.mkdir()
+    shutil.copy(folder / "tasks/closed-5w1s1q/cub.parquet", stray)
+    assert [(p.path, p.what) for p in verify(folder).problems] == [
+        (f"tasks/{POOLED}/cub.parquet", "is not in the manifest")
+    ]
+
+
+def test_a_build_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _built(tmp_path / "a")
+    monkeypatch.setattr("builders.release.folder.dataset_card", _stop)
+    with pytest.raises(KeyboardInterrupt):
+        _built(tmp_path / "b")
+    assert (tmp_path / "b/release" / JOURNAL_FILE).exists()
+    monkeypatch.undo()
+    spec = read_spec(tmp_path / "b/spec.toml")
+    monkeypatch.setattr("builders.release.dataset_build.draw_task_set", _stop)  # nor drawn again
+    build_release(spec, tmp_path / "b/release")
+    again = (tmp_path / "b/release" / MANIFEST_FILE).read_bytes()
+    assert again == (whole / MANIFEST_FILE).read_bytes()
+
+
+def _stop(*args: object, **kwargs: object) -> str:
+    raise KeyboardInterrupt
+
+
+def test_the_table_is_kept_and_drawn_once(
+    tmp_path: Path, assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = load_release(_built(tmp_path / "a"))
+    info = release.task_set_info("cub", POOLED)
+    first = release.task_table(info)
+    (kept,) = assets.iterdir()
+    assert kept.name == f"{content_digest(first)}.parquet"
+    monkeypatch.setattr(redrawing, "draw_again", _stop)
+    assert release.task_table(info) == first
+    assert release.class_ids(info).shape == (300, 5)
+    # one that was garbled is drawn again, and takes its place
+    monkeypatch.undo()
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    other = release.task_table(release.task_set_info("cub", "closed-5w1s1q"))
+    for content in (b"", b"PAR1", kept.read_bytes()[:-9], other):
+        if isinstance(content, bytes):
+            kept.write_bytes(content)
+        else:
+            pq.write_table(content, kept)
+        assert release.task_table(info) == first
+        assert content_digest(pq.read_table(kept)) == info_digest(release)
+    assert [path.name for path in assets.iterdir()] == [kept.name]
+
+
+def info_digest(release: Release) -> str:
+    return next(t.digest for t in release.manifest.tables if t.name == POOLED)
+
+
+@pytest.mark.parametrize("temporary", [True, False], ids=["temporary folder", "nowhere"])
+def test_where_nothing_can_be_written(
+    temporary: bool, tmp_path: Path, assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = load_release(_built(tmp_path / "a"))
+    info = release.task_set_info("cub", POOLED)
+    expected = release.task_table(info)
+    shutil.rmtree(assets)
+    assets.write_text("a file where the folder would be")
+    own = tmp_path / "temporary" / f"fslbench-{os.getuid()}"
+    if not temporary:
+        own.symlink_to(tmp_path / "a")  # what somebody else may have put there
+    draws: list[str] = []
+    draw = redrawing.draw_again
+    monkeypatch.setattr(redrawing, "draw_again", lambda *a: (draws.append(a[0]), draw(*a))[1])
+    for _ in range(3):
+        assert release.task_table(info) == expected
+    assert len(draws) == (1 if temporary else 3)
+    if temporary:
+        assert [path.suffix for path in own.iterdir()] == [".parquet"]
+        assert own.stat().st_mode & 0o777 == 0o700
+        own.chmod(0o777)  # anybody could have written there
+        assert release.task_table(info) == expected
+        assert len(draws) == 2
+    else:
+        assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["release", "spec.toml"]
+
+
+def test_a_cache_that_may_only_be_read_is_read(
+    tmp_path: Path, assets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = load_release(_built(tmp_path / "a"))
+    info = release.task_set_info("cub", POOLED)
+    expected = release.task_table(info)
+    monkeypatch.setattr(redrawing, "draw_again", _stop)
+    monkeypatch.setattr(redrawing, "whole_file", _stop)
+    assets.chmod(0o555)
+    try:
+        assert release.task_table(info) == expected
+    finally:
+        assets.chmod(0o755)
+
+
+def test_another_digest_is_refused_and_not_kept(tmp_path: Path, assets: Path) -> None:
+    folder = _built(tmp_path / "a")
+    _forge(folder, POOLED, digest="0" * 64)
+    release = load_release(folder)
+    with pytest.raises(CorruptReleaseError, match="not those that were released") as caught:
+        release.task_set("cub", POOLED)
+    assert "expected: content digest 000" in str(caught.value)
+    assert "get the release again" in str(caught.value)
+    assert not assets.exists()
+    assert any("not those that were released" in p.what for p in verify(folder).problems)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "what"),
+    [
+        ({"provenance": {"sampler_version": 2}}, SamplingError, "version 2 of the samplers"),
+        ({"provenance": {}}, SamplingError, "version None of the samplers"),
+        ({"rows": 299}, SamplingError, "it has 299 tasks, its provenance says 300"),
+        ({"digest": "../" * 20 + "etc/x"}, CorruptReleaseError, "is no content digest"),
+        ({"rows": 10**9}, CorruptReleaseError, "too many to be drawn again"),
+    ],
+)
+def test_provenance_that_does_not_draw_it(
+    changes: dict[str, Any], error: type[FSLBenchError], what: str, tmp_path: Path
+) -> None:
+    folder = _built(tmp_path / "a")
+    _forge(folder, POOLED, **changes)
+    with pytest.raises(error, match=what):
+        load_release(folder).task_set("cub", POOLED)
+
+
+def test_what_would_take_long_is_not_begun(tmp_path: Path) -> None:
+    manifest = load_release(_built(tmp_path / "a")).manifest
+    entry = next(t for t in manifest.tables if t.name == POOLED)
+    for name, rows in (("pooled-2w20000s1q", 4), ("pooled-5w1s1q", 2**31 - 1)):
+        with pytest.raises(CorruptReleaseError, match="too many to be drawn again"):
+            redrawing.redrawn(replace(entry, name=name, rows=rows), _stop)  # type: ignore[arg-type]
+
+
+def test_only_uniform_task_sets_without_a_file_may_be_drawn(tmp_path: Path) -> None:
+    manifest = load_release(_built(tmp_path / "a")).manifest
+    assert Manifest.from_json(manifest.to_json(), "x") == manifest
+    for name, changes in (
+        ("open-5w1s1q", {"drawn": True, "bytes": 0, "sha256": ""}),
+        (POOLED, {"bytes": 1}),
+        (POOLED, {"sha256": "0"}),
+        ("", {"drawn": True, "bytes": 0, "sha256": ""}),  # the classes
+    ):
+        tables = tuple(replace(t, **changes) if t.name == name else t for t in manifest.tables)  # type: ignore[arg-type]
+        with pytest.raises(FSLBenchError, match="only uniform task sets"):
+            check_manifest(replace(manifest, tables=tables))
+    raw = json.loads(manifest.to_json())
+    for table in raw["tables"]:
+        table["drawn"] = "yes"
+    with pytest.raises(CorruptReleaseError, match="field 'drawn' is 'yes', not a bool"):
+        Manifest.from_json(json.dumps(raw), "x")
+
+
+def test_a_specification_leaves_out_what_can_be_drawn_alone(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="open sets cannot be left out"):
+        _built(tmp_path / "a", 'drawn = ["open"]')
+
+
+def test_it_is_loaded_as_a_dataset(tmp_path: Path) -> None:
+    release = load_release(_built(tmp_path / "a"))
+    dataset = release.load_dataset("tasks-pooled-5w1s1q", "cub")
+    table = release.task_table(release.task_set_info("cub", POOLED))
+    assert dataset[7]["class_ids"] == table.column("class_ids")[7].as_py()
+    assert content_digest(dataset.data.table) == content_digest(table)
