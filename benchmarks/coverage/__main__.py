@@ -22,6 +22,7 @@ from benchmarks.coverage import (
     perfect,
     published,
     real,
+    superclass_prior,
     superclasses,
 )
 from benchmarks.coverage.measure import Summary, head, row, together
@@ -292,6 +293,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "rare": partial(kinds_part, kinds.rare_kinds),
     "superclasses": partial(kinds_part, kinds.superclass_kinds),
     "new-superclasses": lambda options: superclasses.part(options, _spread_out),
+    "superclass-prior": superclass_prior.part,
     "leaderboard": leaderboard_part,
 }
 
