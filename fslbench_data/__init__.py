@@ -15,6 +15,7 @@ from benchmark_spec.version import __version__
 if TYPE_CHECKING:
     from fslbench_data.evaluation.loop import evaluate
     from fslbench_data.release.release import Release, load_release
+    from fslbench_data.scoring.own_tasks import interval
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.score import score
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "connect",
     "evaluate",
+    "interval",
     "load_release",
     "plan",
     "score",
@@ -49,6 +51,7 @@ _HOMES = {
     "TaskSet": "tasks",
     "connect": "scoring.sql",
     "evaluate": "evaluation.loop",
+    "interval": "scoring.own_tasks",
     "load_release": "release.release",
     "plan": "scoring.planning",
     "score": "scoring.score",

@@ -232,6 +232,10 @@ class MethodFailedError(FSLBenchError):
     """A method under evaluation that raised."""
 
 
+class TaskLogError(FSLBenchError):
+    """A log of random tasks that no interval can be computed from."""
+
+
 class QueryError(FSLBenchError):
     """An SQL query that fails, or does what it may not."""
 

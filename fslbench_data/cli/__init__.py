@@ -109,6 +109,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.evaluate import evaluate
     from fslbench_data.cli.import_accuracies import import_accuracies
     from fslbench_data.cli.info import info
+    from fslbench_data.cli.interval import interval
     from fslbench_data.cli.leaderboard import leaderboard
     from fslbench_data.cli.plan import plan
     from fslbench_data.cli.plot import plot
@@ -123,6 +124,7 @@ def _add_commands() -> None:
         score,
         compare,
         validate,
+        interval,
         evaluate,
         plan,
         report,

@@ -1,0 +1,153 @@
+"""Whether the tasks of a researcher's own log were drawn as intervals need it: uniformly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtr, chdtrc
+
+from benchmark_spec.errors import TaskLogError
+
+REFUSED, DOUBTFUL = 1e-6, 1e-3
+"""Chances, were drawing uniform, of counts as uneven as these: refused, and warned of, below."""
+
+HOW = (
+    "each task drawn anew: K of the classes, all equally likely, then of each class m of its "
+    "images, all equally likely"
+)
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """A chi-square test of how often classes, or images within classes, were drawn.
+
+    Attributes
+    ----------
+    what
+        `classes`, `images` or `groups`.
+    statistic, df
+        Pearson's, scaled for drawing without replacement within a task; no test where `df` is 0.
+    worst, times, expected
+        Which was drawn how much more, or less, often than expected, by position.
+    """
+
+    what: str
+    statistic: float
+    df: int
+    worst: int
+    times: int
+    expected: float
+
+    @property
+    def p(self) -> float:
+        """How often uniform drawing gives counts that are as uneven, or more so."""
+        return float(chdtrc(self.df, self.statistic)) if self.df else 1.0
+
+    @property
+    def p_even(self) -> float:
+        """How often uniform drawing gives counts that are as even, or more so."""
+        return float(chdtr(self.df, self.statistic)) if self.df else 1.0
+
+
+def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
+    """Test whether each of C classes was in a task with the same chance; class_ids (B, K).
+
+    Counts of classes have covariance B·K(C-K)/(C(C-1)) · (I - 11'/C), so that the sum of squares
+    over that factor is chi-square with C-1 degrees of freedom.
+    """
+    times = np.bincount(class_ids.ravel(), minlength=n_classes)
+    population = np.full(n_classes, n_classes)
+    return _evenness("classes", times, np.full(n_classes, len(class_ids)), population,
+                     class_ids.shape[1], np.zeros(n_classes, np.int64))  # fmt: skip
+
+
+def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
+    """Test the same of the images (groups) of each class, class by class.
+
+    Parameters
+    ----------
+    class_ids : int64 (B, K)
+    units : int64 (B, K, m)
+        Images, or their groups; none twice in a task.
+    class_of_unit : int64 (N,)
+        Of all that may be drawn.
+    what
+        What they are called.
+    """
+    n_classes = int(class_of_unit.max()) + 1
+    tasks = np.bincount(class_ids.ravel(), minlength=n_classes)
+    sizes = np.bincount(class_of_unit, minlength=n_classes)
+    times = np.bincount(units.ravel(), minlength=len(class_of_unit))
+    return _evenness(
+        what, times, tasks[class_of_unit], sizes[class_of_unit], units.shape[2], class_of_unit
+    )
+
+
+def _evenness(
+    what: str, times: Ints, tasks: Ints, population: Ints, drawn: int, stratum: Ints
+) -> Evenness:
+    """Sum over strata the chi-square of `drawn` of `population` units in each of `tasks` tasks."""
+    expected = tasks * drawn / population
+    varies = (population > drawn) & (tasks > 0)
+    variance = np.where(
+        varies, expected * (population - drawn) / np.maximum(population - 1, 1), 1.0
+    )
+    parts = np.where(varies, (times - expected) ** 2 / variance, 0.0)
+    df = int(varies.sum()) - len(np.unique(stratum[varies]))
+    worst = int(parts.argmax())
+    return Evenness(what, float(parts.sum()), df, worst, int(times[worst]), float(expected[worst]))
+
+
+def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> list[str]:
+    """Refuse draws that are too uneven, and return warnings of doubtful ones.
+
+    Parameters
+    ----------
+    name
+        What the worst is called.
+    all_known
+        Whether the classes' sizes are known, rather than counted from the images seen: else counts
+        look more even than they are.
+    """
+    said = (
+        f"{test.what}{'' if test.what == 'classes' else ' within classes'}: chi-square "
+        f"{test.statistic:,.1f} with {test.df:,} degrees of freedom, p = {test.p:.1g}; {name} is "
+        f"in {test.times:,} tasks where {test.expected:,.1f} are expected"
+    )
+    if test.p < REFUSED:
+        raise TaskLogError(
+            f"the tasks were not drawn uniformly ({said})",
+            where=where,
+            expected=HOW,
+            fix="sample so: random.sample(classes, K), then random.sample(images of the class, m); "
+            "sizes of classes must count the images that the sampler draws from, no others",
+        )
+    if test.p < DOUBTFUL:
+        return [f"the tasks may not have been drawn uniformly ({said})"]
+    if all_known and test.p_even < REFUSED:
+        return [
+            f"the {test.what} were drawn more evenly than at random, as if dealt: intervals take "
+            f"tasks as drawn independently, {HOW}"
+        ]
+    return []
+
+
+def unseen_images(times: Ints, class_of_image: Ints) -> float:
+    """Estimate how many images no task shows, from how often others were seen.
+
+    Chao's estimator in its bias-corrected form, f1(f1-1)/(2(f2+1)) of each class with f1 images
+    seen once and f2 seen twice; about unbiased where all images of a class are equally likely.
+    Source: Chao, Scandinavian Journal of Statistics 11, 1984.
+
+    Parameters
+    ----------
+    times, class_of_image : int64 (N,)
+        Tasks that each image is in, and its class.
+    """
+    once = np.bincount(class_of_image[times == 1], minlength=1).astype(np.float64)
+    twice = np.bincount(class_of_image[times == 2], minlength=len(once)).astype(np.float64)
+    return float((once * (once - 1) / (2 * (twice[: len(once)] + 1))).sum())

@@ -1,0 +1,196 @@
+"""What a researcher's own random tasks show: means, intervals and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
+from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut
+from benchmark_spec.version import __version__
+
+
+@dataclass(frozen=True)
+class Width:
+    """A leave-one-out interval.
+
+    Attributes
+    ----------
+    halfwidth
+        Percentage points; None where it cannot be estimated, since all tasks have the same value.
+    p
+        Of a difference, two-sided: 1 minus the largest level whose interval leaves out 0.
+    df
+        Degrees of freedom of Student's t; None for the normal law.
+    monte_carlo_share
+        The share of the variance that more tasks of these images would take away.
+    widened
+        Whether the interval is wide because the tasks are few.
+    """
+
+    halfwidth: float | None
+    p: float | None
+    df: float | None
+    monte_carlo_share: float
+    widened: bool
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A method's mean over tasks, or the paired difference of two methods', percentage points.
+
+    Attributes
+    ----------
+    method, versus
+        `versus` is empty for the method by itself; the difference is `method` minus `versus`.
+    tasks
+        B.
+    mean
+        Classes weighted equally.
+    widths
+        For `images` (new images of these classes), `classes` (new classes) and `superclasses`,
+        those that there are; ``OwnTaskSet.why`` says why others are not.
+    """
+
+    method: str
+    versus: str
+    tasks: int
+    mean: float
+    widths: Mapping[LeftOut, Width]
+
+    def verdict(self, kind: LeftOut) -> Verdict:
+        """Return what one kind of interval concludes of a difference."""
+        width = self.widths.get(kind)
+        if width is None or width.halfwidth is None:
+            return Verdict.NOT_ESTIMABLE
+        if width.halfwidth == 0 and self.mean == 0:
+            return Verdict.IDENTICAL
+        if abs(self.mean) <= width.halfwidth:
+            return Verdict.INCONCLUSIVE
+        return Verdict.BETTER if self.mean > 0 else Verdict.WORSE
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTaskSet:
+    """Tasks, and the methods that answered exactly these.
+
+    Attributes
+    ----------
+    methods
+        Their names, in the order of the log.
+    tasks, way, per_class
+        B, K, and the images m of each class that a task uses, support and query together.
+    digest
+        Twelve digits of the tasks' digest, by the names of classes and images.
+    unit
+        What is left out for new images: `images` or `groups`.
+    why
+        For each kind of interval that there is not, the reason.
+    result
+        Means and intervals of all methods and pairs, as fractions (M, M).
+    """
+
+    methods: tuple[str, ...]
+    tasks: int
+    way: int
+    per_class: int
+    digest: str
+    unit: str
+    why: Mapping[LeftOut, str]
+    result: LeaveOneOut
+
+    @property
+    def means(self) -> list[Estimate]:
+        """Every method by itself."""
+        return [self._estimate(i, i) for i in range(len(self.methods))]
+
+    def pairs(self) -> Iterator[Estimate]:
+        """Every pair of methods, the first of the log minus the later."""
+        for i in range(len(self.methods)):
+            for j in range(i + 1, len(self.methods)):
+                yield self._estimate(i, j)
+
+    @property
+    def kinds(self) -> tuple[LeftOut, ...]:
+        """The kinds of interval that there are."""
+        return tuple(kind for kind in LEFT_OUT if getattr(self.result, kind) is not None)
+
+    def _estimate(self, i: int, j: int) -> Estimate:
+        widths: dict[LeftOut, Width] = {}
+        for kind in self.kinds:
+            spread = getattr(self.result, kind)
+            halfwidth, df = float(spread.halfwidth[i, j]), float(spread.df[i, j])
+            widths[kind] = Width(
+                100 * halfwidth if isfinite(halfwidth) else None,
+                None if i == j else float(spread.p[i, j]),
+                df if isfinite(df) else None,
+                float(spread.monte_carlo_share[i, j]),
+                bool(spread.widened[i, j]),
+            )
+        versus = "" if i == j else self.methods[j]
+        mean = 100 * float(self.result.mean[i, j])
+        return Estimate(self.methods[i], versus, self.tasks, mean, widths)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTasks:
+    """What a log of random tasks shows.
+
+    Attributes
+    ----------
+    source
+        The log.
+    level
+        Confidence level of every interval.
+    classes, images
+        Numbers of classes, and of images that tasks show.
+    unseen
+        Images that no task shows: by the classes' sizes, else an estimate.
+    sizes_known
+        Whether the classes' sizes were given; else the images seen are taken for all.
+    superclasses
+        Number of superclasses; 0 where none were given.
+    sets
+        One, or one for each group of methods that answered other tasks.
+    warnings
+        What weakens the intervals, a sentence each.
+    """
+
+    source: str
+    level: float
+    classes: int
+    images: int
+    unseen: float
+    sizes_known: bool
+    superclasses: int
+    sets: tuple[OwnTaskSet, ...]
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        methods = sum(len(group.methods) for group in self.sets)
+        tasks = ", ".join(f"{group.tasks}" for group in self.sets)
+        return f"<OwnTasks: {methods} methods on {tasks} tasks of {self.source}>"
+
+    @property
+    def means(self) -> list[Estimate]:
+        """Every method by itself."""
+        return [estimate for group in self.sets for estimate in group.means]
+
+    @property
+    def pairs(self) -> list[Estimate]:
+        """Every two methods that answered the same tasks, the first of the log minus the later."""
+        return [estimate for group in self.sets for estimate in group.pairs()]
+
+    @property
+    def signature(self) -> str:
+        """What the intervals rest on, in one line."""
+        sets = ",".join(
+            f"{group.tasks}x{group.way}x{group.per_class}#{group.digest}" for group in self.sets
+        )
+        sizes = "known" if self.sizes_known else "seen"
+        return (
+            f"fslbench:{__version__}|own-tasks:{sets}|classes:{self.classes}|"
+            f"images:{self.images}|sizes:{sizes}|level:{self.level:.8g}"
+        )

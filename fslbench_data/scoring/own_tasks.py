@@ -1,0 +1,110 @@
+"""Intervals of a researcher's own random tasks, which reuse images; no release is needed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from analysis_sql.intervals.intervals import check_level
+from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
+from benchmark_spec.errors import FSLBenchWarning
+from fslbench_data.scoring.own_answers import Answers, answers_of, apart_text
+from fslbench_data.scoring.own_pool import Pool, pool_of
+from fslbench_data.scoring.own_report import OwnTasks, OwnTaskSet
+from fslbench_data.submission.task_log import TaskLog
+
+
+def interval(
+    log: object,
+    *,
+    class_sizes: Mapping[object, int] | str | Path | None = None,
+    groups: object = None,
+    superclasses: object = None,
+    level: float = 0.95,
+) -> OwnTasks:
+    """Compute what new images and new classes might change about means over random tasks.
+
+    The tasks may reuse images; they are drawn uniformly, K of the classes and then m images of each
+    for support and query.  See docs/own_tasks.md.
+
+    Parameters
+    ----------
+    log
+        One row a method and task: method, task, class_ids (K), image_ids (K·m, class by class in
+        the order of class_ids, or K lists of m), and n_correct with n_query, or accuracy, 0 to 1,
+        or any other statistic of a task in its place.  A Parquet, CSV or JSON Lines file; a frame
+        of pandas or polars; an Arrow table; a mapping of columns; a list of rows.
+    class_sizes
+        Images that may be drawn of each class: a mapping, a .json file of one, or a table with the
+        columns class and n_images.  Without it the images seen are taken for all, which is refused
+        where many were seen only once.
+    groups, superclasses
+        Of images that are not independent, such as shots of one scene, and of classes: the same
+        forms, with the columns image and group, class and superclass.
+    level
+        Such as 0.95.
+
+    Returns
+    -------
+    OwnTasks
+        Means and half-widths of methods and of all paired differences, percentage points.
+
+    Raises
+    ------
+    FSLBenchError
+        A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
+    """
+    check_level(level)
+    read = TaskLog.read(log)
+    answers = answers_of(read)
+    pool = pool_of(read, answers, class_sizes, groups, superclasses)
+    said = [*pool.warnings]
+    sets = []
+    for group in answers:
+        design = TaskDesign.of(
+            group.class_ids,
+            group.image_ids,
+            pool.class_of_image,
+            pool.group_of_image,
+            pool.superclass_of_class,
+        )
+        said += [_named(text, read.classes) for text in design.warnings]
+        sets.append(_set_of(read, group, design, leave_one_out(design, group.y, level)))
+    if apart := apart_text(answers):
+        said.append(apart)
+    said = list(dict.fromkeys(said))
+    for text in said:
+        warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
+    return _report(read, pool, sets, level, said)
+
+
+def _set_of(log: TaskLog, group: Answers, design: TaskDesign, result: LeaveOneOut) -> OwnTaskSet:
+    tasks, way, per_class = group.image_ids.shape
+    why = {kind: _named(text, log.classes) for kind, text in design.why.items()}
+    digest = group.digest(log)
+    return OwnTaskSet(group.methods, tasks, way, per_class, digest, design.unit, why, result)
+
+
+def _report(
+    log: TaskLog, pool: Pool, sets: list[OwnTaskSet], level: float, said: list[str]
+) -> OwnTasks:
+    above = pool.superclass_of_class
+    return OwnTasks(
+        log.source,
+        level,
+        len(log.classes),
+        len(log.images),
+        pool.unseen,
+        pool.sizes_known,
+        0 if above is None else len(set(above.tolist())),
+        tuple(sets),
+        tuple(said),
+    )
+
+
+def _named(text: str, classes: tuple[str, ...]) -> str:
+    """Return a sentence of the statistics with the classes' names for their positions."""
+    return re.sub(r"\bclass (\d+)\b", lambda match: f"class {classes[int(match[1])]}", text)

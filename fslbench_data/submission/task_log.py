@@ -1,0 +1,221 @@
+"""A researcher's own log of random tasks: what was drawn for each, and what a method made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import AccuracyError, CountError, SchemaError, listing, rows, shown
+from benchmark_spec.naming import check_method_name
+from fslbench_data.submission import columns
+from fslbench_data.submission.id_lists import labels_of, list_column, parsed_lists
+from fslbench_data.submission.task_log_table import table_of
+
+NEEDED = ("method", "task", "class_ids", "image_ids")
+COUNTS = ("n_correct", "n_query")
+EXPECTED = f"{', '.join(NEEDED)}, and {' with '.join(COUNTS)} or accuracy"
+
+
+@dataclass(frozen=True, eq=False)
+class TaskLog:
+    """Tasks that reuse images, one row a method and task; R rows in the order of the log.
+
+    Attributes
+    ----------
+    methods, tasks
+        Their names, in the order in which they first appear.
+    classes, images
+        Their names, ascending.
+    method, task : int64 (R,)
+        Positions among these names.
+    class_ids : int64 (R, K)
+        Positions among `classes`.
+    image_ids : int64 (R, K, m)
+        Positions among `images`: support and query of each class, in the order of `class_ids`.
+    y : float64 (R,)
+        What the method made of the task, 0 to 1: its accuracy, or another statistic.
+    source
+        What messages call the log.
+    """
+
+    methods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    classes: tuple[str, ...]
+    images: tuple[str, ...]
+    method: NDArray[np.int64]
+    task: NDArray[np.int64]
+    class_ids: NDArray[np.int64]
+    image_ids: NDArray[np.int64]
+    y: NDArray[np.float64]
+    source: str
+
+    @classmethod
+    def read(cls, source: object) -> TaskLog:
+        """Read a log; `source` is what :func:`~.task_log_table.table_of` takes.
+
+        Raises
+        ------
+        SubmissionError, SchemaError
+            A kind of them for what cannot be read: a column that is missing or of another type, an
+            empty cell, lists of another length than in the first row, counts out of range.
+        """
+        where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
+        wanted = (*NEEDED, *COUNTS, "accuracy")
+        table = table_of(source, wanted, where)
+        _check_columns(table, where)
+        methods, method = _names(table.column("method"), "method", where)
+        for name in methods:
+            check_method_name(name, where)
+        tasks, task = _names(table.column("task"), "task", where)
+        classes, class_ids = _ids(table.column("class_ids"), "class_ids", where)
+        images, image_ids = _ids(table.column("image_ids"), "image_ids", where)
+        way, per_task = class_ids.shape[1], image_ids.shape[1]
+        if per_task % way:
+            raise SchemaError(
+                f"a task has {per_task} image_ids and {way} class_ids",
+                where=f"{where}, {rows([0])}",
+                expected="as many images of each of its classes, support and query together",
+                fix="log the images class by class, in the order of class_ids",
+            )
+        return cls(
+            methods,
+            tasks,
+            classes,
+            images,
+            method,
+            task,
+            class_ids,
+            image_ids.reshape(-1, way, per_task // way),
+            _values(table, where),
+            where,
+        )
+
+
+def _check_columns(table: pa.Table, where: str) -> None:
+    names = table.column_names
+    missing = [name for name in NEEDED if name not in names]
+    is_counted, is_accuracy = any(name in names for name in COUNTS), "accuracy" in names
+    if is_counted and not is_accuracy:
+        missing += [name for name in COUNTS if name not in names]
+    elif not is_counted and not is_accuracy:
+        missing.append("accuracy (or n_correct and n_query)")
+    if missing:
+        raise SchemaError(
+            f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
+            where=f"{where}, which has {listing(names) or 'none of them'}",
+            expected=EXPECTED,
+            fix="rename or add the columns; the first line of a CSV file names them",
+        )
+    if is_counted and is_accuracy:
+        raise SchemaError(
+            "the log says twice how a method did: by counts and by accuracy",
+            where=where,
+            expected=EXPECTED,
+            fix="leave out the one that the interval is not about",
+        )
+    if not table.num_rows:
+        raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
+
+
+def _names(
+    column: pa.ChunkedArray, name: str, where: str
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Names in the order in which they first appear, and each row's position among them (R,)."""
+    if name == "task" and pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    encoded = columns.name_column(column, name, where).unify_dictionaries().combine_chunks()
+    return labels_of(encoded, by_appearance=True)
+
+
+def _ids(
+    column: pa.ChunkedArray, name: str, where: str
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Names, ascending, and positions among them: as many in every row as in the first (R, n)."""
+    if columns.is_text(column.type):
+        column = parsed_lists(column, name, where)
+    lengths, values = list_column(column, name, where)
+    if (wrong := np.flatnonzero(lengths != lengths[0])).size or not lengths[0]:
+        what = "classes" if name == "class_ids" else "images"
+        raise SchemaError(
+            f"tasks have {lengths[0]} and {lengths[wrong[0]]} {what}"
+            if wrong.size
+            else f"a task has no {what}",
+            where=f"{where}, {name} of {rows([0, *wrong] if wrong.size else [0])}",
+            expected="as many classes, and images of each, in every task of a log",
+            fix="give each kind of task a log of its own",
+        )
+    labels, codes = labels_of(values)
+    return labels, codes.reshape(len(lengths), -1)
+
+
+def _values(table: pa.Table, where: str) -> NDArray[np.float64]:
+    """What methods made of their tasks (R,), 0 to 1."""
+    if "accuracy" in table.column_names:
+        return _accuracies(table.column("accuracy"), where)
+    counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
+    for name, bad in (
+        ("n_query is not above 0", queries < 1),
+        ("n_correct is below 0 or above n_query", (counts < 0) | (counts > queries)),
+    ):
+        if bad.any():
+            raise CountError(
+                name,
+                where=f"{where}, {rows(np.flatnonzero(bad))}",
+                expected="n_correct of n_query queries, those of the whole task",
+            )
+    share: NDArray[np.float64] = counts / queries
+    return share
+
+
+def _integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:
+    if columns.is_text(column.type):
+        column = columns.parse_integers(column, name, where)
+    integers = columns.integer_column(column, name, pa.int64(), where)
+    numbers: NDArray[np.int64] = integers.to_numpy()
+    return numbers
+
+
+def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:
+    try:
+        values = pc.cast(column, pa.float64())
+    except pa.ArrowException:
+        at = next((i for i, text in enumerate(column.to_pylist()) if not _is_number(text)), 0)
+        raise SchemaError(
+            f"accuracy is {shown(column[at].as_py(), 40)}",
+            where=f"{where}, {rows([at])}",
+            expected="a number from 0 to 1",
+        ) from None
+    numbers: NDArray[np.float64] = values.to_numpy()
+    if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
+        raise AccuracyError(
+            "accuracy is empty, NaN or infinite",
+            where=f"{where}, {rows(bad)}",
+            expected="a number from 0 to 1 for every task",
+            fix="run these tasks again: leaving out those that failed would flatter",
+        )
+    if (bad := np.flatnonzero((numbers < 0) | (numbers > 1))).size:
+        percent = numbers.min() >= 0 and numbers.max() <= 100
+        raise AccuracyError(
+            f"accuracy is {numbers[bad[0]]:.8g}",
+            where=f"{where}, {rows(bad)}",
+            expected="fractions from 0 to 1: whether 0.9 among percentages is 90 % or 0.9 % nobody "
+            "could say",
+            fix="divide all of them by 100"
+            if percent
+            else "bring the statistic to 0 to 1: such as (value - lowest) / (highest - lowest), "
+            "with the lowest and highest that it can take",
+        )
+    return numbers
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True

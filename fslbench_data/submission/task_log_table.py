@@ -1,0 +1,183 @@
+"""A researcher's own log of tasks as an Arrow table: from a file, a frame, columns or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark_spec.errors import SchemaError, TooLargeError, UnreadableError, listing, shown
+from fslbench_data.submission.canonical import printable
+from fslbench_data.submission.columns import is_text
+from fslbench_data.submission.nesting import check_lines
+from fslbench_data.submission.quoting import check_quotes
+from fslbench_data.submission.reading import check_rows
+
+MOST_VALUES = 200_000_000
+"""Entries of a Parquet file's lists, which may be far smaller than what it holds."""
+
+
+def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
+    """Return what is logged, its columns as they are; those of a CSV file as texts.
+
+    Parameters
+    ----------
+    source
+        A Parquet, CSV or JSON Lines file; a frame of pandas or polars, or whatever else gives
+        Arrow; a mapping of columns; a list of rows, each a mapping.
+    wanted
+        The columns that are read; others are left alone.
+    where
+        What messages call the source.
+
+    Raises
+    ------
+    UnreadableError, SchemaError, TooLargeError
+        If it is none of these, or a file that is damaged, empty, or holds too much.
+    """
+    if isinstance(source, str | Path):
+        return _of_file(Path(source), wanted)
+    try:
+        if isinstance(source, Mapping):
+            columns = {name: source[name] for name in source if name in wanted}
+            return pa.table({name: pa.array(plain(column)) for name, column in columns.items()})
+        if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
+            names = {name: None for row in source for name in row if name in wanted}
+            return pa.table(
+                {name: pa.array([plain(row.get(name)) for row in source]) for name in names}
+            )
+        if hasattr(source, "__arrow_c_stream__") or isinstance(source, pa.Table):
+            table = pa.table(source)
+            return table.select([name for name in table.column_names if name in wanted])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(
+            f"{where} cannot be made a table: {printable(error)}",
+            expected="columns of equal length; ids either integers or texts, in lists as long "
+            "as a task has classes (images)",
+            fix="log plain lists: tensor.tolist()",
+        ) from None
+    raise SchemaError(
+        f"{where} is a {type(source).__name__}",
+        expected="a file, a frame of pandas or polars, an Arrow table, a mapping of columns, or a "
+        "list of rows",
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return arrays and tensors, also within lists, as lists of plain values."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def check_file(path: Path, endings: Collection[str]) -> None:
+    """Refuse what is no file with one of these endings, or an empty one, with an UnreadableError.
+
+    Whether there is anything in it that can be read is not looked at.
+    """
+    try:
+        is_file, size = path.is_file(), path.stat().st_size if path.exists() else 0
+    except OSError as error:
+        raise UnreadableError(f"{path} cannot be opened: {error.strerror}") from None
+    if not is_file:
+        raise UnreadableError(f"there is no file {path}")
+    if path.suffix.lower() not in endings:
+        raise UnreadableError(
+            f"{path} ends in {path.suffix or 'nothing'}",
+            expected=f"a file ending in {', '.join(endings)}",
+        )
+    if not size:
+        raise UnreadableError(f"{path} is empty", fix="write it again")
+
+
+def read_csv(path: Path) -> pa.Table:
+    """Read a CSV file, all of its columns as texts, empty cells as nulls."""
+    from pyarrow import csv
+
+    check_quotes(path)
+    reading = csv.ReadOptions(use_threads=False)  # so that errors name the row
+    with csv.open_csv(path, read_options=reading) as file:
+        names = file.schema.names
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+    return csv.read_csv(path, read_options=reading, convert_options=options)
+
+
+def _of_file(path: Path, wanted: Collection[str]) -> pa.Table:
+    readers = {
+        ".parquet": _read_parquet,
+        ".csv": lambda path, _: read_csv(path),
+        ".jsonl": _read_json_lines,
+        ".ndjson": _read_json_lines,
+    }
+    check_file(path, readers)
+    try:
+        table = readers[path.suffix.lower()](path, wanted)
+    except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
+        raise UnreadableError(
+            f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
+            expected="a whole file of that kind; texts in UTF-8; ids either integers or texts",
+            fix="mend the row that is named; where none is, the file may be cut short or of "
+            "another kind: write it again",
+        ) from None
+    doubled = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if doubled:
+        raise SchemaError(f"the file doubles column {listing(list(map(shown, doubled)))}",
+                          where=str(path), fix="drop one of them")  # fmt: skip
+    return table.select([name for name in table.column_names if name in wanted])
+
+
+def _read_parquet(path: Path, wanted: Collection[str]) -> pa.Table:
+    file = pq.ParquetFile(path)
+    leaves = [
+        (number, file.schema.column(number).path)
+        for number in range(len(file.schema))
+        if file.schema.column(number).path.split(".")[0] in wanted
+    ]
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    values = sum(group.column(number).num_values for group in groups for number, _ in leaves)
+    if values > MOST_VALUES:
+        raise TooLargeError(
+            f"{path} holds {values:,} values",
+            expected=f"at most {MOST_VALUES:,}",
+            fix="give the log of fewer tasks or methods",
+        )
+    texts = [
+        name for number, name in leaves if file.schema.column(number).physical_type == "BYTE_ARRAY"
+    ]
+    columns = [name for name in file.schema_arrow.names if name in wanted]
+    try:
+        table = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False).read(columns)
+    except OSError:  # texts stored as differences cannot be read so
+        table = pq.ParquetFile(path, pre_buffer=False).read(columns)
+    check_rows(table.num_rows, file.metadata.num_rows, str(path))
+    return table
+
+
+def _read_json_lines(path: Path, wanted: Collection[str]) -> pa.Table:
+    from pyarrow import json
+
+    check_lines(path)
+    table = json.read_json(path)
+    texts = [
+        pa.field(field.name, _as_text(field.type))
+        for field in table.schema
+        if field.name in wanted and _as_text(field.type) != field.type
+    ]
+    if texts:  # that look like dates
+        options = json.ParseOptions(explicit_schema=pa.schema(texts))
+        table = json.read_json(path, parse_options=options)
+    return table
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    """Return the type with texts for times, in lists too."""
+    if pa.types.is_list(kind):
+        return pa.list_(_as_text(kind.value_type))
+    return pa.string() if pa.types.is_temporal(kind) or is_text(kind) else kind

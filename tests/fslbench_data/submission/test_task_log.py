@@ -1,0 +1,312 @@
+"""Reading a researcher's own log: every form gives the same, and what is wrong is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import own_logs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark_spec.errors import (
+    AccuracyError,
+    CountError,
+    FSLBenchError,
+    MethodNameError,
+    SchemaError,
+    TooLargeError,
+    UnreadableError,
+)
+from fslbench_data.submission import task_log_table
+from fslbench_data.submission.id_table import numbers_by_id, texts_by_id
+from fslbench_data.submission.task_log import TaskLog
+
+LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
+
+
+def _csv(path: Path, columns: own_logs.Columns) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in own_logs.rows(columns):
+            writer.writerow(json.dumps(v) if isinstance(v, list) else v for v in row.values())
+    return path
+
+
+def _lines(path: Path, columns: own_logs.Columns) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in own_logs.rows(columns)))
+    return path
+
+
+def _parquet(path: Path, columns: own_logs.Columns) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def _flat(columns: own_logs.Columns) -> own_logs.Columns:
+    return {
+        **columns,
+        "image_ids": [[i for own in ids for i in own] for ids in columns["image_ids"]],
+    }
+
+
+def _texts(columns: own_logs.Columns) -> own_logs.Columns:
+    """The same with padded texts for ids, which sort as the numbers do."""
+    return {
+        **columns,
+        "class_ids": [[f"c{c:02}" for c in ids] for ids in columns["class_ids"]],
+        "image_ids": [
+            [[f"{i:06}.png" for i in own] for own in ids] for ids in columns["image_ids"]
+        ],
+    }
+
+
+class Streamed:
+    """What polars gives: large lists of string views."""
+
+    def __init__(self, columns: own_logs.Columns) -> None:
+        lists = {
+            "class_ids": pa.large_list(pa.string_view()),
+            "image_ids": pa.large_list(pa.large_list(pa.string_view())),
+            "method": pa.string_view(),
+        }
+        self._table = pa.table({k: pa.array(v, lists.get(k)) for k, v in columns.items()})
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _check(log: TaskLog) -> None:
+    """It is LOG, whatever the ids are called."""
+    assert (log.methods, len(log.tasks)) == (("weak", "strong", "strong too"), 7)
+    assert log.method.tolist() == [0] * 7 + [1] * 7 + [2] * 7
+    assert log.task.tolist() == [*range(7)] * 3
+    order = {c: i for i, c in enumerate(sorted({c for ids in LOG["class_ids"] for c in ids}))}
+    assert log.class_ids.tolist() == [[order[c] for c in ids] for ids in LOG["class_ids"]]
+    flat = np.array(LOG["image_ids"])
+    assert np.array_equal(np.unique(flat)[log.image_ids], flat)
+    assert np.allclose(log.y, np.array(LOG["n_correct"]) / 25, atol=0)
+
+
+@pytest.mark.parametrize("form", [lambda c: c, _flat, _texts], ids=["nested", "flat", "texts"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "rows", "columns", "arrow"])
+def test_every_form_gives_the_same(
+    kind: str, form: Callable[[own_logs.Columns], own_logs.Columns], tmp_path: Path
+) -> None:
+    columns = form(LOG)
+    sources: dict[str, Callable[[], object]] = {
+        "parquet": lambda: _parquet(tmp_path / "x.parquet", columns),
+        "csv": lambda: str(_csv(tmp_path / "x.csv", columns)),
+        "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
+        "rows": lambda: own_logs.rows(columns),
+        "columns": lambda: columns,
+        "arrow": lambda: pa.table(columns),
+    }
+    _check(TaskLog.read(sources[kind]()))
+
+
+def test_frames_and_arrays() -> None:
+    _check(TaskLog.read(Streamed(_texts(LOG))))
+    arrays = {name: np.array(values) for name, values in LOG.items()}
+    _check(TaskLog.read(arrays))
+    _check(
+        TaskLog.read(
+            [{**row, "image_ids": np.array(row["image_ids"])} for row in own_logs.rows(LOG)]
+        )
+    )
+
+
+def test_a_frame_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(_flat(LOG)).assign(loss=0.5)
+    _check(TaskLog.read(frame[::-1][::-1]))
+
+
+def test_texts_that_look_like_dates(tmp_path: Path) -> None:
+    columns = {
+        **LOG,
+        "class_ids": [[f"2020-01-{c + 1:02}" for c in ids] for ids in LOG["class_ids"]],
+    }
+    log = TaskLog.read(_lines(tmp_path / "x.jsonl", columns))
+    assert log.classes[0] == "2020-01-01"
+    _check(log)
+
+
+def test_an_accuracy_in_the_place_of_counts(tmp_path: Path) -> None:
+    columns = {k: v for k, v in LOG.items() if k not in ("n_correct", "n_query")}
+    columns["accuracy"] = [count / 25 for count in LOG["n_correct"]]
+    for source in (columns, _csv(tmp_path / "x.csv", columns)):
+        _check(TaskLog.read(source))
+
+
+def _with(name: str, value: Any, at: int = 3) -> own_logs.Columns:
+    values = list(LOG[name])
+    values[at] = value
+    return {**LOG, name: values}
+
+
+def _without(*names: str, **more: list[Any]) -> own_logs.Columns:
+    return {k: v for k, v in LOG.items() if k not in names} | more
+
+
+_REST = ("n_correct", "n_query")
+WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
+    "missing": (
+        _without("image_ids", "method"),
+        SchemaError,
+        "misses the columns method, image_ids",
+    ),
+    "half the counts": (_without("n_query"), SchemaError, "misses the column n_query"),
+    "no result": (_without(*_REST), SchemaError, "misses the column accuracy"),
+    "both": (_without(accuracy=[0.5] * 21), SchemaError, "says twice"),
+    "no rows": ({k: [] for k in LOG}, SchemaError, "has no rows"),
+    "null method": (_with("method", None), SchemaError, "data row 4"),
+    "formula": (_with("method", "=1"), MethodNameError, "'=1'"),
+    "number as method": (_without("method", method=[1.5] * 21), SchemaError, "column 'method'"),
+    "null list": (_with("class_ids", None), SchemaError, "class_ids is null.*\n.*data row 4"),
+    "null id": (
+        _with("class_ids", [1, 2, None, 4, 5]),
+        SchemaError,
+        "class_ids is null.*\n.*data row 4",
+    ),
+    "another K": (
+        _with("class_ids", [1, 2, 3]),
+        SchemaError,
+        "tasks have 5 and 3 classes.*\n.*rows 1, 4",
+    ),
+    "another m": (
+        {**_flat(LOG), "image_ids": [*_flat(LOG)["image_ids"][:20], [1, 2]]},
+        SchemaError,
+        "tasks have 15 and 2 images.*\n.*rows 1, 21",
+    ),
+    "ragged": (
+        _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
+        SchemaError,
+        "image_ids has lists of 3 and of 4.*\n.*data row 4",
+    ),
+    "not K times m": (
+        {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
+        SchemaError,
+        "a task has 3 image_ids and 5 class_ids",
+    ),
+    "mixed ids": (
+        _with("class_ids", ["a", "b", "c", "d", "e"]),
+        SchemaError,
+        "cannot be made a table",
+    ),
+    "fractional ids": (
+        {**LOG, "class_ids": [[c + 0.5 for c in ids] for ids in LOG["class_ids"]]},
+        SchemaError,
+        "holds lists of double",
+    ),
+    "no lists": ({**LOG, "image_ids": list(range(21))}, SchemaError, "'image_ids' holds int64"),
+    "empty lists": ({**LOG, "class_ids": [[]] * 21}, SchemaError, "class_ids"),
+    "too many right": (_with("n_correct", 26), CountError, "above n_query.*\n.*data row 4"),
+    "below 0": (_with("n_correct", -1), CountError, "below 0.*\n.*data row 4"),
+    "no queries": (_with("n_query", 0), CountError, "n_query is not above 0.*\n.*data row 4"),
+    "a fraction as count": (_with("n_correct", 0.9), CountError, "n_correct is fractional"),
+    "NaN": (_without(*_REST, accuracy=[0.5] * 20 + [float("nan")]), AccuracyError, "data row 21"),
+    "no accuracy": (_without(*_REST, accuracy=[0.5] * 20 + [None]), AccuracyError, "data row 21"),
+    "percentages": (
+        _without(*_REST, accuracy=[81.2] * 21),
+        AccuracyError,
+        "divide all of them by 100",
+    ),
+    "a loss": (
+        _without(*_REST, accuracy=[-3.0] * 21),
+        AccuracyError,
+        "bring the statistic to 0 to 1",
+    ),
+    "a word": (
+        _without(*_REST, accuracy=["0.5"] * 20 + ["good"]),
+        SchemaError,
+        "'good'.*\n.*row 21",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(name: str) -> None:
+    columns, error, said = WRONG[name]
+    with pytest.raises(error, match=said):
+        TaskLog.read(columns)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("x.csv", b"", "is empty"),
+        ("x.txt", b"1", "ends in .txt"),
+        ("x.csv", b'method,task,class_ids\nm,0,"[1\n', "a quote does not stand around a cell"),
+        (
+            "x.csv",
+            b"method,task,class_ids,image_ids,accuracy\nm,0,1 2,1 2,0.5\n",
+            "class_ids is '1 2'",
+        ),
+        ("x.csv", b"method,task,task\nm,0,1\n", "doubles column 'task'"),
+        ("x.parquet", b"PAR1 no more", "cannot be read as parquet"),
+        ("x.jsonl", b'{"method": "m"\n', "is not one object"),
+        ("x.jsonl", b'{"task": ' + b"[" * 5000 + b"]" * 5000 + b"}\n", "nested 5001 deep"),
+    ],
+)
+def test_files_that_are_refused(file: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises((UnreadableError, SchemaError), match=said):
+        TaskLog.read(tmp_path / file)
+
+
+def test_no_file_and_no_table(tmp_path: Path) -> None:
+    for source, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "no file")):
+        with pytest.raises(UnreadableError, match=said):
+            TaskLog.read(source)
+    with pytest.raises(SchemaError, match="the log is a int"):
+        TaskLog.read(3)
+
+
+def test_a_small_file_that_holds_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _parquet(tmp_path / "x.parquet", LOG)
+    monkeypatch.setattr(task_log_table, "MOST_VALUES", 500)
+    with pytest.raises(TooLargeError, match="holds 504 values"):
+        TaskLog.read(path)
+
+
+def test_tables_of_two_columns(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_text("class,n_images,more\n3,20,x\n5,21,y\n")
+    other = tmp_path / "sizes.json"
+    other.write_text('{"3": 20, "5": 21}')
+    forms: list[object] = [
+        path, str(other), {3: 20, 5: 21}, {"class": [3, 5], "n_images": [20, 21]},
+        pa.table({"class": ["3", "5"], "n_images": [20, 21]}), {np.int64(3): np.int64(20), 5: 21},
+    ]  # fmt: skip
+    for form in forms:
+        assert numbers_by_id(form, "class", "n_images", "sizes") == {"3": 20, "5": 21}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({3: 0}, "of class '3' is '0'"),
+        ({3: 2.5}, "is empty"),
+        ({3: "many"}, "is 'many'"),
+        ({"class": [3, 3], "n_images": [1, 1]}, "stands there twice"),
+        (pa.table({"class": [3]}), "not one column n_images"),
+        ({3: None}, "is empty"),
+    ],
+)
+def test_sizes_that_are_refused(content: object, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        numbers_by_id(content, "class", "n_images", "sizes")
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", "[" * 100_000])
+def test_json_that_is_no_object(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(UnreadableError, match="JSON"):
+        texts_by_id(tmp_path / "x.json", "image", "group", "groups")

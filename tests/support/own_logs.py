@@ -1,0 +1,55 @@
+"""Logs of random tasks that reuse images: seeded, drawn uniformly, with an effect of each image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Columns = dict[str, list[Any]]
+
+
+def log(
+    *,
+    methods: dict[str, float] | None = None,
+    classes: int = 15,
+    images: int = 60,
+    way: int = 5,
+    per_class: int = 10,
+    tasks: int = 600,
+    seed: int = 0,
+) -> Columns:
+    """A log with counts; `methods` says by how much each is better than 70 %.
+
+    Image ids are 1000 times the class and a number within it.
+    """
+    rng = np.random.default_rng(seed)
+    ease = 0.1 * rng.standard_normal(classes)
+    of_image = 0.2 * rng.standard_normal((classes, images))
+    columns: Columns = {name: [] for name in ROW}
+    drawn = [
+        (
+            chosen := rng.permutation(classes)[:way],
+            np.stack([rng.permutation(images)[:per_class] for _ in chosen]),
+        )
+        for _ in range(tasks)
+    ]
+    for method, better in (methods or {"weak": 0.0, "strong": 0.1, "strong too": 0.1}).items():
+        for task, (chosen, numbers) in enumerate(drawn):
+            skill = ease[chosen].mean() + of_image[chosen[:, None], numbers].mean()
+            share = 0.7 + better + skill + 0.03 * rng.standard_normal()
+            right = int(np.clip(np.rint(25 * share), 0, 25))
+            ids = (1000 * chosen[:, None] + numbers).tolist()
+            for name, value in zip(
+                ROW, (method, task, chosen.tolist(), ids, right, 25), strict=True
+            ):
+                columns[name].append(value)
+    return columns
+
+
+ROW = ("method", "task", "class_ids", "image_ids", "n_correct", "n_query")
+
+
+def rows(columns: Columns) -> list[dict[str, Any]]:
+    """The same, row by row."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
