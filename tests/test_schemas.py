@@ -36,6 +36,10 @@ COMMANDS = {
         "fslbench plan --dataset digits --queries 1,5",
         "fslbench plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 1",
     ],
+    "interval": [
+        "fslbench interval own_log.jsonl",
+        "fslbench interval own_log_apart.jsonl --superclasses own_superclasses.json",
+    ],
     "leaderboard": ["fslbench leaderboard --results results"],
     "query-size": [
         "fslbench-build query-size --dataset digits --features pixels --shot 1 --queries 1,2 "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LEGEND = "+ better, - worse, 0 not told apart, = identical on every task, ? nothing can be said"
-LINES_BESIDE = 16
+LINES_BESIDE = 20
 """Lines of a screen that stand around the table of pairs."""
 MOST_NAMED = 6
 
@@ -35,9 +35,9 @@ def about(report: OwnTasks, kind: LeftOut) -> str:
 def estimands(report: OwnTasks) -> dict[LeftOut, str]:
     """Return the same at length, by kind."""
     units = {group.unit for group in report.sets}
-    groups = ", whole groups of them" if units == {"groups"} else ""
+    units_left_out = "groups of images" if units == {"groups"} else "images"
     texts: dict[LeftOut, str] = {
-        "images": f"new images of these classes{groups}, classes weighted equally",
+        "images": f"new {units_left_out} of these classes, classes weighted equally",
         "classes": f"{about(report, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
     }

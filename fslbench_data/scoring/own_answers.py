@@ -104,9 +104,8 @@ def _check_rows(log: TaskLog) -> None:
             raise TaskLogError(
                 f"a task has {what} {shown(name)} twice",
                 where=f"{log.source}, {rows(bad)}",
-                expected=f"no {what} twice in a task: support and query share no image",
-                fix="sample without replacement; log the ids of all images, not positions within "
-                "a class or a batch",
+                expected=f"no {what} twice in a task, in support and query together",
+                fix="sample without replacement; log ids, not positions within a class or a batch",
             )
     class_of = np.repeat(log.class_ids, log.image_ids.shape[2], axis=1)
     owner = np.zeros(len(log.images), np.int64)

@@ -113,9 +113,10 @@ def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> lis
         Whether the classes' sizes are known, rather than counted from the images seen: else counts
         look more even than they are.
     """
+    p = f"p = {test.p:.1g}" if test.p > 1e-99 else "p < 1e-99"
     said = (
         f"{test.what}{'' if test.what == 'classes' else ' within classes'}: chi-square "
-        f"{test.statistic:,.1f} with {test.df:,} degrees of freedom, p = {test.p:.1g}; {name} is "
+        f"{test.statistic:,.1f} with {test.df:,} degrees of freedom, {p}; {name} is "
         f"in {test.times:,} tasks where {test.expected:,.1f} are expected"
     )
     if test.p < REFUSED:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import own_logs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -424,6 +425,49 @@ def board_wrong(path: Path) -> None:
     (path / "leaderboard.toml").write_text("title = 3\n")
 
 
+# ---- logs of random tasks ------------------------------------------------------------------------
+
+
+def own_log(path: Path) -> None:
+    """Three methods on 300 random tasks that reuse 900 images of 15 classes."""
+    write_lines(path, own_logs.log(tasks=300))
+
+
+def own_log_csv(path: Path) -> None:
+    write_csv(path, own_logs.log(tasks=300))
+
+
+def own_log_apart(path: Path) -> None:
+    """A fourth method that answers tasks of its own."""
+    apart = own_logs.log(methods={"apart": 0.05}, tasks=300, seed=1)
+    write_lines(path, joined([own_logs.log(tasks=300), apart]))
+
+
+def own_log_wrong(path: Path) -> None:
+    """The third row has a class twice."""
+    columns = own_logs.log(tasks=300)
+    columns["class_ids"][2] = [*columns["class_ids"][2][:4], columns["class_ids"][2][0]]
+    write_lines(path, columns)
+
+
+def own_sizes(path: Path) -> None:
+    path.write_text("class,n_images\n" + "".join(f"{c},60\n" for c in range(15)))
+
+
+def own_sizes_wrong(path: Path) -> None:
+    path.write_text(json.dumps(dict.fromkeys(range(15), 120)))
+
+
+def own_groups(path: Path) -> None:
+    """Every class's images in threes."""
+    rows = [f"{1000 * c + i},{c}-{i // 3}\n" for c in range(15) for i in range(60)]
+    path.write_text("image,group\n" + "".join(rows))
+
+
+def own_superclasses(path: Path) -> None:
+    path.write_text(json.dumps({c: f"kind {c // 2}" for c in range(15)}))
+
+
 INPUTS: dict[str, Make] = {
     "my_results.parquet": example,
     "three.parquet": three,
@@ -450,4 +494,12 @@ INPUTS: dict[str, Make] = {
     "biased_answers.parquet": biased_answers,
     "results": results,
     "results_wrong": board_wrong,
+    "own_log.jsonl": own_log,
+    "own_log.csv": own_log_csv,
+    "own_log_apart.jsonl": own_log_apart,
+    "own_log_wrong.jsonl": own_log_wrong,
+    "own_sizes.csv": own_sizes,
+    "own_sizes_wrong.json": own_sizes_wrong,
+    "own_groups.csv": own_groups,
+    "own_superclasses.json": own_superclasses,
 }

@@ -1,0 +1,433 @@
+"""Intervals of a researcher's own tasks: numbers, how they were drawn, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import own_logs
+import pytest
+from click.testing import CliRunner
+from scipy.stats import kstest
+
+import fslbench_data as fb
+from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.leave_one_out import leave_one_out
+from benchmark_spec.errors import (
+    DoubledTaskError,
+    FSLBenchError,
+    FSLBenchWarning,
+    MissingTaskError,
+    SchemaError,
+    SpecError,
+    TaskLogError,
+)
+from fslbench_data.cli import main
+from fslbench_data.scoring.own_draws import class_draws, unit_draws, unseen_images
+
+LOG = own_logs.log()
+SIZES = dict.fromkeys(range(15), 60)
+
+
+def _arrays(log: own_logs.Columns) -> tuple[Any, Any, Any]:
+    """Classes (B, K) and images (B, K, m) of a log's tasks, and accuracies (M, B)."""
+    tasks = len(set(log["task"]))
+    classes = np.array(log["class_ids"])[:tasks]
+    images = np.array(log["image_ids"])[:tasks] % 1000 + 60 * classes[:, :, None]
+    return classes, images, (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
+
+
+def test_the_numbers_are_those_of_the_statistics() -> None:
+    shown = fb.interval(LOG, class_sizes=SIZES, superclasses={c: c // 2 for c in range(15)})
+    classes, images, y = _arrays(LOG)
+    above = np.arange(15) // 2
+    design = TaskDesign.of(classes, images, np.repeat(np.arange(15), 60), None, above)
+    own = leave_one_out(design, y, 0.95)
+    assert [e.method for e in shown.means] == ["weak", "strong", "strong too"]
+    places = [(0, 0), (1, 1), (2, 2), *combinations(range(3), 2)]
+    for estimate, (i, j) in zip([*shown.means, *shown.pairs], places, strict=True):
+        assert abs(estimate.mean - 100 * own.mean[i, j]) < 1e-12
+        assert list(estimate.widths) == ["images", "classes", "superclasses"]
+        for kind, width in estimate.widths.items():
+            spread = getattr(own, kind)
+            assert abs(width.halfwidth - 100 * spread.halfwidth[i, j]) < 1e-12
+            assert width.widened == spread.widened[i, j]
+            assert width.p == (None if i == j else pytest.approx(spread.p[i, j], rel=1e-9))
+            assert width.monte_carlo_share == pytest.approx(spread.monte_carlo_share[i, j])
+    verdicts = [[str(e.verdict(kind)) for kind in e.widths] for e in shown.pairs]
+    assert verdicts == [["-"] * 3, ["-"] * 3, ["0"] * 3]
+
+
+def test_names_and_order_of_rows_change_nothing() -> None:
+    rows = own_logs.rows(LOG)
+    order = np.random.default_rng(1).permutation(len(rows))
+    renamed = [
+        {
+            **rows[i],
+            "class_ids": [f"class {c}" for c in rows[i]["class_ids"]],
+            "image_ids": [f"{n}.png" for own in rows[i]["image_ids"] for n in own],
+        }
+        for i in order
+    ]
+    shown = fb.interval(renamed, class_sizes={f"class {c}": 60 for c in range(15)})
+    first = fb.interval(LOG)
+    before = {(e.method, e.versus): e for e in [*first.means, *first.pairs]}
+    for estimate in [*shown.means, *shown.pairs]:
+        sign = 1 if (estimate.method, estimate.versus) in before else -1
+        other = before[(estimate.method, estimate.versus)[::sign]]
+        assert estimate.mean == pytest.approx(sign * other.mean, abs=1e-12)
+        for kind, width in estimate.widths.items():
+            assert width.halfwidth == pytest.approx(other.widths[kind].halfwidth, abs=1e-10)
+
+
+def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
+    log = own_logs.log(tasks=300, images=200, seed=3)
+    seen = len({i for ids in log["image_ids"] for own in ids for i in own})
+    assert seen < 3000
+    known = fb.interval(log, class_sizes=dict.fromkeys(range(15), 200))
+    assert (known.images, known.unseen) == (seen, 3000 - seen)
+    classes, images, y = _arrays(log)
+    images = images - 60 * classes[:, :, None] + 200 * classes[:, :, None]
+    own = leave_one_out(TaskDesign.of(classes, images, np.repeat(np.arange(15), 200)), y, 0.95)
+    width = known.means[0].widths["images"].halfwidth
+    assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-12)
+
+
+def test_groups_are_the_unit() -> None:
+    groups = {1000 * c + i: f"{c}/{i // 3}" for c in range(15) for i in range(60)}
+    shown = fb.interval(LOG, groups=groups)
+    classes, images, y = _arrays(LOG)
+    owner, group = np.repeat(np.arange(15), 60), np.arange(900) // 3
+    own = leave_one_out(TaskDesign.of(classes, images, owner, group), y, 0.95)
+    assert shown.sets[0].unit == "groups"
+    for estimate, i in zip(shown.means, range(3), strict=True):
+        width = estimate.widths["images"].halfwidth
+        assert width == pytest.approx(100 * own.images.halfwidth[i, i], abs=1e-12)
+
+
+def test_groups_from_which_one_image_each_is_drawn() -> None:
+    """Images are then not equally likely where groups differ in size; groups are."""
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 6, (12, 30))
+    log: own_logs.Columns = {name: [] for name in own_logs.ROW}
+    for task in range(1500):
+        chosen = rng.permutation(12)[:4]
+        ids = [
+            [int(1000 * c + 10 * g + rng.integers(sizes[c, g])) for g in rng.permutation(30)[:8]]
+            for c in chosen
+        ]
+        row = ("m", task, chosen.tolist(), ids, int(rng.integers(10, 21)), 20)
+        for name, value in zip(own_logs.ROW, row, strict=True):
+            log[name].append(value)
+    groups = {
+        1000 * c + 10 * g + i: f"{c}/{g}"
+        for c in range(12) for g in range(30) for i in range(sizes[c, g])
+    }  # fmt: skip
+    assert fb.interval(log, groups=groups).warnings == ()
+    with pytest.raises(TaskLogError, match="images within classes: chi-square"):
+        fb.interval(log)
+
+
+def test_identical_methods_and_constant_ones() -> None:
+    twin = [{**row, "method": "twin"} for row in own_logs.rows(LOG) if row["method"] == "weak"]
+    perfect = [{**row, "method": "all right", "n_correct": 25} for row in twin]
+    shown = fb.interval([*own_logs.rows(LOG), *twin, *perfect])
+    by_pair = {(e.method, e.versus): e for e in shown.pairs}
+    assert by_pair["weak", "twin"].verdict("images") is Verdict.IDENTICAL
+    assert shown.means[-1].widths["images"].halfwidth is None
+    assert by_pair["weak", "all right"].verdict("classes") is Verdict.WORSE
+
+
+def test_methods_with_tasks_of_their_own_are_not_compared() -> None:
+    other = own_logs.log(methods={"other": 0.0, "others": 0.1}, seed=8)
+    both = {name: [*LOG[name], *other[name]] for name in LOG}
+    with pytest.warns(FSLBenchWarning, match="not compared, since their tasks differ: weak, stro"):
+        shown = fb.interval(both)
+    assert [group.methods for group in shown.sets] == [
+        ("weak", "strong", "strong too"),
+        ("other", "others"),
+    ]
+    assert len(shown.pairs) == 4
+    assert len(shown.means) == 5
+
+
+def test_every_task_has_all_classes() -> None:
+    shown = fb.interval(own_logs.log(classes=5, way=5, tasks=300))
+    assert list(shown.means[0].widths) == ["images"]
+    assert "all 5 classes" in shown.sets[0].why["classes"]
+
+
+def test_reasons_name_classes_as_the_log_does() -> None:
+    log = own_logs.log(classes=6, way=5, tasks=150)
+    log["class_ids"] = [[f"kind {c}" for c in ids] for ids in log["class_ids"]]
+    reason = fb.interval(log).sets[0].why["classes"]
+    assert "tasks are without class kind " in reason
+
+
+def test_images_that_never_recur() -> None:
+    """Disjoint tasks have no interval of this kind; the command says why."""
+    rng = np.random.default_rng(0)
+    pools = {c: rng.permutation(600).tolist() for c in range(8)}
+    log = {name: [] for name in own_logs.ROW}
+    for task in range(40):
+        chosen = rng.permutation(8)[:2].tolist()
+        ids = [[1000 * c + pools[c].pop() for _ in range(3)] for c in chosen]
+        for name, v in zip(own_logs.ROW, ("m", task, chosen, ids, 3, 6), strict=True):
+            log[name].append(v)
+    with pytest.raises(TaskLogError, match="100 % of the 240 images were seen once only"):
+        fb.interval(log)
+    shown = fb.interval(log, class_sizes=dict.fromkeys(range(8), 600))
+    assert shown.means[0].widths == {}
+    assert "in 0.05 tasks on average" in shown.sets[0].why["images"]
+
+
+# ---- how tasks were drawn ------------------------------------------------------------------------
+
+
+def _draw(rng: np.random.Generator, tasks: int, classes: int, images: int) -> tuple[Any, Any]:
+    drawn = np.argsort(rng.random((tasks, classes)), axis=1)[:, :5]
+    numbers = np.argsort(rng.random((tasks, 5, images)), axis=2)[:, :, :10]
+    return drawn, numbers + images * drawn[:, :, None]
+
+
+def test_p_values_of_uniform_draws_are_uniform() -> None:
+    rng = np.random.default_rng(2)
+    owner = np.repeat(np.arange(12), 30)
+    of_classes, of_images = [], []
+    for _ in range(300):
+        classes, images = _draw(rng, 80, 12, 30)
+        of_classes.append(class_draws(classes, 12).p)
+        of_images.append(unit_draws(classes, images, owner, "images").p)
+    assert kstest(of_classes, "uniform").pvalue > 0.01
+    assert kstest(of_images, "uniform").pvalue > 0.01
+
+
+def test_classes_that_are_preferred_are_noticed() -> None:
+    rng = np.random.default_rng(4)
+    weights = np.ones(15) / 15
+    weights[3] *= 2
+    weights /= weights.sum()
+    log = own_logs.log()
+    drawn = [rng.choice(15, 5, replace=False, p=weights)[:, None] for _ in range(600)]
+    images = [1000 * c + np.argsort(rng.random((5, 60)))[:, :10] for c in drawn]
+    log["class_ids"] = [c.ravel().tolist() for c in drawn] * 3
+    log["image_ids"] = [i.tolist() for i in images] * 3
+    with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
+        fb.interval(log)
+
+
+def test_images_that_are_preferred_are_noticed() -> None:
+    """A sampler that draws from the first 40 of each class's 60 images."""
+    log = own_logs.log(images=40)
+    assert fb.interval(log).warnings == ()
+    with pytest.raises(TaskLogError, match="images within classes: chi-square") as caught:
+        fb.interval(log, class_sizes=SIZES)
+    assert "random.sample" in caught.value.fix
+    log["image_ids"] = [
+        [
+            [i - 1 if i % 10 == 9 and t % 7 == 0 and i - 1 not in own else i for i in own]
+            for own in ids
+        ]
+        for t, ids in zip(log["task"], log["image_ids"], strict=True)
+    ]
+    with pytest.warns(FSLBenchWarning, match="may not have been drawn uniformly .images within"):
+        fb.interval(log)
+
+
+def test_images_that_are_dealt_are_told() -> None:
+    """Each image once before any comes again: more even than drawing anew."""
+    rng = np.random.default_rng(6)
+    log = own_logs.log()
+    hands: dict[int, list[int]] = {c: [] for c in range(15)}
+    dealt = []
+    for classes in log["class_ids"][:600]:
+        for c in classes:
+            if not hands[c]:
+                hands[c] = (1000 * c + rng.permutation(60)).tolist()
+        dealt.append([[hands[c].pop() for _ in range(10)] for c in classes])
+    log["image_ids"] = dealt * 3
+    with pytest.warns(FSLBenchWarning, match="more evenly than at random"):
+        fb.interval(log, class_sizes=SIZES)
+
+
+def test_the_number_of_images_that_no_task_shows() -> None:
+    rng = np.random.default_rng(7)
+    errors, owner = [], np.repeat(np.arange(12), 50)
+    for _ in range(200):
+        _, images = _draw(rng, 60, 12, 50)
+        times = np.bincount(images.ravel(), minlength=600)
+        seen = times > 0
+        errors.append(unseen_images(times[seen], owner[seen]) - (~seen).sum())
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(200) + 0.05 * 0.25 * 600 * 0.01
+    assert np.std(errors) > 0
+
+
+def test_images_that_were_missed_are_warned_of_and_refused() -> None:
+    with pytest.raises(TaskLogError, match="seen once only") as caught:
+        fb.interval(own_logs.log(images=400, tasks=300))
+    assert "--class-sizes" in caught.value.fix
+    with pytest.warns(FSLBenchWarning, match="of the images are in no task, by estimate"):
+        fb.interval(own_logs.log(images=200, tasks=216))
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def _with(at: int, **values: Any) -> list[dict[str, Any]]:
+    rows = own_logs.rows(LOG)
+    rows[at] = {**rows[at], **values}
+    return rows
+
+
+ROWS = own_logs.rows(LOG)
+FIRST = ROWS[0]
+CLASS = FIRST["class_ids"]
+OTHER = next(row for row in ROWS[1:] if row["class_ids"] != CLASS)
+PLACES = 100 * np.arange(5)[:, None]
+MANY = own_logs.log(images=200, tasks=300)
+WRONG: dict[str, tuple[object, dict[str, Any], type[FSLBenchError], str]] = {
+    "a class twice": (
+        _with(0, class_ids=[*CLASS[:4], CLASS[0]]),
+        {},
+        TaskLogError,
+        f"class '{CLASS[0]}' twice",
+    ),
+    "an image twice": (
+        _with(4, image_ids=[[own[0]] * 2 + own[2:] for own in ROWS[4]["image_ids"]]),
+        {},
+        TaskLogError,
+        r"has image '\d+' twice\n.*data row 5",
+    ),
+    "an image of two classes": (
+        _with(0, class_ids=CLASS[::-1]),
+        {},
+        TaskLogError,
+        r"is of class '\d+' in one task and of class",
+    ),
+    "numbers within a class": (
+        [{**row, "image_ids": np.array(row["image_ids"]) % 1000 + PLACES} for row in ROWS],
+        {},
+        TaskLogError,
+        "number images over the whole data set",
+    ),
+    "a task twice": (
+        [*ROWS, FIRST],
+        {},
+        DoubledTaskError,
+        "weak answers task '0' twice\n.*data rows 1, 1801",
+    ),
+    "a task that one lacks": (
+        ROWS[:-1],
+        {},
+        MissingTaskError,
+        "strong too lacks tasks that weak answers: 599",
+    ),
+    "tasks that one has besides": (
+        [row for row in ROWS if row["method"] == "weak" or row["task"] > 1],
+        {},
+        MissingTaskError,
+        "strong lacks tasks that weak answers: 0, 1",
+    ),
+    "some tasks that differ": (
+        _with(700, class_ids=OTHER["class_ids"], image_ids=OTHER["image_ids"]),
+        {},
+        TaskLogError,
+        "strong answers 1 of its 600 tasks with other classes or images",
+    ),
+    "sizes without a class": (
+        ROWS,
+        {"class_sizes": {0: 60}},
+        TaskLogError,
+        "the class sizes lack '1'",
+    ),
+    "sizes of more classes": (
+        ROWS,
+        {"class_sizes": {**SIZES, 15: 60}},
+        TaskLogError,
+        "no task has class '15'",
+    ),
+    "sizes too small": (
+        ROWS,
+        {"class_sizes": {**SIZES, 4: 59}},
+        TaskLogError,
+        "class '4' has 59 images by the class sizes, and tasks",
+    ),
+    "groups without images": (
+        ROWS,
+        {"groups": {0: "a"}},
+        TaskLogError,
+        "the groups lack 899 images",
+    ),
+    "groups of images that nobody knows": (
+        MANY,
+        {
+            "groups": {i: i for ids in MANY["image_ids"] for own in ids for i in own},
+            "class_sizes": dict.fromkeys(range(15), 200),
+        },
+        TaskLogError,
+        "no group is known",
+    ),
+    "superclasses without classes": (
+        ROWS,
+        {"superclasses": {0: "a"}},
+        TaskLogError,
+        "the superclasses lack",
+    ),
+    "a level": (ROWS, {"level": 95}, SpecError, "95 is not a confidence level"),
+    "another thing": (3, {}, SchemaError, "the log is a int"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(name: str) -> None:
+    log, options, error, said = WRONG[name]
+    with pytest.raises(error, match=said):
+        fb.interval(log, **options)
+
+
+def test_small_classes_that_are_never_drawn_may_have_sizes() -> None:
+    assert fb.interval(LOG, class_sizes={**SIZES, 99: 9}).classes == 15
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_formats_give_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    shown = fb.interval(path)
+
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(main, ["interval", str(path), *words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    content = json.loads(run("--format", "json"))
+    (group,) = content["sets"]
+    for said, estimate in zip(group["pairs"], shown.pairs, strict=True):
+        assert said["difference"] == estimate.mean
+        assert said["images"]["halfwidth"] == estimate.widths["images"].halfwidth
+        assert said["images"]["verdict"] == estimate.verdict("images")
+    lines = run("--format", "csv").splitlines()
+    assert lines[0] == f"# {shown.signature}"
+    assert len(lines) == 2 + 3 + 3
+    text = run("--format", "markdown")
+    for estimate in shown.means:
+        assert f"| {estimate.method} | {estimate.mean:.2f} | " in text
+    assert content["sentence"] in " ".join(run().split("\n"))
+
+
+def test_many_methods_fit_on_one_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("LINES", "50")
+    names = {f"method {i}": 0.01 * i for i in range(12)}
+    path = tmp_path / "log.jsonl"
+    rows = own_logs.rows(own_logs.log(methods=names, tasks=300))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = CliRunner().invoke(main, ["interval", str(path)]).stdout.splitlines()
+    assert sum(len(line) // 120 + 1 for line in lines) <= 50
+    assert "more rows left out: --format csv gives all" in "".join(lines)
