@@ -21,7 +21,8 @@ class Width:
     halfwidth
         Percentage points; None where it cannot be estimated, since all tasks have the same value.
     p
-        Of a difference, two-sided: 1 minus the largest level whose interval leaves out 0.
+        Of a difference, two-sided: 1 minus the largest level whose interval leaves out 0; found by
+        search, and so to nine digits.
     df
         Degrees of freedom of Student's t; None for the normal law.
     monte_carlo_share
@@ -124,7 +125,7 @@ class OwnTaskSet:
             halfwidth, df = float(spread.halfwidth[i, j]), float(spread.df[i, j])
             widths[kind] = Width(
                 100 * halfwidth if isfinite(halfwidth) else None,
-                None if i == j else float(spread.p[i, j]),
+                None if i == j else float(f"{spread.p[i, j]:.9g}"),
                 df if isfinite(df) else None,
                 float(spread.monte_carlo_share[i, j]),
                 bool(spread.widened[i, j]),

@@ -56,7 +56,7 @@ def test_the_numbers_are_those_of_the_statistics() -> None:
             spread = getattr(own, kind)
             assert abs(width.halfwidth - 100 * spread.halfwidth[i, j]) < 1e-12
             assert width.widened == spread.widened[i, j]
-            assert width.p == (None if i == j else pytest.approx(spread.p[i, j], rel=1e-9))
+            assert width.p == (None if i == j else pytest.approx(spread.p[i, j], rel=1e-8))
             assert width.monte_carlo_share == pytest.approx(spread.monte_carlo_share[i, j])
     verdicts = [[str(e.verdict(kind)) for kind in e.widths] for e in shown.pairs]
     assert verdicts == [["-"] * 3, ["-"] * 3, ["0"] * 3]
