@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any, get_args
@@ -84,7 +84,7 @@ class Manifest:
             **({"specification": self.specification} if self.specification else {}),
             "digest": self.digest,
             "description": self.description,
-            "datasets": [asdict(d) for d in self.datasets],
+            "datasets": [d.as_json() for d in self.datasets],
         }
         lines = ",\n".join("    " + json.dumps(t.as_json(), sort_keys=True) for t in self.tables)
         text = json.dumps(head, indent=2, ensure_ascii=False)
@@ -235,7 +235,7 @@ def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
     """
     if not isinstance(raw, dict):
         raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)
-    optional = {"drawn": False, **absent}
+    optional = {"drawn": False, "n_superclasses": 0, **absent}
     values = {
         f.name: _field(raw, f.name, where, str(f.type), optional.get(f.name)) for f in fields(cls)
     }

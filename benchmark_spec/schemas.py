@@ -22,6 +22,10 @@ CLASSES = pa.schema(
 )
 """One row a class, in the frozen order; image ids of a class are consecutive."""
 
+CLASSES_OPTIONAL = pa.schema([("superclass", pa.string())])
+"""The column that classes may have besides, after the others: the class of classes that each is
+in, such as a character's alphabet.  A table has one of each class, or has no such column."""
+
 IMAGES = pa.schema(
     [
         ("image_id", pa.int32()),
@@ -134,6 +138,16 @@ def check_features(table: pa.Table, where: str) -> pa.Table:
             expected="fixed-size lists of at least one " + " or ".join(map(str, FEATURE_VALUES)),
         )
     return check(table, features(1), where)
+
+
+def check_classes(table: pa.Table, where: str) -> pa.Table:
+    """Return `table` if it is one of classes, with superclasses or without.
+
+    Raises a SchemaError if it has other columns.
+    """
+    optional = CLASSES_OPTIONAL.names
+    named = table.column_names[-len(optional) :] == optional
+    return check(table, pa.schema([*CLASSES, *CLASSES_OPTIONAL]) if named else CLASSES, where)
 
 
 def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:

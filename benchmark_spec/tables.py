@@ -28,7 +28,8 @@ _SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 class Dataset:
     """A data set of a release: where its images come from and on what terms.
 
-    A manifest that does not say what may be redistributed means ``tables``.
+    A manifest that does not say what may be redistributed means ``tables``; one that does not say
+    how many superclasses there are means that the classes have none.
     """
 
     name: str
@@ -40,6 +41,14 @@ class Dataset:
     n_images: int
     note: str = ""
     redistribution: Redistribution = "tables"
+    n_superclasses: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as a manifest has them: superclasses only where there are any."""
+        fields = asdict(self)
+        if not self.n_superclasses:
+            del fields["n_superclasses"]
+        return fields
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from benchmark_spec.catalogue.superclasses import superclasses_of
 from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.tables import Redistribution
 
@@ -38,6 +39,11 @@ class CataloguedDataset:
     def n_images(self) -> int:
         """Images of all classes together."""
         return sum(self.class_sizes)
+
+    @property
+    def superclasses(self) -> tuple[str, ...] | None:
+        """The superclass of each class, where there are any."""
+        return superclasses_of(self.name, self.class_names)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from builders.cli.options import (
     settings_from,
 )
 from fslbench_data.cli.options import FILE
+
+if TYPE_CHECKING:
+    from fslbench_data.release.release import Release
 
 
 @click.command()
@@ -42,8 +45,8 @@ from fslbench_data.cli.options import FILE
 @click.option(
     "--earlier",
     metavar="R",
-    help="A release, such as the one before: its results of fine-tuning are taken over where they "
-    "are of the same network, images and tasks.",
+    help="A release, such as the one before, or `embedded`: its features and reference results are "
+    "taken over where images, tasks, network, settings, packages and processor are the same.",
 )
 @extraction_options
 def release(
@@ -67,7 +70,6 @@ def release(
     from builders.release.features import uses_networks
     from builders.release.folder import is_finished
     from builders.release.spec_file import find_spec, read_spec
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
     specification = read_spec(find_spec(spec))
@@ -84,7 +86,7 @@ def release(
             allow_missing=allow_missing,
             settings=settings,
             features=[read_precomputed(path) for path in extracted],
-            earlier=load_release(earlier) if earlier is not None else None,
+            earlier=_opened(earlier) if earlier is not None else None,
             progress=progress,
         )
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
@@ -95,3 +97,9 @@ def release(
         f"{sum(table.rows for table in tasks):,} tasks",
         err=True,
     )
+
+
+def _opened(earlier: str) -> Release:
+    from fslbench_data.release.release import load_release
+
+    return load_release(None if earlier == "embedded" else earlier)

@@ -50,10 +50,13 @@ def source(
     with steps(f"reading {name}") as progress:
         images = read_source(kind, folder, allow_missing=allow_missing, progress=progress, **extra)
     sizes = images.class_sizes
+    superclasses = set(images.superclasses or ())
     groups = len(set(images.images.column("group").to_pylist()) - {None})
     click.echo(
         f"{name}: {len(sizes)} classes of {min(sizes)} to {max(sizes)} images, "
-        f"{sum(sizes):,} images" + (f" in {groups:,} groups" if groups else "")
+        f"{sum(sizes):,} images"
+        + (f" in {groups:,} groups" if groups else "")
+        + (f", {len(superclasses)} superclasses" if superclasses else "")
     )
     for key, value in images.provenance.get("left_out", {}).items():
         click.echo(f"left out, {key}: {len(value)}: {'; '.join(map(str, value[:8]))}", err=True)

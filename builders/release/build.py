@@ -50,8 +50,9 @@ def build_release(
     features
         Some that were extracted before, such as on another machine; they are not extracted again.
     earlier
-        A release whose results of fine-tuning are taken over where they are of the same network,
-        images and tasks.
+        A release whose features and reference results are taken over where they would be made
+        just so: of the same images and tasks, by the same network, settings, packages and kind of
+        processor.
 
     Raises
     ------
@@ -75,14 +76,14 @@ def build_release(
         return finished
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
-    shared = FeatureBuild(writer, settings, progress, features)
+    shared = FeatureBuild(writer, settings, progress, features, earlier)
     datasets = {
         dataset.name: DatasetBuild(dataset, raw, allow_missing, shared) for dataset in spec.datasets
     }
     for dataset in datasets.values():
         dataset.build()
     images = {name: dataset.images for name, dataset in datasets.items()}
-    ResultsBuild(spec, shared, images, earlier).add()
+    ResultsBuild(spec, shared, images).add()
     for dataset in datasets.values():
         dataset.check_unchanged()
     shared.forget()

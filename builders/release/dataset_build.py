@@ -14,7 +14,7 @@ from builders.release.spec import CATALOGUE, DatasetSpec
 from builders.sampling import draw_task_set, groups_of
 from builders.sources.image_set import About, ImageSet
 from builders.sources.read import raw_folder, read_source
-from builders.sources.unchanged import check_same_images, raw_state
+from builders.sources.unchanged import check_same_images, check_same_superclasses, raw_state
 
 
 class DatasetBuild:
@@ -69,6 +69,9 @@ class DatasetBuild:
             )
             if name in release.datasets_with("images"):
                 check_same_images(name, release.images(name), images.images, self._files)
+                check_same_superclasses(
+                    name, release.superclasses(name), images.superclasses, self._files
+                )
             self._writer.keep_raw_state(name, images.state)
             self._read = images
         return self._read
@@ -83,6 +86,7 @@ class DatasetBuild:
                 entry.class_names,
                 entry.class_sizes,
                 provenance={"counts_from": entry.counts_from},
+                superclasses=entry.superclasses,
             )
             return
         images = self.images()
@@ -96,7 +100,13 @@ class DatasetBuild:
             )
         sizes = images.class_sizes
         self._writer.add_dataset(
-            name, images.about, images.class_names, sizes, images.images, images.provenance
+            name,
+            images.about,
+            images.class_names,
+            sizes,
+            images.images,
+            images.provenance,
+            images.superclasses,
         )
 
     def _add_attributes(self) -> None:

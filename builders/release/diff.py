@@ -114,7 +114,7 @@ def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
         texts = [
             f.name
             for f in fields(Dataset)
-            if f.name not in ("n_classes", "n_images")
+            if not f.name.startswith("n_")  # what changes with the classes
             and getattr(before[name], f.name) != getattr(after[name], f.name)
         ]
         if texts:

@@ -22,12 +22,14 @@ from builders.features.precomputed import (
     write_precomputed,
 )
 from builders.features.shards import Pieces
+from builders.release.earlier import EarlierRelease
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import ImageSet, Progress
 from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress as Counter
 from fslbench_data.release.features import Features
+from fslbench_data.release.release import Release
 
 ImagesOf = Callable[[], ImageSet]
 """Reads a data set, when it is needed."""
@@ -80,7 +82,8 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
 class FeatureBuild:
     """Finds or extracts the features of a release, and adds to it those that it holds.
 
-    Features that were `extracted` before are taken in place of extracting anew.
+    Features that were `extracted` before are taken in place of extracting anew, and those of an
+    `earlier` release that would be made just so.
     """
 
     def __init__(
@@ -89,7 +92,9 @@ class FeatureBuild:
         settings: Settings,
         progress: Progress,
         extracted: Sequence[PrecomputedFeatures] = (),
+        earlier: Release | None = None,
     ) -> None:
+        self.earlier = EarlierRelease(earlier, writer, settings)
         self.writer, self.settings, self.progress = writer, settings, progress
         self._extracted = {
             (dataset, earlier.backbone): earlier
@@ -101,6 +106,12 @@ class FeatureBuild:
         """Add the feature sets of these names that are not there yet, projections last."""
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
             if self.writer.has("features", dataset, name):
+                continue
+            given = self._before(dataset, base_of(name)[0])
+            taken = None if given else self.earlier.features(dataset, name)
+            if taken is not None:
+                self.progress(f"{dataset}: features of {name} of {self.earlier}")
+                self.writer.add_features(dataset, name, *taken)
                 continue
             self.progress(f"{dataset}: features of {name}")
             with self._pieces(dataset, name, images) as (pieces, provenance):
@@ -117,6 +128,11 @@ class FeatureBuild:
                 return release.features(dataset, name), dict(table.provenance)
         earlier = self._before(dataset, name) or self._kept(dataset, name, images)
         return earlier.features(dataset), _named(name, earlier.provenance(dataset))
+
+    def as_now(self, dataset: str, name: str) -> dict[str, Any]:
+        """Tell how those features are made that :meth:`of` returns, without extracting them."""
+        given = self._before(dataset, name)
+        return given.provenance(dataset) if given else self.earlier.as_now(dataset, name)
 
     def forget(self) -> None:
         """Remove what was kept."""

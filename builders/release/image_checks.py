@@ -44,7 +44,7 @@ def raw_problems(
     spec: ReleaseSpec | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[str]:
-    """Say what in the raw folders is not the image that an images table lists.
+    """Say what in the raw folders is not the image that an images table lists, nor its superclass.
 
     Images are read as the data set's source reads them, which also knows what their hashes are of.
     Of a data set that is no source they are files below a folder of its name.
@@ -58,7 +58,8 @@ def raw_problems(
     """
     recorded = release.images(entry.dataset)
     try:
-        images = _images_now(entry, recorded, raw, spec, progress)
+        known = release.superclasses(entry.dataset)
+        images, superclasses = _images_now(entry, recorded, known, raw, spec, progress)
     except FSLBenchError as error:
         yield f"cannot be compared with {raw}: {error}"
         return
@@ -68,28 +69,35 @@ def raw_problems(
         yield f"{count} in {raw} not the released one{'s' if len(paths) != 1 else ''}: " + listing(
             paths
         )
+    elif superclasses != known:
+        yield f"the superclasses of the classes in {raw} are not the released ones"
 
 
 def _images_now(
     entry: Table,
     recorded: pa.Table,
+    known: tuple[str, ...] | None,
     raw: Path,
     spec: ReleaseSpec | None,
     progress: Callable[[str], None],
-) -> pa.Table:
-    """Read the path and SHA-256 of the images as they are now."""
+) -> tuple[pa.Table, tuple[str, ...] | None]:
+    """Read the path and SHA-256 of the images as they are now, and the superclasses of classes.
+
+    Those that are `known` are returned for a folder that is no source and says nothing of them.
+    """
     name = entry.dataset
     listed = {dataset.name: dataset for dataset in spec.datasets} if spec else {}
     if name in listed or (name in SOURCES and name not in GENERAL):
         dataset = listed.get(name) or DatasetSpec(name, source=name, folder=name)
-        return read_source(
+        images = read_source(
             dataset.source,
             raw / dataset.folder,
             name=name,
             options=dataset.options,
             allow_missing="left_out" in entry.provenance,
             progress=progress,
-        ).images
+        )
+        return images.images, images.superclasses
     if not (raw / name).is_dir():
         raise SourceError(
             f"there is no folder {name}, and no source of that name",
@@ -104,4 +112,5 @@ def _images_now(
         if file not in digests:
             path = raw / name / file
             digests[file] = sha256_of(path) if path.is_file() else None
-    return pa.table({"path": paths, "sha256": [digests[file_of(path)] for path in paths]})
+    table = pa.table({"path": paths, "sha256": [digests[file_of(path)] for path in paths]})
+    return table, known

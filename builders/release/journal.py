@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +100,7 @@ class BuildJournal:
         content = {
             "build": self._build,
             "raw": self.raw,
-            "datasets": [asdict(dataset) for dataset in self.datasets.values()],
+            "datasets": [dataset.as_json() for dataset in self.datasets.values()],
             "tables": [table.as_json() for table in self.tables.values()],
         }
         write_whole(self._path, json.dumps(content, indent=1) + "\n")

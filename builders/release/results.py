@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmark_spec.digest import content_digest
 from benchmark_spec.naming import slug
 from builders.baselines import run_ft, run_head
 from builders.features.backbones import load_backbone
+from builders.release.earlier import Bindings
 from builders.release.features import KEPT, FeatureBuild, ImagesOf
 from builders.release.spec import DatasetSpec, FineTuningSpec, ReleaseSpec
 from builders.sources.export import write_pictures
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.model import merge
 
 
 class ResultsBuild:
@@ -26,9 +26,9 @@ class ResultsBuild:
         spec: ReleaseSpec,
         features: FeatureBuild,
         images: Mapping[str, ImagesOf],
-        earlier: Release | None = None,
     ) -> None:
-        self._spec, self._features, self._images, self._earlier = spec, features, images, earlier
+        self._spec, self._features, self._images = spec, features, images
+        self._earlier = features.earlier
         self._writer, self._progress = features.writer, features.progress
         self._settings = features.settings
 
@@ -49,14 +49,25 @@ class ResultsBuild:
             values, made[dataset] = self._features.of(dataset, backbone, images)
             return values
 
+        provenance: dict[str, Any] = {"head": head, "features": backbone}
+        stored = {entry.name for entry in self._spec.datasets if backbone in entry.features}
+        extracted = not stored.issuperset(datasets)
+        bindings = {
+            (f"{backbone}/{head}", info.dataset, str(info.name)): Binding(info.fingerprint)
+            for info in release.task_sets
+            if info.dataset in datasets
+        }
+        if self._earlier:
+            of_datasets = [self._features.as_now(d, backbone) for d in datasets]
+            now = {**provenance, **({"extraction": _common(of_datasets)} if extracted else {})}
+            if self._take_over(f"{backbone}/{head}", now, bindings, backbone):
+                return
         self._progress(f"{backbone}/{head}")
         engine, threads = self._settings.engine, self._settings.threads
         submission = run_head(
             release, head, backbone, datasets, features=features, engine=engine, threads=threads
         )
-        provenance: dict[str, Any] = {"head": head, "features": backbone}
-        stored = {entry.name for entry in self._spec.datasets if backbone in entry.features}
-        if not stored.issuperset(datasets):
+        if extracted:
             provenance["extraction"] = _common(made.values())
         self._writer.add_results(submission, provenance)
 
@@ -64,10 +75,7 @@ class ResultsBuild:
         network = load_backbone(backbone, self._settings.weights, device=self._settings.device)
         release, results = self._writer.so_far(), []
         provenance = {"head": "FT", "network": network.describe()}
-        earlier = self._of_earlier(f"{backbone}/FT", tuned, provenance)
-        if earlier is not None:
-            self._progress(f"{backbone}/FT of {self._earlier}")
-            self._writer.add_results(earlier, provenance)
+        if self._take_over(f"{backbone}/FT", provenance, _bindings(release, backbone, tuned)):
             return
         for dataset, tuning in tuned:
             self._progress(f"{backbone}/FT on {dataset.name}")
@@ -87,31 +95,30 @@ class ResultsBuild:
             )
         self._writer.add_results(merge(results), provenance)
 
-    def _of_earlier(
-        self,
-        method: str,
-        tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]],
-        provenance: dict[str, Any],
-    ) -> Submission | None:
-        """Return the earlier release's results of a method, if they are what would be computed."""
-        earlier, release = self._earlier, self._writer.so_far()
-        if earlier is None or method not in earlier.methods:
-            return None
-        (entry,) = (t for t in earlier.manifest.tables if t.kind == "results" and t.name == method)
-        (results,) = (sub for sub in earlier.references() if method in sub.methods)
-        bindings = {}
-        for dataset, tuning in tuned:
-            if content_digest(earlier.images(dataset.name)) != content_digest(
-                release.images(dataset.name)
-            ):
-                return None
-            for name in tuning.task_sets:
-                info = release.task_set_info(dataset.name, name)
-                some = tuning.max_tasks is not None and tuning.max_tasks < info.n_tasks
-                number = tuning.max_tasks if some else None
-                bindings[method, dataset.name, name] = Binding(info.fingerprint, number)
-        same = dict(results.bindings) == bindings and entry.provenance == provenance
-        return results if same else None
+    def _take_over(
+        self, method: str, provenance: dict[str, Any], bindings: Bindings, features: str = ""
+    ) -> bool:
+        """Add an earlier release's results, if they are what would be computed; else say no."""
+        results = self._earlier.results(method, provenance, bindings, features)
+        if results is None:
+            return False
+        self._progress(f"{method} of {self._earlier}")
+        self._writer.add_results(results, provenance)
+        return True
+
+
+def _bindings(
+    release: Release, backbone: str, tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]]
+) -> Bindings:
+    """Tell which tasks a network is fine-tuned on."""
+    bindings = {}
+    for dataset, tuning in tuned:
+        for name in tuning.task_sets:
+            info = release.task_set_info(dataset.name, name)
+            some = tuning.max_tasks is not None and tuning.max_tasks < info.n_tasks
+            number = tuning.max_tasks if some else None
+            bindings[f"{backbone}/FT", dataset.name, name] = Binding(info.fingerprint, number)
+    return bindings
 
 
 def _heads(spec: ReleaseSpec) -> dict[tuple[str, str], list[str]]:

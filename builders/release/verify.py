@@ -28,6 +28,7 @@ from fslbench_data.files import sha256_of
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
+from fslbench_data.release.values import number_of_superclasses
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.validation.validate import validate
@@ -165,7 +166,7 @@ class _Verifier:
         return self._sizes[entry.dataset]
 
     def _classes(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        schemas.check(table, schemas.CLASSES, entry.path)
+        schemas.check_classes(table, entry.path)
         counts = table.column("n_images")
         if not table.num_rows or counts.null_count or pc.min(counts).as_py() < 1:
             yield "has no classes, or classes without images"
@@ -185,6 +186,11 @@ class _Verifier:
                 f"has {sizes.size} classes of {sizes.sum()} images; the manifest says "
                 f"{about.n_classes} of {about.n_images}"
             )
+        superclasses = number_of_superclasses(table)
+        if superclasses != about.n_superclasses:
+            yield f"has {superclasses} superclasses; the manifest says {about.n_superclasses}"
+        if superclasses and not all(table.column("superclass").to_pylist()):
+            yield "superclasses are missing or empty"
 
     def _images(self, entry: Table, table: pa.Table) -> Iterator[str]:
         schemas.check(table, schemas.IMAGES, entry.path)

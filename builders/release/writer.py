@@ -36,6 +36,7 @@ class ReleaseWriter(ReleaseFolder):
         class_sizes: Sequence[int],
         images: pa.Table | None = None,
         provenance: Mapping[str, Any] | None = None,
+        superclasses: Sequence[str] | None = None,
     ) -> None:
         """Add a data set's classes, and its images where they are known.
 
@@ -47,11 +48,17 @@ class ReleaseWriter(ReleaseFolder):
             Of the schema :data:`benchmark_spec.schemas.IMAGES`.
         provenance
             Where classes, counts and images come from.
+        superclasses
+            The superclass of each class, where there are any.
         """
         if name in self._datasets:
             raise SpecError(f"data set {name!r} is described twice")
         if len(set(class_names)) != len(class_names) or len(class_names) != len(class_sizes):
             raise SpecError(f"{name}: classes need one size each, and names of their own")
+        if superclasses is not None and (
+            len(superclasses) != len(class_names) or not all(superclasses)
+        ):
+            raise SpecError(f"{name}: classes need one superclass each, or none has any")
         sizes = np.asarray(class_sizes, np.int64)
         total = int(sizes.sum())
         self._datasets[check_dataset_name(name)] = Dataset(
@@ -64,6 +71,7 @@ class ReleaseWriter(ReleaseFolder):
             total,
             about.note,
             check_redistribution(about.redistribution, name),
+            len(set(superclasses or ())),
         )
         classes = pa.table(
             {
@@ -74,6 +82,9 @@ class ReleaseWriter(ReleaseFolder):
             },
             schema=schemas.CLASSES,
         )
+        if superclasses is not None:
+            column = pa.array(superclasses, pa.string())
+            classes = classes.append_column(schemas.CLASSES_OPTIONAL.field("superclass"), column)
         if images is not None:
             schemas.check(images, schemas.IMAGES, f"images of {name}")
             of_class = images.column("class_id").to_numpy()

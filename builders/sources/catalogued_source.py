@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from benchmark_spec.catalogue.superclasses import superclasses_of
 from builders.sources.checking import check_and_number
 from builders.sources.counts import counts_of_catalogue
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
@@ -82,7 +83,7 @@ class CataloguedSource:
         for name in lists:
             progress(f"{self.name}: reading {name}")
         split = self.split if isinstance(self.split, str) else self.split.provenance()
-        return check_and_number(
+        images = check_and_number(
             self.name,
             self.about,
             folder,
@@ -97,3 +98,4 @@ class CataloguedSource:
             finish=self.finish,
             progress=progress,
         )
+        return replace(images, superclasses=superclasses_of(self.name, images.class_names))

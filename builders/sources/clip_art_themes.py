@@ -69,6 +69,11 @@ def sort_into_classes(
     return large
 
 
+def superclass_of(theme: str) -> str:
+    """Give the first level of a theme: ``animals`` of ``animals/birds``."""
+    return theme.partition("/")[0]
+
+
 def _theme(folder: str) -> str:
     """Take the first two levels of a folder."""
     return "/".join(folder.split("/")[:2])

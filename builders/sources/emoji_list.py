@@ -63,6 +63,8 @@ class Emoji:
         Of its drawings, in the order of :data:`STYLES`.
     author
         Of OpenMoji's drawing.
+    group_of_subgroup
+        The CLDR's group that the subgroup is in, such as ``animals-nature``.
     """
 
     code: str
@@ -70,6 +72,7 @@ class Emoji:
     subgroup: str
     paths: tuple[str, ...]
     author: str
+    group_of_subgroup: str
 
 
 def emojis(folder: Path) -> list[Emoji]:
@@ -102,7 +105,14 @@ def emojis(folder: Path) -> list[Emoji]:
         word = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
         paths += [f"{FLUENT}/{w}.svg" for w in (word, f"{word}-default") if w in words][:1]
         of_subgroup.setdefault(subgroup, []).append(
-            Emoji(code, entry["annotation"], subgroup, tuple(paths), entry["openmoji_author"])
+            Emoji(
+                code,
+                entry["annotation"],
+                subgroup,
+                tuple(paths),
+                entry["openmoji_author"],
+                entry["group"],
+            )
         )
     return [emoji for members in of_subgroup.values() for emoji in members]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError, listing
+from builders.sources.csv_list import CsvList
 
-HEADER = ["path", "group"]
+GROUPS = CsvList("groups", ("path", "group"), " (leave the line out: it then stands alone)")
 
 
 def read_groups(folder: Path, name: str, images: Set[str]) -> dict[str, str]:
@@ -29,39 +28,8 @@ def read_groups(folder: Path, name: str, images: Set[str]) -> dict[str, str]:
         If there is no such file, it is not of this form, lists an image twice or without a group,
         or one that is not there.
     """
+    group_of_path = GROUPS.read(folder, name)
     file = folder / name
-    expected = "a CSV file (UTF-8) with the header path,group and one line an image"
-    try:
-        lines = list(_lines(file.read_text(encoding="utf-8-sig")))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        problem = error.strerror if isinstance(error, OSError) else str(error)
-        raise SourceError(
-            f"the list of groups, {name}, cannot be read: {problem}",
-            where=str(file),
-            expected=expected,
-            fix="write that file into the raw folder, or leave out the option `groups`",
-        ) from None
-    if not lines or lines[0][1] != HEADER:
-        header = ",".join(lines[0][1]) if lines else ""
-        raise SourceError(
-            f"{name}: the header is {header!r}", where=f"{file}, line 1", expected=expected
-        )
-    group_of_path: dict[str, str] = {}
-    for number, fields in lines[1:]:
-        problem = ""
-        if len(fields) != len(HEADER):
-            problem = f"has {len(fields)} fields, not {len(HEADER)}"
-        elif not fields[1].strip():
-            problem = f"gives {fields[0]} no group (leave the line out: it then stands alone)"
-        elif fields[0] in group_of_path:
-            problem = f"names {fields[0]} again"
-        if problem:
-            raise SourceError(
-                f"{name}: line {number} {problem}",
-                where=f"{file}, line {number}",
-                expected=expected,
-            )
-        group_of_path[fields[0]] = fields[1].strip()
     unknown = [path for path in group_of_path if path not in images]
     if unknown:
         raise SourceError(
@@ -71,16 +39,8 @@ def read_groups(folder: Path, name: str, images: Set[str]) -> dict[str, str]:
             expected=f"paths relative to {folder}, such as {min(images, default='cat/1.jpg')}",
         )
     if not group_of_path:
-        raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
+        raise SourceError(f"{name} lists no image", where=str(file), expected=GROUPS.expected)
     return group_of_path
-
-
-def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Return the number and fields of each line that is not empty."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    for fields in reader:
-        if fields:
-            yield reader.line_num, fields
 
 
 def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -9,9 +9,10 @@ from builders.sources.checking import check_and_number
 from builders.sources.group_list import read_groups
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
 from builders.sources.raw_files import IMAGE_SUFFIXES, folders, image_files, sha256_of_files
+from builders.sources.superclass_list import read_superclasses
 
 LAYOUT = "<class>/**/*.jpg (or another image format): one folder a class"
-OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], "groups"))
+OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], "groups", "superclasses"))
 
 
 def read(
@@ -20,6 +21,7 @@ def read(
     name: str,
     about: About,
     groups: str = "",
+    superclasses: str = "",
     allow_missing: bool = False,
     progress: Progress = silent,
 ) -> ImageSet:
@@ -32,6 +34,9 @@ def read(
     groups
         A file in the folder that says which images belong together
         (:mod:`builders.sources.group_list`); without one each stands alone.
+    superclasses
+        A file in the folder that says which classes are of one kind
+        (:mod:`builders.sources.superclass_list`); without one there are no superclasses.
     allow_missing
         Leave out damaged images, duplicates and classes without images, and record them.
 
@@ -39,7 +44,8 @@ def read(
     ------
     SourceError
         If there are no folders of classes, or a class without images, or an image that is
-        damaged, missing (a link that leads nowhere) or there twice, or groups that are none.
+        damaged, missing (a link that leads nowhere) or there twice, or groups or superclasses that
+        are none.
     """
     classes = folders(folder, lost=True) if folder.is_dir() else []
     if not classes:
@@ -56,7 +62,8 @@ def read(
         if groups
         else {}
     )
-    return check_and_number(
+    superclass_of = read_superclasses(folder, superclasses, classes) if superclasses else {}
+    images = check_and_number(
         name,
         about,
         folder,
@@ -68,6 +75,8 @@ def read(
         provenance={
             "order": "classes sorted by name, images by path",
             **({"groups": sha256_of_files(folder, groups)} if groups else {}),
+            **({"superclasses": sha256_of_files(folder, superclasses)} if superclasses else {}),
         },
         progress=progress,
     )
+    return images.with_superclasses(superclass_of) if superclasses else images

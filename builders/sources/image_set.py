@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,8 @@ class ImageSet:
     file
         Gives the file at a path of the table whose content, decoded, is the image and nothing
         else is done to it; None where there is no such file.
+    superclasses
+        The superclass of each class, where its source knows any.
     raw, state
         The raw folder, if there is one, and its :func:`builders.sources.unchanged.raw_state` before
         it was read.
@@ -113,6 +115,7 @@ class ImageSet:
     pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
     white: int = 255
     file: Callable[[str], Path | None] | None = field(default=None, repr=False)
+    superclasses: tuple[str, ...] | None = None
     raw: Path | None = field(default=None, repr=False)
     state: str = field(default="", repr=False)
 
@@ -125,6 +128,10 @@ class ImageSet:
                 expected="files of the same size and time until all is made of them",
                 fix="see who writes there, and call again: the images are then read anew",
             )
+
+    def with_superclasses(self, of_class: Mapping[str, str]) -> ImageSet:
+        """Give the same data set, its classes with the superclass of each by its name."""
+        return replace(self, superclasses=tuple(of_class[name] for name in self.class_names))
 
     def open(self, image_id: int) -> Picture:
         """Give the image of that id, as an RGB picture."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,6 +76,22 @@ def check_same_images(
         expected="the images that the build began with",
         fix="put them back as they were, or build into another folder",
     )
+
+
+def check_same_superclasses(
+    name: str,
+    recorded: Sequence[str] | None,
+    superclasses: Sequence[str] | None,
+    folder: Path | None = None,
+) -> None:
+    """Refuse superclasses of classes that are not those which an unfinished build has read."""
+    if recorded != superclasses:
+        raise SourceError(
+            f"{name}: the superclasses of its classes changed since the unfinished build read them",
+            where=str(folder or ""),
+            expected="the superclasses that the build began with",
+            fix="put the list back as it was, or build into another folder",
+        )
 
 
 def differing_images(recorded: pa.Table, images: pa.Table) -> list[str]:

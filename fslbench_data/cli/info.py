@@ -65,6 +65,7 @@ def _content(release: Release) -> dict[str, object]:
                 "name": d.name,
                 "title": d.title,
                 "n_classes": d.n_classes,
+                "n_superclasses": d.n_superclasses,
                 "n_images": d.n_images,
                 "licence": d.licence,
                 **asdict(held[d.name]),
@@ -143,16 +144,19 @@ def _held(release: Release) -> dict[str, _Held]:
     }
 
 
-def _table(release: Release) -> Table:
-    """Return one row a task set."""
+def _table(release: Release, *, superclasses: bool = True) -> Table:
+    """Return one row a task set, with the number of superclasses where there are any."""
     from fslbench_data.render.table import Column, Table, right
 
     about = {d.name: d for d in release.manifest.datasets}
+    column = right("superclasses", lambda s: about[s.dataset].n_superclasses or "")
+    some = superclasses and any(d.n_superclasses for d in about.values())
     return Table(
         title=f"Task sets of release {release}",
         columns=(
             Column("data set", lambda s: s.dataset),
             right("classes", lambda s: about[s.dataset].n_classes),
+            *([column] if some else []),
             right("images", lambda s: f"{about[s.dataset].n_images:,}"),
             Column("task set", lambda s: s.name),
             right("T", lambda s: s.n_tasks),
@@ -177,8 +181,11 @@ def _print(release: Release, screen: Console) -> None:
         by_content.setdefault(str(held), []).append(dataset)
     for content, datasets in by_content.items():
         screen.print(Text(f"{', '.join(datasets)}: {content}"))
+    kinds = [f"{d.n_superclasses} of {d.name}" for d in manifest.datasets if d.n_superclasses]
+    if kinds:
+        screen.print(Text(f"superclasses: {', '.join(kinds)}"))
     screen.print()
-    sets = _table(release)
+    sets = _table(release, superclasses=False)
     table = RichTable(box=None, pad_edge=False, header_style="dim")
     for column in sets.columns:
         table.add_column(column.name, justify=column.align, no_wrap=column.name != "data set")

@@ -116,10 +116,18 @@ class Release:
         return read_tasks(entry, about, self.files.path, self.classes, images, column)
 
     def classes(self, dataset: str) -> pa.Table:
-        """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`."""
-        entry = self._find("classes", dataset, "")
-        table = self._read(entry, schemas.CLASSES, f"classes of {dataset}")
+        """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
+        entry, where = self._find("classes", dataset, ""), f"classes of {dataset}"
+        path = self.files.path(entry)
+        table = read_table(path, entry, lambda table: schemas.check_classes(table, where))
         return release_values.check_classes(table, entry, self._about(dataset))
+
+    def superclasses(self, dataset: str) -> tuple[str, ...] | None:
+        """The superclass of each class of a data set, in the order of classes; None without any."""
+        classes = self.classes(dataset)
+        if "superclass" not in classes.column_names:
+            return None
+        return tuple(classes.column("superclass").to_pylist())
 
     def images(self, dataset: str) -> pa.Table:
         """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import CorruptReleaseError, shown
-from benchmark_spec.manifest import Manifest
+from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import Protocol, TaskSetName
 from benchmark_spec.tables import Dataset, Table
 from fslbench_data.submission.model import Submission
@@ -57,7 +57,21 @@ def check_classes(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
         raise corrupt(entry, "has other numbers of images", f"{about.n_images} in all, each >= 1")
     if not np.array_equal(_integers(table, "first_image_id"), sizes.cumsum() - sizes):
         raise corrupt(entry, "does not number images class by class", "sums of the sizes before")
+    superclasses = number_of_superclasses(table)
+    if superclasses != about.n_superclasses:
+        raise corrupt(
+            entry,
+            f"has {superclasses} superclasses",
+            f"{about.n_superclasses}, the number that {MANIFEST_FILE} says",
+        )
     return table
+
+
+def number_of_superclasses(table: pa.Table) -> int:
+    """Count the superclasses of classes; 0 where they have none."""
+    if "superclass" not in table.column_names:
+        return 0
+    return len(pc.unique(table.column("superclass")))
 
 
 def check_images(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:

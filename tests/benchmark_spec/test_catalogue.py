@@ -1,10 +1,12 @@
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from benchmark_spec.catalogue import catalogue, lookup
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.catalogue.superclasses import superclasses_of
+from benchmark_spec.errors import CatalogueError, UnknownNameError
 
 # Lafargue et al. (TMLR 2024), Table 2, and the two sizes that it misreports (13,463 and 39,252)
 IMAGES = {
@@ -66,3 +68,32 @@ def test_unknown_names_list_the_known() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'aircraft'"):
         lookup("aircrafts")
     assert lookup("cub").n_images == 1770
+
+
+def test_superclasses_from_the_published_names() -> None:
+    """Alphabets, genera, and the families of Stallkamp et al. (2012)."""
+    counts = {name: lookup(name).superclasses for name in catalogue()}
+    numbers = {name: len(set(of)) for name, of in counts.items() if of is not None}
+    assert numbers == {"omniglot": 20, "fungi": 117, "traffic_signs": 6}
+    for name, of in counts.items():
+        assert of is None or (len(of) == CLASSES[name] and all(of))
+    omniglot, fungi, signs = (
+        dict(zip(lookup(name).class_names, lookup(name).superclasses or (), strict=True))
+        for name in ("omniglot", "fungi", "traffic_signs")
+    )
+    slavonic = "Old_Church_Slavonic_(Cyrillic)"
+    assert omniglot[f"{slavonic}-character45"] == slavonic
+    assert omniglot["Aurek-Besh-character01"] == "Aurek-Besh"
+    assert fungi["0044.Amanita vaginata var. vaginata"] == "Amanita"
+    assert Counter(fungi.values())["Russula"] == 15
+    assert Counter(signs.values()) == {
+        "danger": 15,
+        "speed limit": 8,
+        "mandatory": 8,
+        "other prohibitory": 4,
+        "derestriction": 4,
+        "unique": 4,
+    }
+    assert signs["Right-of-way at the next intersection"] == "danger"
+    with pytest.raises(CatalogueError, match="'Zebra crossing' is in no family"):
+        superclasses_of("traffic_signs", ["Yield", "Zebra crossing"])

@@ -4,7 +4,8 @@ Names, subgroups and order are those of OpenMoji 17, which follows the CLDR.  Th
 
 1. An emoji is one of OpenMoji's that Unicode recommends and that has no skin tone; components and
    OpenMoji's own additions are left out.  The woman and the man of a role are emoji of their own.
-2. A class is a subgroup of at least 20 emoji; it holds every drawing of them in the four styles:
+2. A class is a subgroup of at least 20 emoji, and its superclass the CLDR's group that the subgroup
+   is in; it holds every drawing of them in the four styles:
    OpenMoji's (SVG, named by code points), Google's Noto and Twitter's Twemoji (PNG of 64 x 64,
    listed in emoji.json of their packages) and Microsoft's Fluent (SVG, named by words).  A Fluent
    drawing is the file named like the emoji, in lower case and with a hyphen for each run of other
@@ -95,7 +96,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
                 style, (f"{emoji.author} (OpenMoji)".lstrip(), "CC BY-SA 4.0")
             )
             items.append(Item(path, group[emoji.code], creator, licence))
-    return check_and_number(
+    images = check_and_number(
         NAME,
         ABOUT,
         folder,
@@ -107,6 +108,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         check=partial(check_file, svg=True),
         progress=progress,
     )
+    return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in listed})
 
 
 def style_of(path: str) -> str:

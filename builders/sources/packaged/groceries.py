@@ -8,6 +8,8 @@ Cleaning: the wheel's list of training photos ends with the list of test photos,
 each of the 661 test photos twice, byte for byte, under the same name and so with the same class
 and part.  One of each is kept.  No photo has two classes.
 
+Superclasses: the coarse classes, the folders that hold those of the fine ones.
+
 Groups: many photos show one scene, a box or a shelf seen from here and there; their numbers are
 shuffled and say nothing of it.  Photos of the same class and part (the parts were taken in other
 shops or on other days) whose fine structure correlates over 0.40 (tests/support/scenes.py) are
@@ -91,7 +93,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
             sha256=sha256_of_bytes(photos[name]),
         )
         classes.setdefault(fine_class(name), []).append(item)
-    return check_and_number(
+    images = check_and_number(
         NAME,
         ABOUT,
         data,
@@ -106,6 +108,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         picture=lambda path: decode(photos[path]),
         progress=progress,
     )
+    return images.with_superclasses({fine_class(name): coarse_class(name) for name in photos})
 
 
 def read_photos(data: Path) -> tuple[dict[str, bytes], int]:

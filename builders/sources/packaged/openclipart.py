@@ -16,6 +16,9 @@ The rule, in this order:
    theme with no sub-theme of 20 pictures is a class as a whole (`office`); in another first-level
    theme, what lies directly in it is too general and is left out.
 5. Pictures in two classes are left out, and then classes of fewer than 20 pictures.
+
+The superclass of a class is its first-level theme: `animals` of `animals/birds`, and of `office`
+itself.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from builders.sources.checking import check_and_number
-from builders.sources.clip_art_themes import NO_SUBJECT, sort_into_classes
+from builders.sources.clip_art_themes import NO_SUBJECT, sort_into_classes, superclass_of
 from builders.sources.counts import expected_counts
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
 from builders.sources.packages import Package, unpacked
@@ -103,7 +106,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         ]
         for label, paths in classes.items()
     }
-    return check_and_number(
+    images = check_and_number(
         NAME,
         ABOUT,
         folder,
@@ -117,6 +120,7 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         finish=crop_to_drawing,
         progress=progress,
     )
+    return images.with_superclasses({label: superclass_of(label) for label in classes})
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:

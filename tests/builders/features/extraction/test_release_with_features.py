@@ -1,8 +1,9 @@
 """A release whose features are a network's: canaries, projections, heads, and going on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,54 @@ def test_fine_tuning_is_taken_over_from_an_earlier_release(
         build_release(
             spec, tmp_path / "other", **{**common, "earlier": Release(other, first.files)}
         )
+
+
+def test_what_would_be_made_just_so_is_taken_over(
+    pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = _spec(tmp_path, pictures, methods=LEAN)
+    build_release(spec, tmp_path / "first", raw=pictures.parent, settings=settings)
+    first = load_release(tmp_path / "first")
+    common = {"raw": pictures.parent, "settings": settings}
+
+    def computed(what: str) -> Callable[..., Any]:
+        def fail(*_: object, **__: object) -> Any:
+            raise ComputedError(what)
+
+        return fail
+
+    for name in ("features_of", "write_precomputed", "pca_int8"):
+        monkeypatch.setattr(f"builders.release.features.{name}", computed(name))
+    for name in ("run_head", "run_ft"):
+        monkeypatch.setattr(f"builders.release.results.{name}", computed(name))
+    build_release(spec, tmp_path / "again", earlier=first, **common)
+    assert _files(tmp_path / "again") == _files(tmp_path / "first")
+
+    def with_other(kind: str, name: str, **other: object) -> Release:
+        tables = tuple(
+            replace(t, provenance={**t.provenance, **other})
+            if (t.kind, t.name) == (kind, name)
+            else t
+            for t in first.manifest.tables
+        )
+        return Release(replace(first.manifest, tables=tables), first.files)
+
+    for release, what in (
+        (with_other("features", TINY, processor="abacus"), "features_of"),
+        (with_other("features", TINY, dtype="bfloat16"), "write_precomputed"),
+        (with_other("features", f"{TINY}-pca8", block=7), "write_precomputed"),
+        (with_other("results", f"{TINY}/NCC", head="other"), "run_head"),
+    ):
+        with pytest.raises(ComputedError, match=what):
+            build_release(spec, tmp_path / "other", earlier=release, **common)
+        rmtree(tmp_path / "other")
+    others = _spec(tmp_path, pictures, methods=f"{LEAN}seed = 5\n")
+    with pytest.raises(ComputedError, match="run_head"):  # of other tasks
+        build_release(others, tmp_path / "other", earlier=first, **common)
+
+
+class ComputedError(Exception):
+    """What is computed, though it could be taken over, or has to be."""
 
 
 def _of_another_network(release: Release) -> Iterator[Table]:

@@ -161,6 +161,7 @@ def test_omniglot_is_inverted(tmp_path: Path, draw: Draw) -> None:
     assert found.images.column("class_name").to_pylist() == list(expected)
     assert found.images.column("path")[2].as_py() == str(path.relative_to(tmp_path).as_posix())
     shown = np.asarray(found.open(2))
+    assert found.superclasses == ("Angelic", "Tengwar", "Tengwar")
     assert shown.shape == (3, 3, 3)
     assert shown[0, 1].tolist() == [255] * 3
     assert shown.sum() == 3 * 255
@@ -186,6 +187,7 @@ def test_traffic_signs_in_tracks(tmp_path: Path, draw: Draw) -> None:
     expected = {"Speed limit (20km/h)": 1, "Speed limit (30km/h)": 3}
     found = traffic_signs.read(tmp_path, expected=expected)
     assert found.class_names == tuple(expected)
+    assert found.superclasses == ("speed limit", "speed limit")
     assert found.images.column("path").to_pylist() == [
         "Final_Training/Images/00000/00000_00000.ppm",
         "Final_Training/Images/00001/00000_00000.ppm",

@@ -50,6 +50,7 @@ def test_table(mushrooms: Path) -> None:
         "images/482/3.jpg",
     ]
     assert found.images.column("creator")[0].as_py() == "person 7"
+    assert found.superclasses == tuple(name[5:].split()[0] for name in EXPECTED)
     assert set(found.provenance["lists"]) == {"train.json", "val.json"}
 
 

@@ -27,7 +27,7 @@ ENTRIES = [
     _entry("1F9D1-200D-1F373", "cook", "role"),
     _entry("1F9D1-1F3FB-200D-1F373", "cook: light skin tone", "role", skintone="1"),
     _entry("1F468-200D-1F373", "man cook", "role"),
-    _entry("2602-FE0F", "umbrella: “wet”", "sky"),
+    _entry("2602-FE0F", "umbrella: “wet”", "sky", group="travel-places"),
     _entry("1FACD", "orca", "role"),
     _entry("1F3FB", "light skin tone", "role", group="component"),
     _entry("E000", "logo", "sky", group="extras-openmoji"),
@@ -91,6 +91,7 @@ def test_every_emoji_in_the_styles_that_have_it(raw: Path) -> None:
         "fluent umbrella-wet",
     ]
     assert found.images["group"].to_pylist() == [0] * 8 + [1] + [2] * 3
+    assert found.superclasses == ("people-body", "travel-places")
     assert found.images["creator"][:4].to_pylist() == [
         "Ann (OpenMoji)",
         "Google (Noto Emoji)",

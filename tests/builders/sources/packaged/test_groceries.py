@@ -54,6 +54,7 @@ def test_each_photo_is_there_once_under_its_name(
         "test/Satsumas/Satsumas_001.jpg",
     ]
     assert found.images["group"].to_pylist() == [0, 0, 1]
+    assert found.superclasses == ("Pear", "Satsumas")
     assert found.provenance["left_out_by_rule"] == {"doubles": 1}
 
 

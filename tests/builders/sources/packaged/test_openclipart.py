@@ -8,7 +8,7 @@ import pytest
 
 from benchmark_spec.errors import CatalogueError, SourceError
 from builders.sources import pictures
-from builders.sources.clip_art_themes import sort_into_classes
+from builders.sources.clip_art_themes import sort_into_classes, superclass_of
 from builders.sources.packaged import openclipart
 from builders.sources.rdf import Text, read_text
 
@@ -73,6 +73,7 @@ def test_a_theme_is_a_class_as_a_whole_where_its_parts_are_small() -> None:
     classes = sort_into_classes(filed, {path: path for path in filed}, counts)
     found = {label: len(paths) for label, paths in classes.items()}
     assert found == {"food/fruit": 20, "office": 35}
+    assert [superclass_of(label) for label in found] == ["food", "office"]
     assert counts == {
         "doubles": 0,
         "too general": 30,
@@ -127,6 +128,7 @@ def test_the_whole_rule(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.images["path"].to_pylist() == [f"{prefix}/{i:02}.png" for i in range(20)]
     assert found.images["creator"][:4].to_pylist() == ["Ann", "Ann", "Ann", None]
     assert set(found.images["licence"].to_pylist()) == {"public domain"}
+    assert found.superclasses == ("animals",)
     assert found.provenance["left_out_by_rule"] == {
         "in no subject": 1,
         "incomplete": 1,

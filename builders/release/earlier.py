@@ -1,0 +1,154 @@
+"""What of an earlier release is taken over, because it would be made just the same now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmark_spec.schemas import check_features
+from benchmark_spec.tables import Table
+from builders.features import Settings, is_network
+from builders.features.compress import base_of
+from builders.features.extraction import described
+from builders.release.writer import ReleaseWriter
+from builders.sources.packaged import canaries
+from fslbench_data.release.release import Release
+from fslbench_data.release.tables import read_table
+from fslbench_data.submission.bindings import Binding
+from fslbench_data.submission.model import Submission
+
+Bindings = Mapping[tuple[str, str, str], Binding]
+"""By method, data set and task set: which tasks are answered."""
+
+_OF_PROJECTION = ("dtype", "scale", "pca")
+"""What the provenance of a projection says otherwise than its backbone's, or besides."""
+
+
+class EarlierRelease:
+    """An earlier release, or none, beside the one that is being written.
+
+    Of the same images by the same network with the same settings, on the same kind of processor
+    and with the same versions of packages: all that a provenance says has to be equal.
+    """
+
+    def __init__(self, release: Release | None, writer: ReleaseWriter, settings: Settings) -> None:
+        self._release, self._writer, self._settings = release, writer, settings
+        self._networks: dict[str, dict[str, Any]] = {}
+
+    def __str__(self) -> str:
+        return str(self._release)
+
+    def __bool__(self) -> bool:
+        return self._release is not None
+
+    def as_now(self, dataset: str, backbone: str) -> dict[str, Any]:
+        """Tell how features are made: those that are written, or those that would be extracted.
+
+        Empty of pixels that are not written.
+        """
+        written = _features(self._writer.so_far(), dataset, backbone)
+        if written:
+            return dict(written[0].provenance)
+        if not is_network(backbone):
+            return {}
+        if backbone not in self._networks:
+            self._networks[backbone] = described(canaries.read(), backbone, self._settings, None)
+        (images,) = _images(self._writer.so_far(), dataset)
+        return _as_json({**self._networks[backbone], "dataset": dataset, "images": images})
+
+    def features(self, dataset: str, name: str) -> tuple[list[NDArray[Any]], dict[str, Any]] | None:
+        """Return a network's features of a data set, a shard a piece, and how they were made.
+
+        None where there are none, or they would be made otherwise now.
+        """
+        base, dimensions = base_of(name)
+        if self._release is None or not is_network(base):
+            return None
+        shards = _features(self._release, dataset, name)
+        reference = _features(self._release, canaries.NAME, base)  # a projection hides the dtype
+        if not shards or not reference:
+            return None
+        made, now = dict(shards[0].provenance), self.as_now(dataset, base)
+        if reference[0].provenance.get("dtype") != now["dtype"]:
+            return None
+        others = () if dimensions is None else _OF_PROJECTION
+        if {k: v for k, v in made.items() if k not in others} != {
+            k: v for k, v in now.items() if k not in others
+        }:
+            return None
+        path_of = self._release.files.path
+        tables = (read_table(path_of(t), t, partial(check_features, where=t.path)) for t in shards)
+        return [_stored(table) for table in tables], made
+
+    def results(
+        self, method: str, provenance: Mapping[str, Any], bindings: Bindings, features: str = ""
+    ) -> Submission | None:
+        """Return the results of a method on the tasks of `bindings`.
+
+        Parameters
+        ----------
+        provenance
+            What the release will say of how they were made.
+        features
+            The feature set that the method works on, of which the release may hold tables.
+
+        None where there are none, or they would be others now.
+        """
+        results = self._references.get(method)
+        if self._release is None or results is None or dict(results.bindings) != dict(bindings):
+            return None
+        (entry,) = (
+            table
+            for table in self._release.manifest.tables
+            if (table.kind, table.name) == ("results", method)
+        )
+        if dict(entry.provenance) != _as_json(provenance):
+            return None
+        now = self._writer.so_far()
+        for dataset in dict.fromkeys(dataset for _, dataset, _ in bindings):
+            if _images(self._release, dataset) != _images(now, dataset):
+                return None
+            if _values(self._release, dataset, features) != _values(now, dataset, features):
+                return None
+        return results
+
+    @cached_property
+    def _references(self) -> dict[str, Submission]:
+        submissions = self._release.references() if self._release else ()
+        return {method: submission for submission in submissions for method in submission.methods}
+
+
+def _features(release: Release, dataset: str, name: str) -> list[Table]:
+    """List the shards of a feature set; empty where a release does not hold it."""
+    key = ("features", dataset, name)
+    return [t for t in release.manifest.tables if (t.kind, t.dataset, t.name) == key]
+
+
+def _stored(table: pa.Table) -> NDArray[Any]:
+    """Return features (n, D) as a table has them: of int8 the values without their scale."""
+    column = table.column("feature").combine_chunks()
+    values: NDArray[Any] = column.flatten().to_numpy().reshape(len(table), column.type.list_size)
+    return values
+
+
+def _values(release: Release, dataset: str, name: str) -> list[tuple[str, Any]]:
+    """Tell which values a feature set has, if a release holds it."""
+    shards = _features(release, dataset, name)
+    return [(shard.digest, shard.provenance.get("scale")) for shard in shards]
+
+
+def _images(release: Release, dataset: str) -> list[str]:
+    """Tell which images a data set has."""
+    key = ("images", dataset)
+    return [t.digest for t in release.manifest.tables if (t.kind, t.dataset) == key]
+
+
+def _as_json(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a provenance as a manifest gives it back."""
+    content: dict[str, Any] = json.loads(json.dumps(dict(provenance)))
+    return content

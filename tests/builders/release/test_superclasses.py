@@ -1,0 +1,219 @@
+"""Superclasses: from a source or the catalogue into a release, and out of it again."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from tiny_features import ABOUT, write_pictures
+
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import CorruptReleaseError, SchemaError, SourceError, SpecError
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.tables import Table
+from builders.cli import main
+from builders.release.build import build_release
+from builders.release.diff import diff
+from builders.release.spec import ReleaseSpec
+from builders.release.spec_file import read_spec
+from builders.release.verify import verify
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About
+from fslbench_data.cli import main as client
+from fslbench_data.files import sha256_of
+from fslbench_data.release.release import load_release
+
+SIZES, NAMES, KINDS = [4, 4, 4], ["cat", "dog", "oak"], ["animal", "animal", "plant"]
+OPEN = TaskSetName.parse("open-2w1s1q")
+SPEC = f"""
+name = "r"
+version = "1.0.0"
+description = "d"
+[[dataset]]
+name = "tiny"
+source = "image_folder"
+suites = ["open"]
+protocols = ["2w1s1q"]
+folder = "tiny"
+[dataset.options]
+superclasses = "kinds.csv"
+{"".join(f'{key} = "{value}"' + chr(10) for key, value in ABOUT.items())}
+"""
+
+
+def _write(folder: Path, superclasses: list[str] | None, version: str = "1.0.0") -> Path:
+    writer = ReleaseWriter(folder, "small", version, "x")
+    about = About("t", "h", "l", "c")
+    writer.add_dataset("one", about, NAMES, SIZES, superclasses=superclasses)
+    writer.add_tasks("one", OPEN, *draw_task_set("one", OPEN, SIZES))
+    writer.finish()
+    return folder
+
+
+def _rewrite(folder: Path, table: pa.Table, superclasses: int) -> None:
+    """Change the classes and make the manifest agree, but for the number of superclasses."""
+    file = folder / "classes/one.parquet"
+    pq.write_table(table, file)
+    content = json.loads((folder / MANIFEST_FILE).read_text())
+    (entry,) = (t for t in content["tables"] if t["kind"] == "classes")
+    entry |= {"sha256": sha256_of(file), "digest": content_digest(table)}
+    entry["bytes"] = file.stat().st_size
+    content["datasets"][0]["n_superclasses"] = superclasses
+    manifest = Manifest.from_json((folder / MANIFEST_FILE).read_text(), "")
+    others = tuple(table for table in manifest.tables if table.kind != "classes")
+    tables = (*others, Table(**entry))
+    content["digest"] = Manifest("small", "1.0.0", "", (), tables).digest
+    (folder / MANIFEST_FILE).write_text(json.dumps(content))
+
+
+def test_a_release_gives_the_superclass_of_each_class(tmp_path: Path) -> None:
+    release = load_release(_write(tmp_path / "r", KINDS))
+    assert release.superclasses("one") == tuple(KINDS)
+    assert release.manifest.datasets[0].n_superclasses == 2
+    assert verify(tmp_path / "r").problems == ()
+    page = (tmp_path / "r" / CARD_FILE).read_text()
+    assert "| name | data set | classes | superclasses | images |" in page
+    assert "| one | t | 3 | 2 | 12 |" in page
+    run = CliRunner().invoke(client, ["info", str(tmp_path / "r"), "--format", "json"])
+    assert json.loads(run.output)["datasets"][0]["n_superclasses"] == 2
+    run = CliRunner().invoke(client, ["info", str(tmp_path / "r"), "--format", "markdown"])
+    assert "superclasses" in run.output
+
+
+def test_without_superclasses_nothing_is_other_than_it_was(tmp_path: Path) -> None:
+    """Digest of the table as it was before there were superclasses; the task set's with them."""
+    plain, kinds = (load_release(_write(tmp_path / str(i), k)) for i, k in enumerate((None, KINDS)))
+    assert plain.superclasses("one") is None
+    columns = {
+        "class_id": pa.array([0, 1, 2], pa.int32()),
+        "class_name": NAMES,
+        "n_images": pa.array(SIZES, pa.int32()),
+        "first_image_id": pa.array([0, 4, 8], pa.int32()),
+    }
+    (entry,) = (t for t in plain.manifest.tables if t.kind == "classes")
+    assert entry.digest == content_digest(pa.table(columns))
+    assert "superclass" not in (tmp_path / "0" / MANIFEST_FILE).read_text()
+    assert "superclass" not in (tmp_path / "0" / CARD_FILE).read_text()
+    assert plain.task_sets == kinds.task_sets
+
+
+def test_superclasses_make_a_new_major_version(tmp_path: Path) -> None:
+    old = load_release(_write(tmp_path / "a", None))
+    new = load_release(_write(tmp_path / "b", KINDS, "2.0.0"))
+    (change,) = diff(old, new).changes
+    assert (change.level, change.where) == ("major", "classes/one.parquet")
+
+
+def test_superclasses_that_are_not_one_for_each_class(tmp_path: Path) -> None:
+    for wrong in (["animal"], ["animal", "animal", ""]):
+        with pytest.raises(SpecError, match="classes need one superclass each"):
+            _write(tmp_path / str(len(wrong)), wrong)
+
+
+@pytest.mark.parametrize(
+    ("column", "number", "what"),
+    [
+        (KINDS, 3, "has 2 superclasses"),
+        (KINDS, 0, "has 2 superclasses"),
+        (["animal", None, "plant"], 2, "nulls in column 'superclass'"),
+    ],
+)
+def test_forged_superclasses(
+    tmp_path: Path, column: list[str | None], number: int, what: str
+) -> None:
+    folder = _write(tmp_path / "r", KINDS)
+    table = pq.read_table(folder / "classes/one.parquet").drop_columns("superclass")
+    _rewrite(folder, table.append_column("superclass", pa.array(column, pa.string())), number)
+    with pytest.raises(CorruptReleaseError, match=what):
+        load_release(folder).superclasses("one")
+    assert "superclass" in " ".join(problem.what for problem in verify(folder).problems)
+
+
+def test_an_empty_superclass_and_one_that_is_no_text(tmp_path: Path) -> None:
+    folder = _write(tmp_path / "r", KINDS)
+    table = pq.read_table(folder / "classes/one.parquet").drop_columns("superclass")
+    _rewrite(folder, table.append_column("superclass", pa.array(["", "a", "a"])), 2)
+    (problem,) = (p for p in verify(folder).problems if p.path != CARD_FILE)
+    assert problem.what == "superclasses are missing or empty"
+    _rewrite(folder, table.append_column("superclass", pa.array([0, 1, 1], pa.int32())), 2)
+    with pytest.raises(SchemaError, match="column 'superclass' is of type int32"):
+        load_release(folder).classes("one")
+
+
+def test_the_catalogue_gives_them(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    sets = "".join(
+        f'[[dataset]]\nname = "{name}"\nsource = "catalogue"\n' for name in ("omniglot", "cub")
+    )
+    path.write_text(f'name = "r"\nversion = "1.0.0"\ndescription = "d"\n{sets}')
+    build_release(read_spec(path), tmp_path / "r")
+    release = load_release(tmp_path / "r")
+    assert release.superclasses("omniglot") == lookup("omniglot").superclasses
+    assert release.superclasses("cub") is None
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """Pictures of three classes, with a list of their kinds."""
+    folder = tmp_path / "raw/tiny"
+    write_pictures(folder, 4, classes=3)
+    names = sorted(path.name for path in folder.iterdir())
+    lines = [f"{name},{kind}\n" for name, kind in zip(names, KINDS, strict=True)]
+    (folder / "kinds.csv").write_text("class,superclass\n" + "".join(lines))
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> ReleaseSpec:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC)
+    return read_spec(path)
+
+
+def test_a_folder_of_images_says_them_in_a_list(
+    tmp_path: Path, raw: Path, spec: ReleaseSpec
+) -> None:
+    build_release(spec, tmp_path / "r", raw=raw)
+    release = load_release(tmp_path / "r")
+    assert release.superclasses("tiny") == tuple(KINDS)
+    assert verify(tmp_path / "r", raw=raw, spec=spec).problems == ()
+    listed = raw / "tiny/kinds.csv"
+    listed.write_text(listed.read_text().replace("plant", "tree"))
+    (problem,) = verify(tmp_path / "r", raw=raw, spec=spec).problems
+    assert "superclasses of the classes in" in problem.what
+    arguments = ["source", "tiny", str(raw / "tiny"), "--spec", str(tmp_path / "spec.toml")]
+    run = CliRunner().invoke(main, arguments)
+    assert run.output == "tiny: 3 classes of 4 to 4 images, 12 images, 2 superclasses\n"
+
+
+def test_a_build_goes_on_only_with_the_same_superclasses(
+    tmp_path: Path, raw: Path, spec: ReleaseSpec
+) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(step: str) -> None:
+        if step.startswith("tiny/open"):
+            raise Stop
+
+    def build(progress: Callable[[str], None] = lambda step: None) -> None:
+        build_release(spec, tmp_path / "r", raw=raw, progress=progress)
+
+    with pytest.raises(Stop):
+        build(stop)
+    listed = raw / "tiny/kinds.csv"
+    before = listed.read_text()
+    listed.write_text(before.replace("plant", "tree"))
+    with pytest.raises(SourceError, match="superclasses of its classes changed since"):
+        build()
+    listed.write_text(before)
+    build()
+    shutil.rmtree(raw)
+    assert load_release(tmp_path / "r").superclasses("tiny") == tuple(KINDS)
