@@ -95,6 +95,7 @@ def evaluate(
             f"stopped: {answered} answered tasks are in {journal}; the same command resumes",
             err=True,
         ),
+        on_trial=lambda expected: click.echo(expected.text, err=True) if expected.text else None,
     )
     submission.write(path)
     journal.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from fslbench_data.evaluation.inputs import FeatureInputs, Inputs, image_inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.evaluation.stopping import Rival
+from fslbench_data.evaluation.trial import FROM, Calls, Expectation, expect
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -39,6 +40,7 @@ def evaluate(
     stop_when_conclusive: str | Submission | None = None,
     stop_level: float = 0.95,
     on_stop: Callable[[int], None] = lambda _: None,
+    on_trial: Callable[[Expectation], None] | None = None,
 ) -> Submission:
     """Run a method over the tasks of a release.
 
@@ -83,6 +85,9 @@ def evaluate(
         Its confidence level.
     on_stop
         Is told how many tasks are answered if the run is interrupted.
+    on_trial
+        Is told how long the run will take, from a trial of a few tasks of each set, if it is one of
+        a thousand tasks or more; without it there is no trial.
 
     Returns
     -------
@@ -134,26 +139,34 @@ def evaluate(
         closing(Journal(None if journal is None else Path(journal), run, protocols)) as log,
         progress_bar(sum(counts), show=show_progress) as progress,
     ):
-        for info, count in zip(infos, counts, strict=True):
+
+        def calls(info: TaskSetInfo, count: int) -> Calls:
             inputs = _inputs(release, info.dataset, features, images, seed)
             tasks = release.task_set(info.dataset, str(info.name))
-            watch = None if rival is None else rival.watch(tasks)
-            predictions: list[list[int]] = []
-            try:
-                for group, resumed in answer_tasks(
-                    method, inputs, tasks, count, log, seed=seed, batch=batch
-                ):
+            yield from answer_tasks(method, inputs, tasks, count, log, seed=seed, batch=batch)
+
+        def answered(info: TaskSetInfo) -> int:
+            return sum(name == str(info) for name, _ in log.answers)
+
+        try:
+            if on_trial is not None and sum(counts) >= FROM:
+                on_trial(expect(infos, counts, answered, calls))
+            for info, count in zip(infos, counts, strict=True):
+                tasks = release.task_set(info.dataset, str(info.name))
+                watch = None if rival is None else rival.watch(tasks)
+                predictions: list[list[int]] = []
+                for group, resumed in calls(info, count):
                     progress(len(group), resumed=resumed)
                     answers = {task.task_id: log.answers[str(info), task.task_id] for task in group}
                     predictions += answers.values()
                     if watch is not None and watch.conclusive(answers):
                         break
-            except KeyboardInterrupt:
-                on_stop(len(log.answers))
-                raise
-            recorder.add_task_set(tasks, predictions)
-            if rival is not None:
-                recorder.stopped(info, rival.rule)
+                recorder.add_task_set(tasks, predictions)
+                if rival is not None:
+                    recorder.stopped(info, rival.rule)
+        except KeyboardInterrupt:
+            on_stop(len(log.answers))
+            raise
     return recorder.submission()
 
 

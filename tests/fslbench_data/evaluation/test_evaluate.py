@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
@@ -58,7 +59,13 @@ ALL = {"features": "pixels", "datasets": "digits"}
 def test_a_reference_method_again(embedded: Release) -> None:
     found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC")
     reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
-    assert content_digest(found.table) == content_digest(reference.table)
+    said = pc.is_valid(reference.table.column("predictions"))  # of pooled sets counts alone
+    columns = ["dataset", "task_set", "task_id", "n_correct", "n_query"]
+    for a, b in (
+        (found.table.select(columns), reference.table.select(columns)),
+        (found.table.filter(said), reference.table.filter(said)),
+    ):
+        assert content_digest(a) == content_digest(b)
     assert found.bindings == reference.bindings
 
 
