@@ -1,32 +1,39 @@
 """Every kind of interval: what it is about, what it is called, and how it is computed.
 
 A task set *carries* one kind, ``open`` or ``closed``, made of moments alone
-(:mod:`analysis_sql.intervals.intervals`).  Other kinds stand beside it where images do not recur;
-each is a module of its own and a row here, from which every table, file, p-value and ranking takes
-it.
+(:mod:`analysis_sql.intervals.intervals`).  Other kinds stand beside it, each by a *design* of the
+set's tasks: who shares a class or a superclass where images do not recur, and who is in which task
+where they do.  Each is a module of its own and a row here, from which every table, file, p-value
+and ranking takes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware import superclass_intervals
 from analysis_sql.class_aware.intervals import method_halfwidths
 from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
 from analysis_sql.class_aware.pairs import ForNewClasses
 from analysis_sql.comparison.verdicts import PairInterval
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.leave_one_out import kinds as left_out
+from analysis_sql.leave_one_out.design import LeftOut
 from benchmark_spec.protocol import IntervalKind
 
 Positions = NDArray[np.int64]
 Codes = NDArray[np.int8]
+
+Designs = Mapping[IntervalKind, Any]
+"""The design that each kind beside the carried one needs of a task set, where there is one."""
 
 
 class PairMaker(Protocol):
@@ -46,7 +53,13 @@ class Beside:
     Attributes
     ----------
     about
-        What a verdict holds for, in a few words: the heading of its column in tables.
+        What a verdict holds for, in a few words: the heading of its column in a task set's table.
+    heading
+        The same where different task sets stand together: no other kind has it.
+    estimand
+        What it is about, in full.
+    family
+        What it is one of, in the words of titles.
     key
         Its name in JSON, and at the end of the names that it has there for every kind.
     legend
@@ -63,18 +76,39 @@ class Beside:
     """
 
     about: str
+    heading: str
+    estimand: str
+    family: str
     key: str
     legend: str
-    halfwidths: Callable[[ClassDesign, Counts, float], Floats]
-    pairs: Callable[[ClassDesign, Counts, float], PairMaker]
-    p_values: Callable[[ClassDesign, Counts, Positions, Positions], Floats]
-    one_sided_p: Callable[[ClassDesign, Counts], Floats]
+    halfwidths: Callable[[Any, Counts, float], Floats]
+    pairs: Callable[[Any, Counts, float], PairMaker]
+    p_values: Callable[[Any, Counts, Positions, Positions], Floats]
+    one_sided_p: Callable[[Any, Counts], Floats]
+
+
+def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
+    return Beside(
+        about=about,
+        heading=f"{about} (tasks that reuse images)",
+        estimand=f"{about}, classes weighted equally (tasks that reuse images)",
+        family="leave-one-out",
+        key=f"left_out_{name}",
+        legend=legend,
+        halfwidths=partial(left_out.method_halfwidths, name),
+        pairs=partial(left_out.LeftOutPairs, name),
+        p_values=partial(left_out.p_values, name),
+        one_sided_p=partial(left_out.one_sided_p, name),
+    )
 
 
 BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
     {
         "class-aware": Beside(
             about="new classes",
+            heading="new classes (disjoint tasks)",
+            estimand="new classes",
+            family="class-aware",
             key="new_classes",
             legend="as paired, with the class-aware interval, which counts the classes as a sample "
             "too; its half-width stands in brackets.",
@@ -82,6 +116,33 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
             pairs=ForNewClasses,
             p_values=p_values,
             one_sided_p=one_sided_p_new_classes,
+        ),
+        "superclass-aware": Beside(
+            about="new superclasses",
+            heading="new superclasses (disjoint tasks)",
+            estimand="new superclasses",
+            family="superclass-aware",
+            key="new_superclasses",
+            legend="as new classes, with the superclasses counted as a sample too.",
+            halfwidths=superclass_intervals.method_halfwidths,
+            pairs=superclass_intervals.ForNewSuperclasses,
+            p_values=superclass_intervals.p_values,
+            one_sided_p=superclass_intervals.one_sided_p,
+        ),
+        "images": _leaves_out(
+            "images",
+            "new images",
+            "0 lies outside the interval that leaves out one image after another.",
+        ),
+        "classes": _leaves_out(
+            "classes",
+            "new classes",
+            "the same with one class after another, half-width in brackets.",
+        ),
+        "superclasses": _leaves_out(
+            "superclasses",
+            "new superclasses",
+            "the same with one superclass after another, half-width in brackets.",
         ),
     }
 )
@@ -91,12 +152,12 @@ ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
     {
         "closed": "new tasks of these images",
         "open": "new images of these classes, each class weighted as often as the set uses it",
-        **{kind: row.about for kind, row in BESIDE.items()},
+        **{kind: row.estimand for kind, row in BESIDE.items()},
     }
 )
 """What each kind is about: what another experiment would draw anew."""
 
 
-def kinds_of(carried: IntervalKind, design: ClassDesign | None) -> tuple[IntervalKind, ...]:
+def kinds_of(carried: IntervalKind, designs: Designs) -> tuple[IntervalKind, ...]:
     """Return the kinds of interval that a task set has: the one that it carries, and others."""
-    return (carried, *(BESIDE if design is not None else ()))
+    return (carried, *(kind for kind in BESIDE if kind in designs))

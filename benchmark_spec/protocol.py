@@ -8,7 +8,9 @@ from typing import Literal
 
 from benchmark_spec.errors import SpecError, UnknownNameError, shown
 
-IntervalKind = Literal["closed", "open", "class-aware", "superclass-aware"]
+IntervalKind = Literal[
+    "closed", "open", "class-aware", "superclass-aware", "images", "classes", "superclasses"
+]
 
 _PROTOCOL = re.compile(r"([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s([1-9][0-9]{0,8})q")
 MAX_WAY = 127
@@ -230,6 +232,10 @@ class TaskSetName:
     def interval(self) -> IntervalKind:
         """The interval that results on this task set carry."""
         return suite_of(self.suite).interval
+
+    def declared_tasks(self, tasks: int) -> tuple[int, ...]:
+        """Return how many first tasks verdicts are for: all, and half of those drawn uniformly."""
+        return (tasks // 2, tasks) if suite_of(self.suite).uniform and tasks > 1 else (tasks,)
 
     @property
     def attributes(self) -> str:

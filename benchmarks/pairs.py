@@ -84,6 +84,7 @@ def made_up_release() -> object:
     return SimpleNamespace(
         task_sets=infos,
         class_ids=lambda info: classes,
+        superclasses=lambda dataset: None,
         methods=(),
         references=lambda **_: (),
         datasets=tuple(dict.fromkeys(d for d, _ in SETS)),

@@ -12,7 +12,7 @@ import pytest
 FLOORS = {
     "benchmark_spec": "version | errors | naming extras declared | digest protocol tables"
     " | schemas feature_sets | manifest catalogue",
-    "analysis_sql": "intervals queries | comparison bias leave_one_out | class_aware recognition"
+    "analysis_sql": "intervals queries | comparison bias | class_aware leave_one_out recognition"
     " | interval_kinds | ranking planning",
     "fslbench_data": "entry files tasks | hub submission | sandbox | release | validation | scoring"
     " | render | evaluation leaderboard | cli",

@@ -48,6 +48,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.settled import settled
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once: rows times eigenvalues or grid points."""
@@ -85,16 +86,6 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
         / moments.queries_per_task
     )
     return settled(widths)
-
-
-def settled(values: Floats) -> Floats:
-    """Round values to ten significant digits.
-
-    The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
-    """
-    scaled = np.where((values > 0) & np.isfinite(values), values, 1.0)
-    scale = 10.0 ** (9.0 - np.floor(np.log10(scaled)))
-    return np.where(scaled == values, np.round(values * scale) / scale, values)
 
 
 def relative_halfwidths(

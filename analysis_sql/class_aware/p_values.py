@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import mixture, pair_coordinates, settled
+from analysis_sql.class_aware.intervals import mixture, pair_coordinates
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares
 from analysis_sql.comparison.multiplicity import one_sided_p, paired_p
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
 
 _NUMBERS_AT_ONCE = 1 << 20

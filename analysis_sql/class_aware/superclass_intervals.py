@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.intervals import halfwidths as halfwidths_for_new_classes
-from analysis_sql.class_aware.intervals import pair_coordinates, settled
+from analysis_sql.class_aware.intervals import pair_coordinates
 from analysis_sql.class_aware.p_values import one_sided_p_new_classes
 from analysis_sql.class_aware.p_values import p_values as p_values_for_new_classes
 from analysis_sql.class_aware.pairs import AwareKind, AwarePairs
@@ -28,6 +28,7 @@ from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
 from benchmark_spec.protocol import IntervalKind
 

@@ -88,6 +88,26 @@ class Comparison:
     reason: str = ""
 
     @property
+    def about_new_images(self) -> Comparison | None:
+        """The same led by what it says of new images; None if it says nothing of them.
+
+        Where tasks reuse images that is the kind that leaves images out.  The interval that such a
+        set carries is then the closed one, with which the field would compare.
+        """
+        if self.interval_kind != "closed":
+            return self
+        if "images" not in self.intervals:
+            return None
+        beside = dict(self.intervals)
+        del beside["closed"]
+        return replace(self, interval_kind="images", intervals=beside, verdict_closed=self.verdict)
+
+    @property
+    def shown(self) -> Comparison:
+        """The same as people read it: about new images, if anything is said of them."""
+        return self.about_new_images or self
+
+    @property
     def _carried(self) -> PairInterval:
         return self.intervals[self.interval_kind]
 

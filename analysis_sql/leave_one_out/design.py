@@ -36,9 +36,7 @@ FEW_LEFT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class TaskDesign:
-    """The tasks of a set that reuses images, as far as intervals need them; made by :meth:`of`.
-
-    It is the same for all methods.  What is costly is computed when it is first asked for.
+    """The tasks of a set that reuses images, for all methods; made by :meth:`of`.
 
     Attributes
     ----------
@@ -72,7 +70,7 @@ class TaskDesign:
         images : int (B, K, m)
             Images of each task, support and query, in the order of `class_ids`.
         class_of_image : int (N,)
-            The class of every image that might have been drawn, by image id.
+            The class of every image that might have been drawn, by image id; -1 of others.
         group_of_image : int (N,), optional
             Its group, -1 where it stands for itself.  The group is then what is left out.
         superclass_of_class : int (C,), optional
@@ -84,7 +82,10 @@ class TaskDesign:
             If the arrays do not fit together, or a task has a class or an image twice.
         """
         tasks = Membership.of(class_ids, images, class_of_image, group_of_image)
-        superclasses = _superclasses(tasks, superclass_of_class)
+        return cls._of(tasks, _superclasses(tasks, superclass_of_class))
+
+    @classmethod
+    def _of(cls, tasks: Membership, superclasses: Ints | None) -> TaskDesign:
         why: dict[LeftOut, str] = {}
         if reason := _no_images(tasks):
             why |= dict.fromkeys(LEFT_OUT, reason)
@@ -98,6 +99,12 @@ class TaskDesign:
     def tasks(self) -> int:
         """B, the number of tasks."""
         return self.membership.tasks
+
+    def prefix(self, tasks: int) -> TaskDesign:
+        """Return the design of the first tasks."""
+        if tasks == self.tasks:
+            return self
+        return self._of(self.membership.prefix(tasks), self.superclass_of_class)
 
     @property
     def unit(self) -> Literal["images", "groups"]:

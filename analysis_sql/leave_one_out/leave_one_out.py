@@ -167,14 +167,19 @@ class Influences:
         for row, column in np.argwhere(same).tolist():
             still[row, column] = np.ptp(self._y[rows[row]]) <= _CONSTANT
         mean = np.where(still & (np.abs(mean) <= _CONSTANT), 0.0, mean)
-        spreads = self._spreads(mean, noise, parts, still, still & (mean == 0) & ~same, level)
-        return LeaveOneOut(
-            mean,
-            spreads.get("images"),
-            spreads.get("classes"),
-            spreads.get("superclasses"),
-            self._design.why,
-        )
+        return self._result(mean, noise, parts, still, still & (mean == 0) & ~same, level)
+
+    def own(self, level: float) -> LeaveOneOut:
+        """Compute the intervals of the methods by themselves, (M, 1)."""
+        check_level(level)
+        still = np.ptp(self._y, axis=1, keepdims=True) <= _CONSTANT
+        mean = self._mean[:, None]
+        parts = {
+            name: tuple(values[:, None] for values in sums.own) for name, sums in self._sums.items()
+        }
+        zero = still & (np.abs(mean) <= _CONSTANT)
+        noise = self._noise.diagonal[:, None]
+        return self._result(np.where(zero, 0.0, mean), noise, parts, still, zero, level)
 
     def variance(self, name: LeftOut) -> Floats:
         """Return V of each method (M,): the jackknife's variance, by chance perhaps below 0."""
@@ -190,7 +195,7 @@ class Influences:
         tasks = self._design.tasks
         return 1.0 / (tasks * max(tasks - 1, 1))
 
-    def _spreads(
+    def _result(
         self,
         mean: Floats,
         noise: Floats,
@@ -198,7 +203,7 @@ class Influences:
         still: Bools,
         identical: Bools,
         level: float,
-    ) -> dict[LeftOut, Spread]:
+    ) -> LeaveOneOut:
         """Turn sums into intervals: each kind at least as wide as the ones before it."""
         spreads: dict[LeftOut, Spread] = {}
         laws: tuple[tuple[Floats, Floats, Floats | None], ...] = ()
@@ -226,4 +231,10 @@ class Influences:
                 mean,
                 laws,
             )
-        return spreads
+        return LeaveOneOut(
+            mean,
+            spreads.get("images"),
+            spreads.get("classes"),
+            spreads.get("superclasses"),
+            self._design.why,
+        )

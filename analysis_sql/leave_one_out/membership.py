@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,11 +62,11 @@ class Membership:
         ids, drawn, owner = map(np.asarray, (class_ids, images, class_of_image))
         _check_shapes(ids, drawn, owner)
         _check_tasks(ids, drawn, owner)
-        sizes = np.bincount(owner)
+        sizes = np.bincount(owner[owner >= 0])
         eligible = np.flatnonzero(sizes >= drawn.shape[2])
         number = np.full(sizes.size, -1)
         number[eligible] = np.arange(eligible.size)
-        usable = number[owner] >= 0
+        usable = (owner >= 0) & (number[owner] >= 0)
         unit = np.full(owner.size, -1)
         grouped = group_of_image is not None and bool((np.asarray(group_of_image) >= 0).any())
         if group_of_image is None or not grouped:
@@ -93,6 +93,10 @@ class Membership:
             eligible,
             grouped,
         )
+
+    def prefix(self, tasks: int) -> Membership:
+        """Return who is in the first tasks."""
+        return replace(self, classes=self.classes[:tasks], units=self.units[:tasks])
 
     @property
     def tasks(self) -> int:
@@ -171,7 +175,7 @@ def _check_shapes(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) 
             f"classes {ids.shape} and images {images.shape} do not fit together",
             expected="classes (B, K) and images (B, K, m)",
         )
-    if images.min() < 0 or images.max() >= owner.size or owner.min() < 0:
+    if images.min() < 0 or images.max() >= owner.size:
         raise SpecError(
             f"image ids reach from {images.min()} to {images.max()}, of {owner.size} images",
             expected="ids from 0 that class_of_image has an entry for",
@@ -179,7 +183,7 @@ def _check_shapes(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) 
 
 
 def _check_tasks(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -> None:
-    foreign = np.argwhere(owner[images] != ids[:, :, None])
+    foreign = np.argwhere((owner[images] != ids[:, :, None]) | (owner[images] < 0))
     if foreign.size:
         task, position, place = foreign[0].tolist()
         image = images[task, position, place]

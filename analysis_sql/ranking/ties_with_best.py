@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import Adjustment, adjust, paired_p
 from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.comparison.ties import letter_display, mirrored, tied_with_best
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.interval_kinds import BESIDE, Designs
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.protocol import IntervalKind
 
@@ -51,12 +50,12 @@ def ties_with_best(
     counts: Counts,
     interval_kind: IntervalKind,
     level: float,
-    design: ClassDesign | None,
+    designs: Designs,
     adjustment: Adjustment = "holm",
 ) -> Ties:
     """Compare all pairs of at least two methods, by the kind of interval that the task set carries.
 
-    Where there is no design of its classes, kinds that need it are left out.
+    Other kinds are those that it has designs for.
     """
     means = np.asarray(counts.moments().mean, float)
     order = np.argsort(-means, kind="stable").tolist()
@@ -64,9 +63,10 @@ def ties_with_best(
     few = len(names) <= MOST_LETTERS
     p = np.asarray(paired_p(all_differences(counts), interval_kind), float)
     by_kind = {interval_kind: adjust(p[first, second], adjustment)}
-    if few and design is not None:
-        for kind, beside in BESIDE.items():
-            by_kind[kind] = adjust(beside.p_values(design, counts, first, second), adjustment)
+    if few:
+        for kind, design in designs.items():
+            p_of_kind = BESIDE[kind].p_values(design, counts, first, second)
+            by_kind[kind] = adjust(p_of_kind, adjustment)
     apart = {
         kind: _matrix(some.apart(level), first, second, len(names))
         for kind, some in by_kind.items()

@@ -55,6 +55,7 @@ def compare(
     from fslbench_data.cli.report_output import say_left_out, write_bias, write_report
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.compare import answered, bias_of_two, find_two, score_two
+    from fslbench_data.scoring.headlines import headlines
 
     check_output(path, Path(a), Path(b))
     opened = load_release(release)
@@ -70,10 +71,8 @@ def compare(
     left_out = sorted(answered(first) ^ answered(second))
     if left_out:
         click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)
-    # closed sets say nothing of new images: they count only if there is nothing else
-    judged = [c for c in report.comparisons if c.interval_kind != "closed"]
-    judged = judged or list(report.comparisons)
-    worse = [f"{c.dataset}/{c.task_set}" for c in judged if c.verdict == "-"]
+    leading = headlines(report.comparisons)
+    worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:
         click.echo(f"{report.comparisons[0].method} is worse on {', '.join(worse)}", err=True)
         raise SystemExit(1)

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import one_sided_p
 from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
-from analysis_sql.interval_kinds import BESIDE, kinds_of
+from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Moments
@@ -34,9 +33,9 @@ def ranked(
     interval_kind: IntervalKind,
     entries: Sequence[Entry],
     level: float,
-    design: ClassDesign | None,
+    designs: Designs,
 ) -> Standing:
-    """Rank methods, which have different labels, on a task set; there is no design of closed sets.
+    """Rank methods, which have different labels, on a task set, by the kinds it has designs for.
 
     Time and memory grow as the number of methods: each is compared with the leader alone.
     """
@@ -45,11 +44,11 @@ def ranked(
     ordinary = np.array([entry.result.ordinary for entry in entries])
     by_kind = {
         kind: np.full(len(entries), np.nan, KIND_NUMBERS)
-        for kind in kinds_of(interval_kind, design)
+        for kind in kinds_of(interval_kind, designs)
     }
     lengths, blocks = _lengths(entries), list(_blocks(entries))
     own = Moments.join(
-        _fill(by_kind, "width", rows, _counts(entries, rows), level, design, lengths)
+        _fill(by_kind, "width", rows, _counts(entries, rows), level, designs, lengths)
         for rows in blocks
     )
     leader, behind = None, None
@@ -59,13 +58,13 @@ def ranked(
         others = ((rows, _counts(entries, rows, most=len(best.counts))) for rows in blocks)
         differences = ((rows, lead(best.counts, best.queries_per_task, c)) for rows, c in others)
         behind = -Moments.join(
-            _fill(by_kind, "behind_width", rows, ahead, level, design, lengths)
+            _fill(by_kind, "behind_width", rows, ahead, level, designs, lengths)
             for rows, ahead in differences
         )
     compared = int(ordinary.sum())
-    silent = ~ordinary | (interval_kind == "closed")
     stopped = [entry.result.stopped is not None for entry in entries]
-    for numbers in by_kind.values():
+    for kind, numbers in by_kind.items():
+        silent = ~ordinary | (kind == "closed")
         numbers["possible"] = could_be_best(numbers["p"], compared, level) | silent
         numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
     ranks, order = _ranks(own, behind, ordinary)
@@ -113,7 +112,7 @@ def _fill(
     rows: NDArray[np.int64],
     counts: Counts,
     level: float,
-    design: ClassDesign | None,
+    designs: Designs,
     lengths: NDArray[np.int64],
 ) -> Moments:
     """Fill in half-widths of every kind, and p-values of differences; return the moments.
@@ -126,11 +125,11 @@ def _fill(
     moments = counts.moments()
     usable = np.isin(counts.tasks, lengths)
     for kind, numbers in by_kind.items():
-        if kind in BESIDE and design is not None:
-            part = counts.some(usable)
-            numbers[name][rows[usable]] = BESIDE[kind].halfwidths(design, part, level)
+        if kind in designs:
+            part, beside = counts.some(usable), BESIDE[kind]
+            numbers[name][rows[usable]] = beside.halfwidths(designs[kind], part, level)
             if name == "behind_width":
-                numbers["p"][rows[usable]] = BESIDE[kind].one_sided_p(design, part)
+                numbers["p"][rows[usable]] = beside.one_sided_p(designs[kind], part)
             continue
         width = halfwidths(moments, kind, level)
         if name == "behind_width":

@@ -161,12 +161,17 @@ class Standing:
 
     @property
     def claims(self) -> bool:
-        """Whether anything is claimed of who could be the best: not in closed sets."""
-        return self.interval_kind != "closed"
+        """Whether anything is claimed of who could be the best."""
+        return bool(self.claiming)
+
+    @property
+    def claiming(self) -> tuple[IntervalKind, ...]:
+        """The kinds by which it is claimed: all that are about new images or new classes."""
+        return tuple(kind for kind in self.kinds if kind != "closed")
 
     def could_be_best(self, kind: IntervalKind) -> int | None:
         """Return how many could be the best, of those compared; None where nothing is claimed."""
-        if not self.claims or self.leader is None or kind not in self.by_kind:
+        if self.leader is None or kind not in self.claiming:
             return None
         ordinary = np.array([entry.result.ordinary for entry in self.entries])
         return int((self.by_kind[kind]["possible"] & ordinary).sum())
@@ -207,6 +212,6 @@ class Standing:
         possible = numbers["possible"].tolist()
         for i, mean, difference, could in zip(places, own, apart, possible, strict=True):
             entry = self.entries[i]
-            claimed = self.claims and entry.result.ordinary and self.leader is not None
+            claimed = kind in self.claiming and entry.result.ordinary and self.leader is not None
             behind = None if entry.label == self.leader else difference
             yield RankedInterval(mean, behind, could if claimed else None)

@@ -107,20 +107,20 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
     yield right("behind", behind)
     if any(row.accuracy.tasks != standing.scored.n_tasks for row in rows):
         yield right("T", lambda row: row.accuracy.tasks)
-    for i, kind in enumerate(standing.kinds if standing.claims else ()):
-        heading = BESIDE[kind].about if i else "could be best"
+    for kind in standing.claiming:
+        heading = BESIDE[kind].about if kind in BESIDE else "could be best"
         yield Column(heading, partial(_claim, kind=kind))
     yield Column("from", lambda row: _origins(row.submission, row.also))
 
 
 def summary(standing: Standing) -> str:
     """Among how many methods a best one is, as one sentence."""
-    could = standing.could_be_best(standing.interval_kind)
-    if could is None:
+    if not standing.claiming or standing.leader is None:
         return NO_CLAIM
-    text = f"With {100 * standing.level:.8g} % confidence a best method is among the {could} of "
-    text += f"{standing.compared} marked yes"
-    for kind in standing.kinds[1:]:
+    first, *others = standing.claiming
+    text = f"With {100 * standing.level:.8g} % confidence a best method is among the "
+    text += f"{standing.could_be_best(first)} of {standing.compared} marked yes"
+    for kind in others:
         text += f"; for {BESIDE[kind].about} among {standing.could_be_best(kind)}"
     return f"{text}."
 
@@ -174,7 +174,8 @@ def behind(row: Row) -> str:
 
 def accuracy(row: Row) -> str:
     """Return the accuracy with its interval, and half-widths of the other kinds in brackets."""
-    return with_bracket({kind: interval.accuracy for kind, interval in row.intervals.items()})
+    intervals = {kind: interval.accuracy for kind, interval in row.intervals.items()}
+    return with_bracket(intervals, [*intervals])
 
 
 def _names(methods: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -97,6 +97,10 @@ class Release:
         """The table of a task set: :func:`benchmark_spec.schemas.task_set`."""
         return self._tasks(self._find("tasks", info.dataset, str(info.name)))
 
+    def provenance(self, info: TaskSetInfo) -> Mapping[str, Any]:
+        """What it takes to draw a task set again."""
+        return self._find("tasks", info.dataset, str(info.name)).provenance
+
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
         """Classes of each task of a set, int32 (T, K), without its images."""
         return self._column(info, "class_ids")
@@ -124,10 +128,8 @@ class Release:
 
     def superclasses(self, dataset: str) -> tuple[str, ...] | None:
         """The superclass of each class of a data set, in the order of classes; None without any."""
-        classes = self.classes(dataset)
-        if "superclass" not in classes.column_names:
-            return None
-        return tuple(classes.column("superclass").to_pylist())
+        columns = self.classes(dataset).to_pydict()
+        return tuple(columns["superclass"]) if "superclass" in columns else None
 
     def images(self, dataset: str) -> pa.Table:
         """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""

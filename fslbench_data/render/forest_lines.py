@@ -1,7 +1,7 @@
 """Comparisons as lines of a forest plot, for terminals.
 
-A line a comparison, all on one axis: thick is the interval of the difference, thin the class-aware
-one, the mark the mean: ▲ better, ▼ worse, ● not told apart; ┊ stands at zero::
+A line a comparison, all on one axis: thick is the interval of the difference, thin that for
+new classes, the mark the mean: ▲ better, ▼ worse, ● not told apart; ┊ stands at zero::
 
                       -5         0          5
     pixels/NCC             ─────━┊━━●━━━━────────
@@ -20,7 +20,7 @@ from analysis_sql.intervals.intervals import Interval
 from fslbench_data.render.interval_text import VERDICT_STYLES
 
 LINES_NOTE = (
-    "lines: thick, the interval of the difference; thin, the class-aware one; the mark, its mean."
+    "lines: thick, the interval of the difference; thin, that for new classes; the mark, its mean."
 )
 _LEAST = 24
 """Characters of the axis, below which no line is drawn."""

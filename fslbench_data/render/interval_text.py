@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ESTIMANDS
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.scores import Score, ScoredSet
@@ -59,9 +59,9 @@ def difference_text(comparison: Comparison) -> str:
     return plus_minus(comparison.difference, signed=True) + bracket(beside)
 
 
-def with_bracket(intervals: Mapping[IntervalKind, Interval]) -> str:
-    """Return an accuracy with its interval, and half-widths of the other kinds in brackets."""
-    carried, *beside = intervals.values()
+def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[IntervalKind]) -> str:
+    """Return an accuracy with the first of some kinds, half-widths of the others in brackets."""
+    carried, *beside = (intervals[kind] for kind in kinds)
     return plus_minus(carried) + bracket(beside)
 
 
@@ -75,8 +75,10 @@ def in_brackets(kinds: Sequence[IntervalKind]) -> str:
     """Return what the brackets hold, to stand behind the estimand; empty without such kinds."""
     if len(kinds) < 2:
         return ""
-    about = "; ".join(ESTIMANDS[kind] for kind in kinds[1:])
-    return f"; {', '.join(kinds[1:])} in brackets: {about}"
+    about = "; ".join(BESIDE[kind].about for kind in kinds[1:])
+    families = dict.fromkeys(BESIDE[kind].family for kind in kinds[1:])
+    names = "" if kinds[0] in BESIDE else f"{', '.join(families)} "
+    return f"; {names}in brackets: {about}"
 
 
 def set_title(
@@ -84,7 +86,8 @@ def set_title(
 ) -> str:
     """Return T, level and kinds of interval of a task set, and after `before` their estimands."""
     about = f"{ESTIMANDS[kinds[0]]}{in_brackets(kinds)}"
-    return f"{scored.n_tasks} tasks, {100 * level:.8g} % {kinds[0]} intervals{before}{about}"
+    name = BESIDE[kinds[0]].family if kinds[0] in BESIDE else kinds[0]
+    return f"{scored.n_tasks} tasks, {100 * level:.8g} % {name} intervals{before}{about}"
 
 
 def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:

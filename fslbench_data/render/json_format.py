@@ -97,5 +97,8 @@ def render_json(report: Report) -> str:
             if each.design is not None
         ],
         "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
+        "verdict_counts_where_reused": {
+            k: asdict(count) for k, count in report.counts_where_reused.items()
+        },
     }
     return json_text(content)

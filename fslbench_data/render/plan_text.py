@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from analysis_sql.class_aware.pairs import KIND
 from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.planning.class_sequences import MAX_TASKS
 from analysis_sql.planning.planning import CLOSED_TASKS, Planned
@@ -111,6 +112,7 @@ def notes(plan: Plan) -> list[str]:
     kinds = "; ".join(
         f"{kind}{f' at {CLOSED_TASKS} tasks' if kind == 'closed' else ''}: {about}"
         for kind, about in ESTIMANDS.items()
+        if kind in ("closed", "open", KIND)
     )
     return [
         *([UNBOUND_NOTE] if plan.signature.unbound else []),

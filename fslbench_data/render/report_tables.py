@@ -8,6 +8,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from analysis_sql.comparison.ties import VerdictCounts
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
@@ -26,7 +27,7 @@ from fslbench_data.render.interval_text import (
 from fslbench_data.render.limits_text import near_perfect_text, unseen_text
 from fslbench_data.render.sentences import prefix_text, stopped_text
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.report import Report, verdict_counts
+from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -53,9 +54,9 @@ def _report_table(each: TaskSetReport, *, unbound: bool) -> Table:
         partial = (np.asarray(each.pairs.tasks)[each.asked] != each.scored.n_tasks).any()
         columns = comparison_columns(each, partial=bool(partial))
     return Table(
-        f"{each.scored}: {set_title(each.scored, each.level, each.kinds)})",
+        f"{each.scored}: {set_title(each.scored, each.level, each.shown_kinds)})",
         tuple(columns),
-        each.comparisons if compared else each.scores,
+        [c.shown for c in each.comparisons] if compared else each.scores,
         (*_marks(each), *((UNBOUND_NOTE,) if unbound else ())),
     )
 
@@ -80,8 +81,8 @@ def legend(report: Report) -> list[str]:
     if not any(each.asked.any() for each in report.sets):
         return []
     closed = any(each.has_closed for each in report.sets)
-    beside = dict.fromkeys(kind for each in report.sets for kind in each.kinds[1:])
-    legends = [f" {BESIDE[kind].about}: {BESIDE[kind].legend}" for kind in beside]
+    beside = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
+    legends = [f" {BESIDE[k].about}: {BESIDE[k].legend}" for k in beside if k in BESIDE]
     return [LEGEND + "".join(legends) + (LEGEND_CLOSED if closed else "")]
 
 
@@ -110,12 +111,14 @@ def comparison_columns(
     yield right("difference", difference_text)
     if partial:
         yield Column("T", lambda c: c.difference.tasks, "right")
-    yield Column("paired", lambda c: c.verdict, "center", style=_style)
-    for kind in each.kinds[1:]:
+    first, *beside = each.shown_kinds
+    paired = BESIDE[first].about if first in BESIDE else "paired"
+    yield Column(paired, lambda c: c.verdict, "center", style=_style)
+    for kind in beside:
         about = BESIDE[kind].about
         yield Column(about, bound(verdict_of, kind=kind), "center", style=_style)
     yield Column("direct", lambda c: c.verdict_direct, "center")
-    if each.has_closed:
+    if each.has_closed or each.leaves_out:
         yield Column("closed", lambda c: c.verdict_closed, "center")
 
 
@@ -127,7 +130,7 @@ def score_columns(each: TaskSetReport, *, of_all: bool = False) -> Iterator[Colu
     """Give the columns of accuracies; T as ``20 of 20`` if `of_all`."""
     label = labels(each.scores)
     yield Column("method", lambda score: label[score.method])
-    yield right("accuracy", lambda score: with_bracket(score.intervals))
+    yield right("accuracy", lambda score: with_bracket(score.intervals, each.shown_kinds))
     total = f" of {each.scored.n_tasks}" if of_all else ""
     yield right("T", lambda score: f"{score.accuracy.tasks}{total}")
 
@@ -158,24 +161,31 @@ def _marks(each: TaskSetReport) -> tuple[str, ...]:
     )
 
 
-KINDS = ("paired", *(beside.about for beside in BESIDE.values()), "direct", "closed")
+KINDS = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
 NOTE = (
-    "paired: 0 lies outside the interval of the difference, for new images "
-    "of these classes. new classes: outside the class-aware one. direct: two separate intervals do "
-    "not overlap. closed: these on tasks that reuse images. kept: paired and also for new classes."
+    "paired: 0 lies outside the interval of the difference, for new images of these classes. new "
+    "classes: outside the class-aware one, or, where tasks reuse images, outside the one that "
+    "leaves classes out. direct: two separate intervals do not overlap. closed: the field's habit, "
+    "on tasks that reuse images. kept: claimed, and also for everything new that there is an "
+    "interval for."
 )
-NOTHING = "No comparisons on new images: closed sets, and methods alone, are not counted."
+NOTHING = "No comparisons on new images: methods alone are not counted."
 
 
 def conclusive_table(report: Report) -> Table:
-    """Return one row a task set that reuses no image, and one of all together."""
-    sets = [each for each in report.sets if each.interval_kind == "open" and each.counted.any()]
-    kinds = [kind for kind in KINDS if kind != "closed" or any(each.has_closed for each in sets)]
-    rows = [(str(each.scored), _tasks(each), *_numbers([each], kinds)) for each in sets]
-    if len(sets) > 1:
-        rows.append(("all", None, *_numbers(sets, kinds)))
+    """Return one row a task set that says something of new images, and one of each kind of set."""
+    told = [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
+    sets = [each for each in told if each.counted.any()]
+    groups = [[each for each in sets if each.leaves_out is reuses] for reuses in (False, True)]
+    counts = [_counts(group) for group in groups if group]
+    kinds = [kind for kind in KINDS if any(kind in some for some in counts)]
+    rows: list[tuple[object, ...]] = []
+    for group, name in zip(groups, ("all", "all that reuse images"), strict=True):
+        rows += [(str(each.scored), _tasks(each), *_numbers([each], kinds)) for each in group]
+        if len(group) > 1:
+            rows.append((name, None, *_numbers(group, kinds)))
     stopped = any(score.stopped for each in sets for score in each.scores)
-    left = sum(int((e.asked & ~e.counted).sum()) for e in report.sets if e.interval_kind == "open")
+    left = sum(int((each.asked & ~each.counted).sum()) for each in told)
     names = enumerate(("T", "comparisons", *kinds, "kept"), 1)
     return Table(
         title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
@@ -198,11 +208,16 @@ def _tasks(each: TaskSetReport) -> int | str:
     return low if low == high else f"{low}-{high}"
 
 
+def _counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
+    return counts_where_reused(sets) if sets[0].leaves_out else verdict_counts(sets)
+
+
 def _numbers(sets: list[TaskSetReport], kinds: list[str]) -> list[int | None]:
-    counts = verdict_counts(sets)
+    """Count comparisons, conclusive ones and those kept; all sets reuse images, or none does."""
+    counts = _counts(sets)
     conclusive = [counts[kind].conclusive if kind in counts else None for kind in kinds]
     kept = None
-    if any(beside.about in counts for beside in BESIDE.values()):
+    if any(beside.heading in counts for beside in BESIDE.values()):
         kept = sum(
             c.verdict in (Verdict.BETTER, Verdict.WORSE)
             and all(verdict_of(c, kind) is c.verdict for kind in each.kinds)

@@ -60,6 +60,7 @@ _CLAIM = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
     Verdict.INCONCLUSIVE: "no difference",
+    Verdict.IDENTICAL: "no difference",
     Verdict.NOT_ESTIMABLE: "nothing",
 }
 
@@ -68,6 +69,7 @@ _LINK = {
     Verdict.BETTER: "than",
     Verdict.WORSE: "than",
     Verdict.INCONCLUSIVE: "from",
+    Verdict.IDENTICAL: "from",
     Verdict.NOT_ESTIMABLE: "about",
 }
 
@@ -146,7 +148,7 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
 
 def ties_text(ties: Ties) -> str:
     """Return who cannot be told from the best, and among how many comparisons."""
-    carried, *beside = ties.tied
+    carried, *beside = [kind for kind in ties.tied if kind != "closed"] or ties.tied
     others = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
     text = f"Highest mean: {ties.best}. Not told from it (Holm, {ties.family} pairs): "
     text += listing(others[carried], 6) or "no other"
@@ -201,6 +203,19 @@ def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
             numbers.append(f"{kind} {count.conclusive}{of}")
     many = f"{paired.compared} comparison{'s' if paired.compared != 1 else ''}"
     return f"Conclusive, of {many} on new images: {', '.join(numbers)}."
+
+
+def reused_text(counts: Mapping[str, VerdictCounts]) -> str:
+    """How many comparisons hold up where tasks reuse images, as one line."""
+    if "closed" not in counts or not counts["closed"].compared:
+        return ""
+    numbers = [f"{kind} {count.conclusive}" for kind, count in counts.items() if kind != "closed"]
+    total = counts["closed"]
+    many = f"{total.compared} comparison{'s' if total.compared != 1 else ''}"
+    return (
+        f"Conclusive, of {many} on tasks that reuse images: {', '.join(numbers)}; their closed "
+        f"intervals would claim {total.conclusive}."
+    ).replace(" (tasks that reuse images)", "")
 
 
 def beside_text(comparisons: Sequence[Comparison]) -> str:

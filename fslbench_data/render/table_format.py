@@ -22,6 +22,7 @@ from fslbench_data.render.sentences import (
     counts_text,
     power_text,
     prefix_text,
+    reused_text,
     stopped_text,
     summary,
     ties_text,
@@ -48,12 +49,15 @@ def render_table(report: Report, *, width: int, height: int) -> list[RenderableT
     limit = max(5, (height - _FIXED_LINES) // 2)
     narrow = width < _WIDE
     lines = [
-        forest_lines(each.comparisons[:limit], labels(each.scores), width) for each in report.sets
+        forest_lines([c.shown for c in each.comparisons[:limit]], labels(each.scores), width)
+        for each in report.sets
     ]
     for each, drawn in zip(report.sets, lines, strict=True):
         parts.append(_block(each, limit, drawn, narrow=narrow))
     if len(report.comparisons) > 1 and (counted := counts_text(report.verdict_counts)):
         parts.append(Text(f"\n{counted}"))
+    if len(report.comparisons) > 1 and (reused := reused_text(report.counts_where_reused)):
+        parts.append(Text(f"\n{reused}"))
     notes = [*report_notes(report), *([LINES_NOTE] if any(lines) else [])]
     parts.extend(Text(f"\n{note}", style="dim") for note in notes)
     return parts
@@ -70,12 +74,12 @@ def _block(
     each: TaskSetReport, limit: int, lines: Sequence[Text], *, narrow: bool
 ) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
-    about = set_title(each.scored, each.level, each.kinds, ": ")
+    about = set_title(each.scored, each.level, each.shown_kinds, ": ")
     title.append(f"  {about}", style="not bold")
     parts: list[RenderableType] = [title]
     total = len(each.comparisons)
     if total:
-        shown = each.comparisons[:limit]
+        shown = [c.shown for c in each.comparisons[:limit]]
         partial = any(c.difference.tasks != each.scored.n_tasks for c in shown)
         columns = comparison_columns(each, partial=partial, both=not narrow)
         centred = (replace(c, align="center") if c.name == "T" else c for c in columns)
@@ -100,7 +104,7 @@ def _block(
     zeros = zeros_text(each.scores[:limit], ())
     for row in rows[:3]:
         comparisons, beside = each.comparisons_of(row), each.evidence_of(row)
-        sentences = summary(each.methods[row], comparisons)
+        sentences = summary(each.methods[row], [c.shown for c in comparisons])
         if each.interval_kind == "open" and (power := power_text(comparisons, beside)):
             sentences += f" {power}"
         parts.append(Text(sentences))
@@ -108,7 +112,7 @@ def _block(
     if len(rows) > 3:
         parts.append(Text(f"… and a sentence each on {len(rows) - 3} more", style="yellow"))
     parts.extend(Text(line) for line in [*near_perfect_text(each.scores[:limit]), *zeros][:3])
-    if rows and each.interval_kind == "open" and each.ties is not None:
+    if rows and each.shown_kinds[0] != "closed" and each.ties is not None:
         parts.append(Text(ties_text(each.ties)))
     if rows and each.design is not None:
         parts.append(Text(unseen_text(each.design.classes, each.level)))

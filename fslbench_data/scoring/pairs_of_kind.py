@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import PairInterval
 from analysis_sql.interval_kinds import PairMaker
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
+from benchmark_spec.protocol import IntervalKind
 
 MOST_COUNTED = 5000
 """Comparisons up to which every kind of verdict is counted, and kinds that cost time are kept."""
@@ -47,3 +51,22 @@ class PairsOfKind:
                 some = self._maker.arrays(row, columns)
                 width[row, columns], verdict[row, columns], direct[row, columns] = some
         return width, verdict, direct
+
+
+def evidence_of_row(
+    counts: Counts,
+    row: int,
+    columns: NDArray[np.int64],
+    reserved: NDArray[np.bool_],
+    kind: IntervalKind,
+    level: float,
+    design: ClassDesign | None,
+) -> list[Evidence]:
+    """Gather what stands beside the comparisons of a method with others; none of those reserved."""
+    common = np.minimum(counts.tasks[row], counts.tasks[columns])
+    by_column = dict.fromkeys(columns.tolist(), NO_EVIDENCE)
+    for tasks in np.unique(common[~reserved]).tolist():
+        some = columns[(common == tasks) & ~reserved]
+        apart = counts.differences(row, some, tasks)
+        by_column |= zip(some.tolist(), evidence(apart, kind, level, design), strict=True)
+    return list(by_column.values())

@@ -43,6 +43,11 @@ class Report:
             [task_set for task_set in self.sets if task_set.interval_kind == "open"]
         )
 
+    @cached_property
+    def counts_where_reused(self) -> dict[str, VerdictCounts]:
+        """The same over the task sets that reuse images, of which some can be left out."""
+        return counts_where_reused([task_set for task_set in self.sets if task_set.leaves_out])
+
     @property
     def scores(self) -> tuple[Score, ...]:
         """The scores of all task sets."""
@@ -67,6 +72,17 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
 
+def counts_where_reused(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
+    """Count verdicts on task sets that reuse images, by kind of interval.
+
+    ``closed`` are the paired verdicts of the interval that such a set carries.
+    """
+    counts = verdict_counts(sets) if sets else {}
+    headings = [row.heading for row in BESIDE.values() if row.heading in counts]
+    carried = {"closed": counts["paired"]} if "paired" in counts else {}
+    return carried | {heading: counts[heading] for heading in headings}
+
+
 def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     """Count verdicts by kind of comparison: paired, new classes, direct, closed.
 
@@ -75,7 +91,7 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     """
     codes: dict[str, list[NDArray[np.int8]]] = {
         "paired": [task_set.pairs.verdict[task_set.counted] for task_set in sets],
-        **{beside.about: [] for beside in BESIDE.values()},
+        **{beside.heading: [] for beside in BESIDE.values()},
         "direct": [task_set.pairs.direct[task_set.counted] for task_set in sets],
         "closed": [],
     }
@@ -84,7 +100,7 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
         number = {verdict: i for i, verdict in enumerate(VERDICTS)}
         for kind, beside in BESIDE.items():
             pairs = [c.intervals[kind] for c in comparisons if kind in c.intervals]
-            codes[beside.about] = [np.array([number[pair.verdict] for pair in pairs], np.int8)]
+            codes[beside.heading] = [np.array([number[pair.verdict] for pair in pairs], np.int8)]
         closed = [number[c.verdict_closed] for c in comparisons if c.verdict_closed is not None]
         codes["closed"] = [np.array(closed, np.int8)]
     joined = {heading: np.concatenate(parts) for heading, parts in codes.items() if parts}

@@ -9,19 +9,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.pairs import KIND
+from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
     IntervalsOfMethod,
     MethodIntervals,
     Score,
-    class_design,
     scored_set,
     signature_of,
 )
@@ -116,11 +117,11 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
 def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts, name = selected.parts, str(info.name)
-    design = class_design(selected.release, info)
+    designs = designs_of(selected.release, info)
     methods = [group.method for part in parts for group in part.on(info.dataset, name)]
     own = len(selected.answers.on(info.dataset, name))
-    counts, scores = _scores(parts, info.dataset, info.name, level, design)
-    twin = _scores(parts, info.dataset, info.name.closed_twin, level, None)[1]
+    counts, scores = _scores(parts, info.dataset, info.name, level, designs)
+    twin = _scores(parts, info.dataset, info.name.closed_twin, level, {})[1]
     return TaskSetReport(
         scored=scored_set(info),
         interval_kind=info.name.interval,
@@ -128,7 +129,7 @@ def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetR
         scores=scores,
         asked=_asked(methods, own, selected.selection.against),
         counts=counts,
-        design=design,
+        designs=designs,
         closed={
             score.method: replace(score.accuracy, halfwidth=None)
             if score.prefix
@@ -144,7 +145,7 @@ def _scores(
     dataset: str,
     name: TaskSetName,
     level: float,
-    design: ClassDesign | None,
+    designs: Designs,
 ) -> tuple[Counts, tuple[Score, ...]]:
     """Counts and accuracies of everything that the parts answer of a task set, in order."""
     groups = [(part, group) for part in parts for group in part.on(dataset, str(name))]
@@ -153,7 +154,7 @@ def _scores(
     counts = counts_on([group for _, group in groups])
     kind, n_query = name.interval, name.protocol.n_query
     positions = {group.method: i for i, (_, group) in enumerate(groups)}
-    of_methods = MethodIntervals(counts, kind, level, design)
+    of_methods = MethodIntervals(counts, kind, level, designs)
     scores = []
     for i, (part, group) in enumerate(groups):
         about = part.submission.methods.get(group.method)
@@ -173,7 +174,7 @@ def _scores(
                 part.are_references,
                 kind,
                 own,
-                faultless=zeros(design, accuracy.tasks, level) if faultless else None,
+                faultless=zeros(designs.get(KIND), accuracy.tasks, level) if faultless else None,
                 stopped=stopped,
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,

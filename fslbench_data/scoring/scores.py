@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.interval_kinds import BESIDE, kinds_of
+from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.near_perfect import NearPerfect
@@ -35,16 +34,6 @@ class ScoredSet:
 def scored_set(info: TaskSetInfo) -> ScoredSet:
     """A task set of a release as a report names it."""
     return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
-
-
-def class_design(release: Release, info: TaskSetInfo) -> ClassDesign | None:
-    """Return the classes of a task set's tasks, for intervals about new classes.
-
-    None where tasks reuse images: they are then not independent, whatever their classes.
-    """
-    if info.name.interval == "closed":
-        return None
-    return ClassDesign.of(release.class_ids(info))
 
 
 @dataclass(frozen=True)
@@ -188,24 +177,22 @@ class MethodIntervals:
         Of all M methods.
     interval_kind, level
         The kind that the task set carries, and the confidence level.
-    design
-        The classes of the tasks; None where they reuse images.
+    designs
+        Of the task set, by kind of interval beside the carried one.
     """
 
     def __init__(
-        self, counts: Counts, interval_kind: IntervalKind, level: float, design: ClassDesign | None
+        self, counts: Counts, interval_kind: IntervalKind, level: float, designs: Designs
     ) -> None:
-        self._counts, self._level, self._design = counts, level, design
-        self.kinds = kinds_of(interval_kind, design)
+        self._counts, self._level, self._designs = counts, level, designs
+        self.kinds = kinds_of(interval_kind, designs)
         self._moments = counts.moments()
         self._by_kind = {interval_kind: intervals(self._moments, interval_kind, level)}
 
     def of(self, kind: IntervalKind) -> list[Interval]:
         """Return the intervals of one kind, in the order of the methods."""
         if kind not in self._by_kind:
-            if kind not in self.kinds or self._design is None:
-                raise KeyError(kind)
-            widths = BESIDE[kind].halfwidths(self._design, self._counts, self._level)
+            widths = BESIDE[kind].halfwidths(self._designs[kind], self._counts, self._level)
             self._by_kind[kind] = intervals(self._moments, kind, self._level, widths)
         return self._by_kind[kind]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.pairs import KIND
 from analysis_sql.comparison.multiplicity import paired_p
 from analysis_sql.comparison.pairs import PairArrays, all_differences, pair_arrays, pair_at
 from analysis_sql.comparison.verdicts import (
@@ -22,14 +23,14 @@ from analysis_sql.comparison.verdicts import (
     direct_verdict,
     unconcluded,
 )
-from analysis_sql.interval_kinds import BESIDE, kinds_of
+from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
+from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties, ties_with_best
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.comparisons import Comparisons
-from fslbench_data.scoring.pairs_of_kind import PairsOfKind
+from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
 from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
 
@@ -48,8 +49,8 @@ class TaskSetReport:
         Of the submission's methods, then of the reference methods: M in all.
     asked : bool (F, M)
         Which of the F methods of the submission are compared with which of all M.
-    design
-        The classes of the tasks; None where tasks reuse images.
+    designs
+        Of the task set, by kind of interval beside the carried one.
     closed
         Intervals on the closed set of the same data and protocol, by method.
     """
@@ -60,13 +61,29 @@ class TaskSetReport:
     scores: tuple[Score, ...]
     asked: NDArray[np.bool_]
     counts: Counts
-    design: ClassDesign | None
+    designs: Designs
     closed: Mapping[str, Interval]
+    _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def kinds(self) -> tuple[IntervalKind, ...]:
         """Kinds of interval: the one that the task set carries, then those beside it."""
-        return kinds_of(self.interval_kind, self.design)
+        return kinds_of(self.interval_kind, self.designs)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether images recur, and intervals for new ones leave some out."""
+        return "images" in self.designs
+
+    @property
+    def shown_kinds(self) -> tuple[IntervalKind, ...]:
+        """Kinds as people read them: those about new images first, without the closed one."""
+        return self.kinds[1:] if self.leaves_out else self.kinds
+
+    @property
+    def design(self) -> ClassDesign | None:
+        """The classes of the tasks; None where tasks reuse images."""
+        return self.designs.get(KIND)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -76,8 +93,7 @@ class TaskSetReport:
     @property
     def closed_set(self) -> str:
         """The closed set of the same data and protocol."""
-        twin = TaskSetName.parse(self.scored.task_set).closed_twin
-        return f"{self.scored.dataset}/{twin}"
+        return f"{self.scored.dataset}/{TaskSetName.parse(self.scored.task_set).closed_twin}"
 
     @cached_property
     def has_closed(self) -> bool:
@@ -87,7 +103,7 @@ class TaskSetReport:
 
     @property
     def pairs(self) -> PairArrays:
-        """Intervals and verdicts, of the kind that the task set carries; see :meth:`pairs_of`."""
+        """Of the kind that the task set carries; see :meth:`pairs_of`."""
         return self.pairs_of(self.interval_kind)
 
     def pairs_of(self, kind: IntervalKind) -> PairArrays:
@@ -96,13 +112,9 @@ class TaskSetReport:
         Of a kind beside the carried one there is nothing about runs that had a rule to stop.
         """
         if kind not in self._arrays:
-            carried = kind == self.interval_kind
-            self._arrays[kind] = self._carried_pairs() if carried else self._pairs_beside(kind)
+            own = kind == self.interval_kind
+            self._arrays[kind] = self._carried_pairs() if own else self._pairs_beside(kind)
         return self._arrays[kind]
-
-    @cached_property
-    def _arrays(self) -> dict[IntervalKind, PairArrays]:
-        return {}
 
     def _carried_pairs(self) -> PairArrays:
         pairs = pair_arrays(self.counts, self.asked, self.interval_kind, self.level)
@@ -122,25 +134,23 @@ class TaskSetReport:
 
     @cached_property
     def _beside(self) -> dict[IntervalKind, PairsOfKind]:
-        """The pairs by the kinds that stand beside the carried one: none without a design."""
-        if self.design is None:
-            return {}
-        of_set = self.design, self.counts, self.level
-        return {kind: PairsOfKind(row.pairs(*of_set), self.asked) for kind, row in BESIDE.items()}
+        """The pairs by the kinds that stand beside the carried one."""
+        of_set = self.counts, self.level
+        made = {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
+        return {kind: PairsOfKind(maker, self.asked) for kind, maker in made.items()}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
-        """Return two-sided p-values of the pairs that were asked for, (F, M).
+        """Return two-sided p-values (F, M), NaN where nothing was asked or nothing can be said.
 
-        NaN where nothing was asked or nothing can be said: of runs that had a rule to stop, and of
-        a prefix that its submitter chose.
+        That is of runs that had a rule to stop, and of a prefix that its submitter chose.
         """
         p = np.full(self.asked.shape, np.nan)
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
         first, second = np.nonzero(wanted)
         if kind == self.interval_kind:
             p[wanted] = np.asarray(paired_p(all_differences(self.counts), kind))[first, second]
-        elif self.design is not None:
-            p[wanted] = BESIDE[kind].p_values(self.design, self.counts, first, second)
+        else:
+            p[wanted] = BESIDE[kind].p_values(self.designs[kind], self.counts, first, second)
         return p
 
     @cached_property
@@ -162,11 +172,10 @@ class TaskSetReport:
         """Pairs (F, M) that were asked for and count where comparisons are counted."""
         return self.asked & ~self.of_prefix
 
-    @cached_property
+    @property
     def counted_tasks(self) -> list[int]:
         """Numbers of tasks of :attr:`counted` comparisons, each once, rising."""
-        tasks: list[int] = np.unique(self.pairs.tasks[self.counted]).tolist()
-        return tasks
+        return [int(tasks) for tasks in np.unique(self.pairs.tasks[self.counted])]
 
     def reason(self, row: int, column: int) -> str:
         """Return why nothing is concluded where the two methods' tasks as such would allow it."""
@@ -182,29 +191,20 @@ class TaskSetReport:
         if len(whole) < 3:
             return None
         names, counts = tuple(self.methods[i] for i in whole), self.counts.some(whole)
-        return ties_with_best(names, counts, self.interval_kind, self.level, self.design)
+        return ties_with_best(names, counts, self.interval_kind, self.level, self.designs)
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return what stands beside each comparison of :meth:`comparisons_of`."""
-        columns = np.flatnonzero(self.asked[row])
-        common = np.minimum(self.counts.tasks[row], self.counts.tasks[columns])
-        by_column = dict.fromkeys(columns.tolist(), NO_EVIDENCE)
-        reserved = (self.of_stopped | self.of_prefix)[row, columns]
-        for tasks in np.unique(common[~reserved]).tolist():
-            some = columns[(common == tasks) & ~reserved]
-            apart = self.counts.differences(row, some, tasks)
-            beside = evidence(apart, self.interval_kind, self.level, self.design)
-            by_column |= zip(some.tolist(), beside, strict=True)
-        return list(by_column.values())
+        columns, reserved = np.flatnonzero(self.asked[row]), (self.of_stopped | self.of_prefix)[row]
+        how = self.interval_kind, self.level, self.design
+        return evidence_of_row(self.counts, row, columns, reserved[columns], *how)
 
     def only(self, names: Sequence[str]) -> TaskSetReport:
         """Return the same of some methods, in that order, each compared with every other."""
-        position = {name: i for i, name in enumerate(self.methods)}
-        rows = [position[name] for name in names if name in position]
-        counts = self.counts.some(rows)
-        asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
+        rows = [self.methods.index(name) for name in names if name in self.methods]
         scores = tuple(self.scores[i] for i in rows)
-        return replace(self, scores=scores, counts=counts, asked=asked)
+        asked = np.triu(np.ones((len(rows), len(rows)), bool), 1)
+        return replace(self, scores=scores, counts=self.counts.some(rows), asked=asked)
 
     @property
     def comparisons(self) -> Comparisons:
@@ -240,8 +240,8 @@ class TaskSetReport:
             mean, versus, apart = (replace(interval, halfwidth=None) for interval in means)
             by_rule = PairInterval(mean, versus, apart, verdict, Verdict.NOT_ESTIMABLE)
             return Comparison(*about, {kind: by_rule}, reason=reason)
-        ends = [self.closed.get(score.method) for score in (own, other)]
-        closed = None if None in ends else direct_verdict(*ends)  # type: ignore[arg-type]
+        ends = [self.closed[s.method] for s in (own, other) if s.method in self.closed]
+        closed = direct_verdict(*ends) if len(ends) == 2 else None
         comparison = Comparison(*about, {kind: carried, **beside}, closed)
         return unconcluded(comparison, PREFIX) if self.of_prefix[row, column] else comparison
 

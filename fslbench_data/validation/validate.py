@@ -48,6 +48,8 @@ class Validated:
     def is_prefix(self, group: Group) -> bool:
         """Whether a group answers the first tasks of its set, as many as the submitter chose.
 
+        Half of a uniform set that reuses images was declared by its suite, not by the submitter.
+
         Who looks before choosing how many will find a number that flatters; no rule to stop while
         it runs, and no maker of a release, has seen what comes of it.
         """
@@ -55,7 +57,7 @@ class Validated:
         binding = self.submission.bindings.get(key)
         if binding is not None and (binding.of_release or binding.stopping is not None):
             return False
-        return group.tasks < group.info.n_tasks
+        return group.tasks not in group.info.name.declared_tasks(group.info.n_tasks)
 
     def on(self, dataset: str, task_set: str) -> list[Group]:
         """What was answered of a task set, a group a method."""

@@ -156,7 +156,7 @@ CLAIMS = {
     "closed": "closed, separate",
     "direct": "open, separate",
     "paired": "open, paired",
-    **{beside.about: f"{kind}, paired" for kind, beside in BESIDE.items()},
+    **{beside.heading: f"{kind}, paired" for kind, beside in BESIDE.items()},
 }
 """The kinds of comparison, by their keys in :func:`fslbench_data.scoring.report.verdict_counts`."""
 

@@ -111,7 +111,7 @@ def test_all_differences_are_those_of_the_pairs(counts: Counts) -> None:
 
 def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -> None:
     names = ("a", "b", "c", "d")
-    found = ties_with_best(names, counts, "open", 0.95, design)
+    found = ties_with_best(names, counts, "open", 0.95, {"class-aware": design})
     assert (found.best, found.family) == ("b", 6)
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     p = []
@@ -127,7 +127,7 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
     for (i, j), told in apart.items():
         assert bool(set(found.letters[i]) & set(found.letters[j])) == (not told)
     assert set(found.tied["open"]) <= set(found.tied[KIND])
-    assert ties_with_best(names, counts, "open", 0.95, None).tied.get(KIND) is None
+    assert ties_with_best(names, counts, "open", 0.95, {}).tied.get(KIND) is None
 
 
 def _differences(d: np.ndarray) -> Counts:

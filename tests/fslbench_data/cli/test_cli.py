@@ -182,13 +182,20 @@ def test_a_summary_in_every_format(mine: str, tmp_path: Path) -> None:
         "digits/open-5w5s5q",
         "digits/open-5w10s7q",
         "all",
+        "digits/closed-5w1s1q",
+        "digits/closed-5w5s5q",
+        "digits/closed-5w10s7q",
+        "all that reuse images",
     ]
-    assert {key: rows[2][key] for key in ("T", "comparisons", "paired", "new classes")} == {
+    new = "new classes (disjoint tasks)"
+    assert {key: rows[2][key] for key in ("T", "comparisons", "paired", new)} == {
         "T": "19",
         "comparisons": "3",
         "paired": "1",
-        "new classes": "0",
+        new: "0",
     }
+    new = "new images (tasks that reuse images)"
+    assert (rows[6]["paired"], rows[6]["closed"], rows[6][new]) == ("", "3", "3")
     assert (rows[3]["paired"], rows[3]["closed"], rows[3]["kept"]) == ("2", "4", "0")
     content = json.loads(_run("score", mine, "--summary", "--format", "json"))
     shown = [

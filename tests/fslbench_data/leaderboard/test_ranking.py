@@ -39,8 +39,8 @@ def _entry(
 
 
 def _standing(entries: Sequence[Entry], kind: str = "open", level: float = 0.95) -> Standing:
-    design = DESIGN if kind == "open" else None
-    return ranked(scored_set(INFO), kind, entries, level, design)  # type: ignore[arg-type]
+    designs = {"class-aware": DESIGN} if kind == "open" else {}
+    return ranked(scored_set(INFO), kind, entries, level, designs)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import page
 from fslbench_data.render.csv_format import COLUMNS, render_csv
@@ -53,7 +54,8 @@ def test_csv_holds_what_the_report_holds(report: Report) -> None:
     assert tuple(rows[0]) == COLUMNS
     assert len(report.comparisons) == 18
     aware = [row for row in rows if row["interval"] == "class-aware"]
-    for row, c in zip(aware, [c for c in report.comparisons if len(c.intervals) > 1], strict=True):
+    opened = [c for c in report.comparisons if "class-aware" in c.intervals]
+    for row, c in zip(aware, opened, strict=True):
         found = c.intervals["class-aware"]
         assert not c.task_set.startswith("closed")
         assert (row["task_set"], row["method"], row["versus"]) == (c.task_set, c.method, c.versus)
@@ -61,7 +63,14 @@ def test_csv_holds_what_the_report_holds(report: Report) -> None:
         assert float(row["diff_halfwidth"]) == found.difference.halfwidth
         assert float(row["mean_halfwidth"]) == found.mean.halfwidth
         assert (row["verdict"], row["verdict_direct"]) == (found.verdict, found.verdict_direct)
-    rows = [row for row in rows if row["interval"] != "class-aware"]
+    by_kind = [row for row in rows if row["interval"] in LEFT_OUT]
+    pairs = [pair for c in report.comparisons for k, pair in c.intervals.items() if k in LEFT_OUT]
+    assert len(by_kind) == len(pairs) == 18
+    for row, pair in zip(by_kind, pairs, strict=True):
+        assert row["interval"] == pair.difference.kind
+        assert float(row["diff_halfwidth"]) == pair.difference.halfwidth
+        assert row["verdict"] == pair.verdict
+    rows = [row for row in rows if row["interval"] in ("open", "closed")]
     for row, c in zip(rows, report.comparisons, strict=True):
         assert (row["dataset"], row["task_set"]) == (c.dataset, c.task_set)
         assert (row["method"], row["versus"]) == (c.method, c.versus)
@@ -102,6 +111,8 @@ def test_json_is_the_same_every_time_and_whole(
         "open",
         "closed",
         "class-aware",
+        "images",
+        "classes",
         "p_sign_flip",
         "bootstrap",
     }

@@ -355,7 +355,7 @@ def _check_leaderboard(
     results = results_of(validate(submission, release))
     entries = [Entry(result.method, "file", result) for result in results]
     design = ClassDesign.of(release.class_ids(info))
-    standing = ranked(scored_set(info), "open", entries, 0.95, design)
+    standing = ranked(scored_set(info), "open", entries, 0.95, {"class-aware": design})
     assert standing.leader == best
     for row, numbers in zip(standing.rows(), standing.by_kind["open"], strict=True):
         of = exact[row.method]

@@ -17,6 +17,7 @@ from scipy.stats import t as student_t
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.eval_results import _has_interval
 from fslbench_data.leaderboard.leaderboard import leaderboard
@@ -67,7 +68,8 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
         assert c.reason == PREFIX == WORDS
         for pair in c.intervals.values():
             assert pair.verdict is pair.verdict_direct is Verdict.NOT_ESTIMABLE
-            assert pair.difference.halfwidth is not None
+            if pair.difference.kind not in LEFT_OUT:  # of 40 tasks they show too few images
+                assert pair.difference.halfwidth is not None
     for each in report.sets:
         assert each.scores[0].prefix
         assert not any(score.prefix for score in each.scores[1:])
@@ -100,7 +102,7 @@ def test_values_of_formats(path: Path) -> None:
     for row in csv.DictReader(io.StringIO(text.partition("\n")[2])):
         assert (row["verdict"], row["verdict_direct"], row["reason"]) == ("?", "?", WORDS)
         assert row["verdict_closed"] in ("", "?")
-        assert float(row["diff_halfwidth"]) > 0
+        assert row["interval"] in LEFT_OUT or float(row["diff_halfwidth"]) > 0
     found = json.loads(_run("score", path, "--format", "json"))
     assert {WORDS in c["sentence"] for c in found["comparisons"]} == {True}
     table = _run("score", path)
@@ -113,7 +115,7 @@ def test_values_of_formats(path: Path) -> None:
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv"])
 def test_it_counts_in_no_summary(path: Path, embedded: Release, form: str) -> None:
     alone = _run("score", path, "--summary", "--format", form)
-    assert f"Not counted, {WORDS}: 3" in alone or form == "csv"  # which is rows alone
+    assert f"Not counted, {WORDS}: 6" in alone or form == "csv"  # which is rows alone
     assert "digits/open-5w1s1q" not in alone.replace("digits/open-5w1s1q#", "")
     whole = _recorded(embedded, "whole", {"open-5w1s1q": np.arange(176) % 6})
     both = merge([whole, Submission.read(path)])

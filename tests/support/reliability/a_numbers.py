@@ -29,7 +29,7 @@ def _(world: World) -> str:
     verdict = ForNewClasses(design, counts, 0.95).compare(0, np.array([1]))[0].verdict
     (p,) = p_values(design, counts, np.array([0]), np.array([1]))
     (one_sided,) = one_sided_p_new_classes(design, lead(counts.correct[0], 10, counts.some([1])))
-    tied = ties_with_best(("a", "b"), counts, "open", 0.95, design).tied[KIND]
+    tied = ties_with_best(("a", "b"), counts, "open", 0.95, {"class-aware": design}).tied[KIND]
     return (
         f"verdict for new classes `{verdict}`; p = 2^{np.log2(p):g}, one-sided "
         f"2^{np.log2(one_sided):g}; not told from the best: {', '.join(tied)} alone"

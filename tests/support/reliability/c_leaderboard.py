@@ -103,6 +103,6 @@ def _(world: World) -> str:
         Entry(f"m{i}", "x", Result(f"m{i}", info, counts, 1, None, None, False))
         for i, counts in enumerate(rng.binomial(info.protocol.n_query, 0.6, (40, info.n_tasks)))
     ]
-    table = ranked(scored_set(info), "open", many, 0.95, None)
+    table = ranked(scored_set(info), "open", many, 0.95, {})
     marked = sum(row.could_be_best is False for row in table.rows())
     return f"{marked} marked no; {claim(0.95)}"

@@ -143,7 +143,7 @@ def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
     counts = report.verdict_counts
     assert [row["shown"] for row in figure.rows] == [
         f"{counts[kind].conclusive} of {counts[kind].compared}"
-        for kind in ("closed", "direct", "paired", "new classes")
+        for kind in ("closed", "direct", "paired", "new classes (disjoint tasks)")
     ]
 
 

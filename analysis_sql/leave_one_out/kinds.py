@@ -1,0 +1,224 @@
+"""The kinds of interval that leave one out, of methods' counts on the tasks of a set.
+
+The same four functions as every kind of interval has (:mod:`analysis_sql.interval_kinds`), in
+percentage points.  Where nothing can be estimated there is NaN.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.verdicts import (
+    BETTER,
+    IDENTICAL,
+    INCONCLUSIVE,
+    NOT_ESTIMABLE,
+    VERDICTS,
+    WORSE,
+    PairInterval,
+    direct_verdicts,
+)
+from analysis_sql.intervals.arrays import Floats, Ints
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import Interval, intervals
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.settled import settled
+from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
+from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut, Spread
+
+Codes = NDArray[np.int8]
+
+_ROWS = 64
+"""Methods that are compared with all others at once."""
+
+_KEPT = 20
+"""Such blocks that are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class FirstTasks:
+    """The design of a set, and of its first tasks, as many as methods answered.
+
+    Attributes
+    ----------
+    whole
+        Of all tasks.
+    """
+
+    whole: TaskDesign
+    _designs: dict[int, TaskDesign] = field(default_factory=dict, repr=False)
+    _pairs: dict[int, _AllPairs] = field(default_factory=dict, repr=False)
+
+    def at(self, tasks: int, name: LeftOut) -> TaskDesign | None:
+        """Return the design of the first tasks; None where they have no interval of the kind."""
+        if tasks < 2:
+            return None
+        if tasks not in self._designs:
+            self._designs[tasks] = self.whole.prefix(tasks)
+        return None if name in self._designs[tasks].why else self._designs[tasks]
+
+    def pairs(self, counts: Counts, level: float) -> _AllPairs:
+        """Return all pairs of some methods; the last that were asked for are kept for all kinds."""
+        kept = self._pairs.get(0)
+        if kept is None or kept.counts is not counts or kept.level != level:
+            kept = self._pairs[0] = _AllPairs(self, counts, level)
+        return kept
+
+
+def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Floats:
+    """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
+    widths = np.full(len(counts), np.nan)
+    for rows, spread in _own(name, design, counts, level):
+        widths[rows] = _shown(spread.halfwidth[:, 0])
+    return widths
+
+
+def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
+    """Compute p-values (P,) of "the leader is better" from by how much it is ahead.
+
+    1 where the mean is not above 0.
+    """
+    p = np.full(len(ahead), np.nan)
+    total = np.asarray(ahead.moments().total)
+    for rows, spread in _own(name, design, ahead, 0.95):
+        some = np.where(np.isinf(spread.halfwidth), np.nan, settled(spread.p / 2.0))
+        p[rows] = np.where(total[rows] > 0, some[:, 0], 1.0)
+    return p
+
+
+def p_values(
+    name: LeftOut, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints
+) -> Floats:
+    """Compute two-sided p-values (P,) of pairs of methods at two lists of positions."""
+    p = np.full(len(methods), np.nan)
+    pairs = design.pairs(counts, 0.95)
+    common = np.minimum(counts.tasks[methods], counts.tasks[versus])
+    for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
+        at = np.flatnonzero((methods == method) & (common == tasks))
+        spread, row = pairs.row(name, method, tasks)
+        if spread is not None:
+            values = settled(spread.p[row, versus[at]])
+            p[at] = np.where(np.isinf(spread.halfwidth[row, versus[at]]), np.nan, values)
+    return p
+
+
+def _own(
+    name: LeftOut, design: FirstTasks, counts: Counts, level: float
+) -> Iterator[tuple[Ints, Spread]]:
+    """Intervals of methods by themselves, those of one number of tasks after another: (N, 1)."""
+    for tasks in np.unique(counts.tasks).tolist():
+        at = design.at(tasks, name)
+        if at is None:
+            continue
+        rows = np.flatnonzero(counts.tasks == tasks)
+        spread = getattr(Influences(at, shares(counts.some(rows), tasks)).own(level), name)
+        yield rows, spread
+
+
+def shares(counts: Counts, tasks: int) -> Floats:
+    """Return accuracies in 0..1 on the first tasks (M, tasks)."""
+    return np.asarray(counts.correct[:, :tasks] / counts.queries_per_task[:, None])
+
+
+def _shown(widths: Floats) -> Floats:
+    """Give half-widths in percentage points, NaN for infinite ones."""
+    return np.where(np.isinf(widths), np.nan, settled(100.0 * widths))
+
+
+class _AllPairs:
+    """All pairs of some methods by all kinds, some rows at a time; the last rows are kept."""
+
+    def __init__(self, design: FirstTasks, counts: Counts, level: float) -> None:
+        self.counts, self.level, self._design = counts, level, design
+        self._influences: dict[int, Influences] = {}
+        self._blocks: OrderedDict[tuple[int, int], LeaveOneOut] = OrderedDict()
+
+    def row(self, name: LeftOut, method: int, tasks: int) -> tuple[Spread | None, int]:
+        """Return a block of the kind, over the first tasks, and in which of its rows a method is.
+
+        None where these tasks have no interval.
+        """
+        design = self._design.at(tasks, name)
+        if design is None:
+            return None, 0
+        key = tasks, method // _ROWS
+        if key not in self._blocks:
+            if tasks not in self._influences:
+                self._influences[tasks] = Influences(design, shares(self.counts, tasks))
+            everything = np.arange(len(self.counts))
+            rows = everything[key[1] * _ROWS : (key[1] + 1) * _ROWS]
+            self._blocks[key] = self._influences[tasks].block(rows, everything, self.level)
+            if len(self._blocks) > _KEPT:
+                self._blocks.popitem(last=False)
+        spread: Spread = getattr(self._blocks[key], name)
+        return spread, method % _ROWS
+
+
+class LeftOutPairs:
+    """Compares methods of a task set by one kind, each pair over the tasks that both answered."""
+
+    def __init__(self, name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> None:
+        self._name, self._counts, self._level = name, counts, level
+        self._pairs = design.pairs(counts, level)
+
+    def compare(self, method: int, versus: NDArray[np.int64]) -> list[PairInterval]:
+        """Compare a method with others (P,), by their positions in the counts."""
+        pairs: dict[int, PairInterval] = {}
+        for places, own, width, difference, paired, verdict, direct in self._parts(method, versus):
+            means = self._intervals(own, width)
+            apart = self._intervals(difference, paired)
+            for i, place in enumerate(places.tolist()):
+                codes = VERDICTS[verdict[i]], VERDICTS[direct[i]]
+                pairs[place] = PairInterval(means[0], means[i + 1], apart[i], *codes)
+        return [pairs[place] for place in range(len(versus))]
+
+    def arrays(self, method: int, versus: NDArray[np.int64]) -> tuple[Floats, Codes, Codes]:
+        """The same as arrays (P,): half-widths of the differences, and both kinds of verdict."""
+        width = np.full(len(versus), np.nan)
+        verdict, direct = (np.zeros(len(versus), np.int8) for _ in range(2))
+        for places, _, _, _, paired, codes, direct_codes in self._parts(method, versus):
+            width[places], verdict[places], direct[places] = paired, codes, direct_codes
+        return width, verdict, direct
+
+    def _intervals(self, moments: Moments, widths: Floats) -> list[Interval]:
+        return intervals(moments, self._name, self._level, widths)
+
+    def _parts(
+        self, method: int, versus: NDArray[np.int64]
+    ) -> Iterator[tuple[Ints, Moments, Floats, Moments, Floats, Codes, Codes]]:
+        """By numbers of common tasks: places, own moments and widths, and of the differences."""
+        counts = self._counts
+        common = np.minimum(counts.tasks[method], counts.tasks[versus])
+        for tasks in np.unique(common).tolist():
+            places = np.flatnonzero(common == tasks)
+            rows = np.concatenate([[method], versus[places]])
+            some = counts.some(rows)
+            some = Counts(some.correct[:, :tasks], np.full(len(rows), tasks), some.queries_per_task)
+            own, apart = some.moments(), some.differences(0, np.arange(1, len(rows)), tasks)
+            difference = apart.moments()
+            spread, row = self._pairs.row(self._name, method, tasks)
+            if spread is None:
+                width, paired = np.full(len(rows), np.nan), np.full(len(places), np.nan)
+            else:
+                paired = _shown(spread.halfwidth[row, versus[places]])
+                width = np.array([self._own_width(i, tasks) for i in rows.tolist()])
+            verdict = _verdicts(difference, paired)
+            direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
+            yield places, own, width, difference, paired, verdict, direct
+
+    def _own_width(self, method: int, tasks: int) -> float:
+        spread, row = self._pairs.row(self._name, method, tasks)
+        return np.nan if spread is None else float(_shown(spread.halfwidth[row, method]))
+
+
+def _verdicts(difference: Moments, widths: Floats) -> Codes:
+    """Conclude where 0 lies outside; identical where all differences are 0, whatever T is."""
+    mean = np.asarray(difference.mean)
+    codes = np.where(np.abs(mean) > widths, np.where(mean > 0, BETTER, WORSE), INCONCLUSIVE)
+    codes = np.where(np.isnan(widths), NOT_ESTIMABLE, codes)
+    return np.where(np.asarray(difference.all_zero), IDENTICAL, codes).astype(np.int8)

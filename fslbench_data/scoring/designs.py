@@ -1,0 +1,93 @@
+"""What the tasks of a set share, as each kind of interval needs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.class_aware import pairs, superclass_intervals
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.class_aware.superclass_design import SuperclassDesign
+from analysis_sql.interval_kinds import Designs
+from analysis_sql.intervals.arrays import Ints
+from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
+from analysis_sql.leave_one_out.kinds import FirstTasks
+from benchmark_spec.protocol import IntervalKind, suite_of
+from fslbench_data.release.release import Release
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.tasks.drawn import groups_of
+from fslbench_data.tasks.pooled import Pool
+
+
+def designs_of(release: Release, info: TaskSetInfo) -> Designs:
+    """Return the designs of a task set by kind of interval: of those kinds that it has.
+
+    Sets that reuse no image have class-aware kinds.  Of those that do, the ones whose classes and
+    images are drawn uniformly have kinds that leave one out; others have none.
+    """
+    suite = suite_of(info.name.suite)
+    if suite.interval != "closed":
+        return _aware(release, info)
+    if not suite.uniform:
+        return {}
+    whole = left_out_design(release, info)
+    tasks = FirstTasks(whole)
+    return {name: tasks for name in LEFT_OUT if name not in whole.why}
+
+
+def _aware(release: Release, info: TaskSetInfo) -> Designs:
+    class_ids = release.class_ids(info)
+    designs: dict[IntervalKind, Any] = {pairs.KIND: ClassDesign.of(class_ids)}
+    names = release.superclasses(info.dataset)
+    if names is not None:
+        design = SuperclassDesign.of(class_ids, np.array(names))
+        if design.obstacle is None:
+            designs[superclass_intervals.KIND] = design
+    return designs
+
+
+def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
+    """Make the design of a set of uniform tasks that reuse images, whatever it has intervals for.
+
+    What a `pooled` set may draw is its pool; its groups, where images have them, are left out.
+    """
+    classes = release.classes(info.dataset)
+    sizes = classes.column("n_images").to_numpy()
+    groups = None
+    if info.dataset in release.datasets_with("images"):
+        groups = groups_of(release.images(info.dataset))
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    if info.name.suite == "pooled":
+        owner = _of_pool(release, info, sizes, owner, groups)
+    tasks = release.task_set(info.dataset, str(info.name))
+    names = release.superclasses(info.dataset)
+    superclasses = None if names is None else np.unique(names, return_inverse=True)[1]
+    return TaskDesign.of(tasks.class_ids, images_of(tasks), owner, groups, superclasses)
+
+
+def images_of(tasks: TaskSet) -> NDArray[Any]:
+    """Return the images of tasks (T, K, S+Q), support first, in the order of their classes."""
+    order = np.argsort(tasks.query_label, axis=1, kind="stable")
+    query = np.take_along_axis(tasks.query, order, axis=1)
+    way = tasks.class_ids.shape[1]
+    return np.concatenate([tasks.support, query.reshape(len(tasks), way, -1)], axis=2)
+
+
+def _of_pool(
+    release: Release,
+    info: TaskSetInfo,
+    sizes: NDArray[Any],
+    owner: NDArray[Any],
+    groups: Ints | None,
+) -> NDArray[Any]:
+    """Return the class of each image that the tasks of a pooled set may have; -1 of others."""
+    seed = int(release.provenance(info)["seed"])
+    grouped = groups if groups is not None and (groups >= 0).any() else None
+    pool = Pool.of(sizes.tolist(), dataset=info.dataset, seed=seed, groups=grouped)
+    drawable = np.zeros(sizes.size, np.bool_)
+    drawable[pool.eligible(info.protocol, info.dataset)] = True
+    kept = np.zeros(owner.size, np.bool_)
+    kept[pool.images] = True
+    return np.where(kept & drawable[owner], owner, -1)

@@ -1,0 +1,94 @@
+"""The same intervals of counts, in percentage points, as every kind of interval gives them."""
+
+import numpy as np
+import pytest
+from leave_one_out_tasks import uniform_tasks, values_on
+
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
+from analysis_sql.leave_one_out.kinds import FirstTasks
+from analysis_sql.leave_one_out.leave_one_out import leave_one_out
+
+TASKS, QUERIES, METHODS = 400, 25, 5
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return uniform_tasks([30] * 12, TASKS, 4, 6, 0)
+
+
+@pytest.fixture(scope="module")
+def declared(drawn) -> FirstTasks:
+    design = TaskDesign.of(*drawn, superclass_of_class=np.repeat(np.arange(6), 2))
+    return FirstTasks(design)
+
+
+@pytest.fixture(scope="module")
+def counts(drawn) -> Counts:
+    """Five methods; the last answered half of the tasks, the one before a number of its own."""
+    ids, images, _ = drawn
+    correct = np.rint(QUERIES * values_on(ids, images, METHODS, 1)).astype(np.int16)
+    correct[2] = correct[0]
+    tasks = np.array([TASKS, TASKS, TASKS, 123, TASKS // 2])
+    correct[np.arange(TASKS) >= tasks[:, None]] = 0
+    return Counts(correct, tasks, QUERIES)
+
+
+def truth(declared: FirstTasks, counts: Counts, rows: list[int], tasks: int, name: str):
+    """Half-widths and p-values by the arrays, over the first tasks."""
+    y = counts.correct[rows, :tasks] / QUERIES
+    return getattr(leave_one_out(declared.whole.prefix(tasks), y, 0.95), name)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_methods_have_their_own_halfwidths(declared, counts: Counts, name: str) -> None:
+    widths = BESIDE[name].halfwidths(declared, counts, 0.95)
+    whole = truth(declared, counts, [0, 1, 2], TASKS, name).halfwidth
+    half = truth(declared, counts, [4], TASKS // 2, name).halfwidth
+    np.testing.assert_allclose(widths[:3], 100 * np.diag(whole), rtol=1e-9)
+    assert widths[4] == pytest.approx(100 * half[0, 0], rel=1e-9)
+    part = truth(declared, counts, [3], 123, name).halfwidth
+    assert widths[3] == pytest.approx(100 * part[0, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_pairs_are_over_the_tasks_of_both(declared, counts: Counts, name: str) -> None:
+    pairs = BESIDE[name].pairs(declared, counts, 0.95)
+    versus = np.array([1, 2, 3, 4])
+    width, verdict, _ = pairs.arrays(0, versus)
+    compared = pairs.compare(0, versus)
+    assert width[0] == pytest.approx(
+        100 * truth(declared, counts, [0, 1], TASKS, name).halfwidth[0, 1], rel=1e-9
+    )
+    assert width[3] == pytest.approx(
+        100 * truth(declared, counts, [0, 4], TASKS // 2, name).halfwidth[0, 1], rel=1e-9
+    )
+    assert compared[3].difference.tasks == TASKS // 2
+    assert compared[0].difference.kind == name
+    assert [pair.verdict for pair in compared] == [VERDICTS[code] for code in verdict]
+    assert compared[1].verdict is Verdict.IDENTICAL
+    assert compared[2].difference.tasks == 123
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_p_values_agree_with_intervals(declared, counts: Counts, name: str) -> None:
+    methods, versus = np.array([0, 0, 0, 1, 0]), np.array([1, 2, 3, 4, 4])
+    p = BESIDE[name].p_values(declared, counts, methods, versus)
+    assert p[0] == pytest.approx(truth(declared, counts, [0, 1], TASKS, name).p[0, 1], abs=1e-10)
+    assert p[1] == 1
+    assert p[2] == pytest.approx(truth(declared, counts, [0, 3], 123, name).p[0, 1], abs=1e-9)
+    half = truth(declared, counts, [1, 4, 0], TASKS // 2, name).p
+    np.testing.assert_allclose(p[3:], half[[0, 2], [1, 1]], atol=1e-10)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_one_sided_p_is_half_where_ahead(declared, counts: Counts, name: str) -> None:
+    ahead = counts.differences([0, 1, 2], [1, 0, 0], TASKS)
+    p = BESIDE[name].one_sided_p(declared, ahead)
+    two = truth(declared, counts, [0, 1], TASKS, name).p[0, 1]
+    leads = counts.correct[0].sum() > counts.correct[1].sum()
+    expected = (two / 2, 1.0) if leads else (1.0, two / 2)
+    np.testing.assert_allclose(p[:2], expected, atol=1e-10)
+    assert p[2] == 1
