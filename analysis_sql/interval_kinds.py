@@ -157,6 +157,20 @@ ESTIMANDS: Mapping[IntervalKind, str] = MappingProxyType(
 )
 """What each kind is about: what another experiment would draw anew."""
 
+ABOUT: Mapping[IntervalKind, str] = MappingProxyType(
+    {
+        "closed": "new tasks of these images",
+        "open": "new images",
+        **{kind: row.about for kind, row in BESIDE.items()},
+    }
+)
+"""The same in a few words."""
+
+
+def family_of(kind: IntervalKind) -> str:
+    """Return what a kind is called in titles."""
+    return BESIDE[kind].family if kind in BESIDE else kind
+
 
 def kinds_of(carried: IntervalKind, designs: Designs) -> tuple[IntervalKind, ...]:
     """Return the kinds of interval that a task set has: the one that it carries, and others."""

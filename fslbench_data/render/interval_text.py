@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.scores import Score, ScoredSet
@@ -86,7 +86,7 @@ def set_title(
 ) -> str:
     """Return T, level and kinds of interval of a task set, and after `before` their estimands."""
     about = f"{ESTIMANDS[kinds[0]]}{in_brackets(kinds)}"
-    name = BESIDE[kinds[0]].family if kinds[0] in BESIDE else kinds[0]
+    name = family_of(kinds[0])
     return f"{scored.n_tasks} tasks, {100 * level:.8g} % {name} intervals{before}{about}"
 
 

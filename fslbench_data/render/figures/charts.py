@@ -21,7 +21,7 @@ from fslbench_data.render.figures.style import SHAPES, VERDICT_NAMES
 
 
 def forest(canvas: Canvas, rows: Rows | None) -> Chart:
-    """Paired differences: thick lines are the interval, thin ones the class-aware interval."""
+    """Paired differences: thick lines are the first interval, thin ones the next."""
     alt = require("altair", "report")
     verdicts = occurring("verdict", [*VERDICT_NAMES.values()], rows)
     base = alt.Chart(data(rows))

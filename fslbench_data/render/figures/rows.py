@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.figures.canvas import BETWEEN
 from fslbench_data.render.figures.charts import TIES
 from fslbench_data.render.figures.style import VERDICT_NAMES
@@ -50,7 +51,7 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
     SubmissionError
         If nothing is compared, or several pairs on several task sets.
     """
-    shown = [(each, c) for each in sets for c in each.comparisons]
+    shown = [(each, c.shown) for each in sets for c in each.comparisons]
     if not shown:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     pairs = {(c.method, c.versus) for _, c in shown}
@@ -94,18 +95,19 @@ def difference_row(c: Comparison) -> Row:
 
 def accuracies(each: TaskSetReport) -> Figure:
     """Mean accuracies on a task set, from the highest down."""
+    first, *_ = each.shown_kinds
     tie, apart, alone = TIES
     standing: dict[str, str] = {}
-    if each.ties is not None:
-        tied = each.ties.tied[each.interval_kind]
+    if each.ties is not None and first in each.ties.tied:
+        tied = each.ties.tied[first]
         standing = dict.fromkeys(each.ties.methods, apart) | dict.fromkeys(tied, tie)
     rows = [
         {
             "label": score.method,
             "mean": score.accuracy.mean,
-            **_both_ends([score.intervals[kind] for kind in each.kinds]),
+            **_both_ends([score.intervals[kind] for kind in each.shown_kinds]),
             "tied": standing.get(score.method, alone),
-            "shown": plus_minus(score.accuracy) + (f"; {PREFIX}" if score.prefix else ""),
+            "shown": plus_minus(score.intervals[first]) + (f"; {PREFIX}" if score.prefix else ""),
         }
         for score in sorted(each.scores, key=lambda score: -score.accuracy.mean)
     ]
@@ -137,7 +139,7 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
     ]
     low, high = (float(f(np.concatenate([x, y]))) for f in (np.min, np.max))
     rows += [{"end": low}, {"end": high}]
-    c = each.only((first, second)).comparisons[0]
+    c = each.only((first, second)).comparisons[0].shown
     direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
     about = set_caption([each], [tasks], lines=False)
     about += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
@@ -194,14 +196,19 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     tasks
         Over how many each of the things shown is.
     lines
-        Whether the intervals beside the carried one are drawn as thin lines.
+        Whether the second kind is drawn as thin lines; others are not drawn then.
     """
-    kinds = dict.fromkeys(each.interval_kind for each in sets)
-    about = "; ".join(f"{kind} ({ESTIMANDS[kind]})" for kind in kinds)
-    how = "thin lines: " if lines else ""
-    if beside := [*dict.fromkeys(kind for each in sets for kind in each.kinds[1:])]:
-        about += f"; {how}{', '.join(beside)} ({'; '.join(ESTIMANDS[kind] for kind in beside)})"
+    about = "; ".join(_in_full(each.shown_kinds[:1] for each in sets))
+    how, last = ("thin lines: ", 2) if lines else ("", None)
+    if beside := _in_full(each.shown_kinds[1:last] for each in sets):
+        about += f"; {how}{'; '.join(beside)}"
     return f"{100 * sets[0].level:.8g} % intervals, {about}. {tasks_text(tasks)}."
+
+
+def _in_full(kinds: Iterable[Sequence[IntervalKind]]) -> list[str]:
+    """Kinds of interval by family and estimand, each once."""
+    every = dict.fromkeys(kind for some in kinds for kind in some)
+    return [f"{family_of(kind)} ({ESTIMANDS[kind]})" for kind in every]
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:
@@ -230,9 +237,8 @@ def _on(title: str, sets: Sequence[TaskSetReport]) -> str:
 
 
 def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:
-    """The ends of the carried interval, and of the one beside it, if there is one."""
-    beside = intervals[1] if len(intervals) > 1 else None
-    return {**ends(intervals[0]), **ends(beside, "_new")}
+    """The ends of the first interval, and of the next, if there is one."""
+    return {**ends(intervals[0]), **ends(intervals[1] if len(intervals) > 1 else None, "_new")}
 
 
 def ends(interval: Interval | None, suffix: str = "") -> Mapping[str, float | None]:

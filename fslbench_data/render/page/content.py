@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.pairs import KIND
-from analysis_sql.interval_kinds import ESTIMANDS
-from benchmark_spec.protocol import TaskSetName
+from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
+from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.render.csv_format import COLUMNS
 from fslbench_data.render.figures.ladder_rows import ladder, worst
@@ -19,7 +18,7 @@ from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.encoding import Encoded, counts, floats
-from fslbench_data.render.page.pairs import halfwidth, pairs
+from fslbench_data.render.page.pairs import halfwidth, kinds_of, pairs
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
@@ -84,7 +83,10 @@ def page_content(
         "arguments": arguments,
         "level": level,
         "levels": levels,
-        "estimands": dict(ESTIMANDS),
+        "kinds": {
+            kind: {"family": family_of(kind), "about": ABOUT[kind], "estimand": estimand}
+            for kind, estimand in ESTIMANDS.items()
+        },
         "verdicts": VERDICT_NAMES,
         "prefix": PREFIX,
         "columns": list(COLUMNS),
@@ -117,8 +119,13 @@ def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
 def _set(
     at: Mapping[float, TaskSetReport], level: float, names: Sequence[str], chosen: Sequence[str]
 ) -> Values:
-    """A task set; `at` are its reports by level."""
+    """A task set; `at` are its reports by level.
+
+    Half-widths, verdicts and ties are by kind of interval: `shown` are those that figures lead
+    with, and `kinds` these and the carried one.
+    """
     each = at[level]
+    kinds = kinds_of(each)
     name = TaskSetName.parse(each.scored.task_set)
     ties = each.ties
     position = {method: i for i, method in enumerate(each.methods)}
@@ -132,23 +139,27 @@ def _set(
         "way": name.protocol.way,
         "shot": name.protocol.shot,
         "query": name.protocol.query,
-        "kind": each.interval_kind,
-        "aware": each.design is not None,
+        "kinds": kinds,
+        "shown": list(each.shown_kinds),
+        "carried": each.interval_kind,
         "unseen": {
             str(key): unseen_text(report.design.classes, report.level)
             for key, report in at.items()
             if report.design is not None
         },
-        "closed_set": each.closed_set if each.has_closed else "",
         "members": [names.index(method) for method in each.methods],
         "tasks": [int(score.accuracy.tasks) for score in each.scores],
         "mean": floats(np.array([score.accuracy.mean for score in each.scores])),
-        "half": _by_level(at, lambda r: [halfwidth(s.accuracy) for s in r.scores]),
-        "half_aware": _by_level(at, lambda r: [halfwidth(s.intervals.get(KIND)) for s in r.scores]),
-        "contest": _positions(ties.methods if ties else None, position),
+        "half": {
+            kind: {str(key): _halfwidths(report, kind) for key, report in at.items()}
+            for kind in kinds
+        },
+        "contest": [position[name] for name in ties.methods] if ties else [],
         "best": position[ties.best] if ties else -1,
-        "tied": _positions(ties.tied[each.interval_kind] if ties else None, position),
-        "tied_aware": _positions(ties.tied.get(KIND) if ties else None, position),
+        "tied": {
+            kind: [position[name] for name in tied]
+            for kind, tied in (ties.tied if ties else {}).items()
+        },
         "chosen": [position[method] for method in members],
         "unit": some[level].counts.queries_per_task.tolist(),
         "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
@@ -162,12 +173,9 @@ def _padded(correct: NDArray[Any], tasks: int) -> NDArray[Any]:
     return np.pad(correct, ((0, 0), (0, tasks - correct.shape[1])))
 
 
-def _by_level(found: Mapping[float, Any], widths: Any) -> dict[str, Encoded]:
-    return {str(key): floats(np.array(widths(each), np.float64)) for key, each in found.items()}
-
-
-def _positions(names: Sequence[str] | None, position: Mapping[str, int]) -> list[int] | None:
-    return None if names is None else [position[name] for name in names]
+def _halfwidths(report: TaskSetReport, kind: IntervalKind) -> Encoded:
+    """Half-widths of the methods' means (M,), by one kind of interval."""
+    return floats(np.array([halfwidth(s.intervals.get(kind)) for s in report.scores], np.float64))
 
 
 def _ladders(report: BiasReport | None) -> list[Values]:

@@ -7,7 +7,8 @@ const SHOWN_ROWS = 200;
 const GLYPHS = { "+": "▲", "-": "▼", "0": "·", "=": "=", "?": "?", " ": " " };
 const CLASSES = { "+": "better", "-": "worse" };
 const MIRRORED = { "+": "-", "-": "+" };
-const KINDS = [["closed", "closed"], ["open", "direct"], ["paired", "verdict"], ["class-aware", "aware"]];
+const HABIT = "closed"; // the kind that the field compares by
+const BOTH = "both"; // the kinds that people read first: thick and thin lines
 
 // ---- numbers
 
@@ -29,6 +30,7 @@ const plusMinus = (mean, half, text) =>
 
 // ---- a task set at a level
 
+const byKind = (set, value) => Object.fromEntries(set.kinds.map((kind) => [kind, value(kind)]));
 const methodName = (set, row) => content.methods[set.members[row]];
 const chosenName = (set, i) => methodName(set, set.chosen[i]);
 function pairIndex(set, i, j) { // of the upper triangle, i < j
@@ -46,15 +48,10 @@ function comparison(set, level, i, j) { // of chosen method i minus j
     versus: chosenName(set, j),
     tasks: pairs.tasks ? pairs.tasks[k] : set.tasks[set.chosen[i]],
     diff: sign * numbers(pairs.diff)[k] + 0,
-    half: known(numbers(pairs.half[level])[k]),
-    aware: known(numbers(pairs.half_aware[level])[k]),
-    verdicts: {
-      verdict: side(pairs.verdict[level]),
-      direct: side(pairs.direct[level]),
-      closed: side(pairs.closed[level]),
-      aware: side(pairs.aware[level]),
-      awareDirect: side(pairs.aware_direct[level]),
-    },
+    half: byKind(set, (kind) => known(numbers(pairs.half[kind][level])[k])),
+    verdict: byKind(set, (kind) => side(pairs.verdict[kind][level])),
+    direct: byKind(set, (kind) => side(pairs.direct[kind][level])),
+    closed: side(pairs.closed[level]),
     reason: pairs.reason[level][k] || "",
     index: k,
   };
@@ -94,8 +91,7 @@ function settle(wanted) { // every field has a value that there is
   const others = methods.filter((name) => name !== state.a);
   state.b = others.length ? choose(others, wanted.b) : "";
   state.level = choose(content.levels.map(String), wanted.level, String(content.level));
-  const kind = current().kind;
-  const intervals = current().aware ? ["both", kind, "class-aware"] : [kind];
+  const intervals = current().kinds.length > 1 ? [BOTH, ...current().kinds] : [BOTH];
   state.interval = choose(intervals, wanted.interval);
   state.table = choose(["comparisons", "accuracies"], wanted.table);
   state.scope = choose(["set", "dataset", "all"], wanted.scope);
@@ -108,9 +104,9 @@ function settle(wanted) { // every field has a value that there is
   state.summed = wanted.summed === "1" ? "1" : "";
   return { datasets, shots, sets, methods, others, intervals };
 }
-function options(id, values, value, text = (v) => v) {
+function options(id, values, value, text = (v) => v, more = "") {
   const select = $(id);
-  const signature = JSON.stringify(values);
+  const signature = JSON.stringify([values, more]);
   if (select.dataset.values !== signature) {
     select.replaceChildren(...values.map((each) => new Option(text(each), each)));
     select.dataset.values = signature;
@@ -133,8 +129,8 @@ function update(changes = {}, { keep = true, afresh = false } = {}) {
   options("a", there.methods, state.a);
   options("b", there.others, state.b);
   options("level", content.levels.map(String), state.level, (level) => percent(+level));
-  const text = { both: "both", open: "open: new images", closed: "closed: new tasks", "class-aware": "class-aware: new classes" };
-  options("interval", there.intervals, state.interval, (each) => text[each]);
+  const first = current().shown.slice(0, 2).join(" and "); // the options follow what it says
+  options("interval", there.intervals, state.interval, (each) => (each === BOTH ? first : `${each}: ${content.kinds[each].about}`), first);
   $("signature").textContent = content.signature[state.level];
   $("table").value = state.table;
   $("scope").value = state.scope;
@@ -176,24 +172,23 @@ const taskCount = (tasks) => {
   const [low, high] = [Math.min(...tasks), Math.max(...tasks)];
   return low === high ? `T = ${low} task${low === 1 ? "" : "s"}` : `T = ${low} to ${high} tasks`;
 };
-function intervalsCaption(set, tasks, drawn) { // drawn: whether any class-aware interval is
-  const about = `${set.kind} (${content.estimands[set.kind]})`;
-  const aware = `class-aware (${content.estimands["class-aware"]})`;
-  const both = set.aware && drawn ? `${about}; thin lines: ${aware}` : about;
-  const shown = { both, "class-aware": aware }[state.interval] || about;
-  return `${percent(+state.level)} intervals, ${shown}. ${taskCount(tasks)}, ${set.dataset}/${set.task_set}.`;
+const drawnKinds = (set) => (state.interval === BOTH || !set.kinds.includes(state.interval) ? set.shown.slice(0, 2) : [state.interval]); // thick, thin
+const inFull = (kind) => `${content.kinds[kind].family} (${content.kinds[kind].estimand})`;
+function intervalsCaption(set, tasks, halves) { // halves: what is drawn
+  const [thick, thin] = drawnKinds(set);
+  const there = thin && halves.some((half) => half[thin] !== null);
+  return `${percent(+state.level)} intervals, ${inFull(thick)}${there ? `; thin lines: ${inFull(thin)}` : ""}. ${taskCount(tasks)}, ${set.dataset}/${set.task_set}.`;
 }
-const primary = () => (state.interval === "class-aware" ? "aware" : "verdict");
-function intervalEnds(mean, half, aware) {
-  const [low, high] = ends(mean, state.interval === "class-aware" ? aware : half);
-  const [low_new, high_new] = state.interval === "both" ? ends(mean, aware) : [null, null];
+function intervalEnds(set, mean, half) {
+  const [thick, thin] = drawnKinds(set);
+  const [low, high] = ends(mean, half[thick]);
+  const [low_new, high_new] = thin ? ends(mean, half[thin]) : [null, null];
   return { low, high, low_new, high_new };
 }
-function differenceText(c) {
-  if (c.verdicts.verdict === "=") return "identical";
-  const half = state.interval === "class-aware" ? c.aware : c.half;
-  const bracket = state.interval === "both" && c.aware ? ` (${fixed(c.aware)})` : "";
-  return plusMinus(c.diff, half, signed) + bracket;
+function differenceText(set, c) {
+  if (Object.values(c.verdict).includes("=")) return "identical";
+  const [thick, thin] = drawnKinds(set);
+  return plusMinus(c.diff, c.half[thick], signed) + (c.half[thin] ? ` (${fixed(c.half[thin])})` : "");
 }
 const quoted = (text) => (/^[\w./+:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const command = (kind, set, methods) =>
@@ -204,18 +199,13 @@ const command = (kind, set, methods) =>
 function drawForest() {
   const set = current();
   const i = set.chosen.findIndex((_, at) => chosenName(set, at) === state.a);
-  const tasks = [];
-  let drawn = false;
-  const rows = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => {
-    const c = comparison(set, state.level, i, j);
-    tasks.push(c.tasks);
-    drawn ||= c.aware !== null;
-    return { label: c.versus, mean: c.diff, ...intervalEnds(c.diff, c.half, c.aware),
-      verdict: content.verdicts[c.verdicts[primary()]] || "not estimable", shown: differenceText(c) + (c.reason ? `; ${c.reason}` : "") };
-  });
+  const [thick] = drawnKinds(set);
+  const compared = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => comparison(set, state.level, i, j));
+  const rows = compared.map((c) => ({ label: c.versus, mean: c.diff, ...intervalEnds(set, c.diff, c.half),
+    verdict: content.verdicts[c.verdict[thick]] || "not estimable", shown: differenceText(set, c) + (c.reason ? `; ${c.reason}` : "") }));
   say(set, i);
   if (!rows.length) return draw("forest", rows, "There is no other method: nothing to compare, no interval, T = 0.", "Forest plot");
-  const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set, tasks, drawn)}`;
+  const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set, compared.map((c) => c.tasks), compared.map((c) => c.half))}`;
   return draw("forest", rows, caption, "Forest plot of paired differences", command("forest", set, [state.a, state.b]));
 }
 function say(set, i) {
@@ -223,13 +213,20 @@ function say(set, i) {
   if (j < 0) { $("verdict").textContent = `${state.a} is alone on ${set.dataset}/${set.task_set}.`; return; }
   const c = comparison(set, state.level, i, j);
   const word = (verdict) => ({ "+": "better than", "-": "worse than", "0": "not told apart from", "=": "in its counts identical to", "?": "not comparable with" })[verdict];
-  const about = set.kind === "closed" ? "new tasks of these images" : "new images";
-  const size = c.verdicts.verdict === "=" || c.half === null ? "" : `${plusMinus(c.diff, c.half, signed)} points; `;
-  let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} task${c.tasks === 1 ? "" : "s"}, ${state.a} is ${word(c.verdicts.verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
+  const said = (kind) => c.verdict[kind] !== " ";
+  const first = said(set.shown[0]) ? set.shown[0] : set.carried; // runs that stopped themselves have the carried kind alone
+  const verdict = c.verdict[first], half = c.half[first], { about } = content.kinds[first];
+  const size = verdict === "=" || half === null ? "" : `${plusMinus(c.diff, half, signed)} points; `;
+  let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} task${c.tasks === 1 ? "" : "s"}, ${state.a} is ${word(verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;
   if (c.reason) text += `: ${c.reason}`;
-  else if (c.half === null && c.verdicts.verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
-  else if (!" ?".includes(c.verdicts.aware)) text += c.verdicts.aware === c.verdicts.verdict ? (c.verdicts.verdict === "=" ? "" : c.verdicts.verdict === "0" ? ", nor for new classes" : ", for new classes too") : `; for new classes: ${word(c.verdicts.aware)} it`;
-  $("verdict").textContent = set.kind === "closed" ? `${text}. None of this is about new images.` : `${text}. ${set.unseen[state.level] || ""}`.trim();
+  else if (half === null && verdict !== "?") text += ", by the confidence sequence of a run that stopped itself";
+  else if (verdict !== "=") {
+    const beside = set.shown.slice(1).filter((kind) => !" ?".includes(c.verdict[kind]));
+    const same = beside.filter((kind) => c.verdict[kind] === verdict).map((kind) => content.kinds[kind].about).join(" and ");
+    if (same) text += verdict === "0" ? `, nor for ${same}` : `, for ${same} too`;
+    for (const kind of beside) if (c.verdict[kind] !== verdict) text += `; for ${content.kinds[kind].about}: ${word(c.verdict[kind])} it`;
+  }
+  $("verdict").textContent = first === HABIT ? `${text}. None of this is about new images.` : `${text}. ${set.unseen[state.level] || ""}`.trim();
 }
 function drawScatter() {
   const set = current();
@@ -258,43 +255,42 @@ function correlation(x, y) {
   return x.length > 1 && xx > 0 && yy > 0 ? (xy / Math.sqrt(xx * yy)).toFixed(2) : "undefined";
 }
 function accuracyOf(set, row, level = state.level) {
-  return { mean: numbers(set.mean)[row], half: known(numbers(set.half[level])[row]), aware: known(numbers(set.half_aware[level])[row]) };
+  return { mean: numbers(set.mean)[row], half: byKind(set, (kind) => known(numbers(set.half[kind][level])[row])) };
 }
 function drawAccuracies() {
   const set = current();
-  const ofAware = state.interval === "class-aware";
-  const tied = new Set((ofAware ? set.tied_aware : set.tied) || []);
+  const [thick, thin] = drawnKinds(set);
+  const tied = new Set(set.tied[thick]);
   const ranked = new Set(tied.size ? set.contest : []);
-  let drawn = false;
+  const halves = [];
   const rows = set.chosen.map((row) => {
-    const { mean, half, aware } = accuracyOf(set, row);
-    drawn ||= aware !== null;
-    return { label: methodName(set, row), mean, ...intervalEnds(mean, half, aware),
+    const { mean, half } = accuracyOf(set, row);
+    halves.push(half);
+    return { label: methodName(set, row), mean, ...intervalEnds(set, mean, half),
       tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "tied with the highest" : "told apart from it",
-      shown: plusMinus(mean, ofAware ? aware : half, (v) => v.toFixed(2)) + (set.prefix[row] ? `; ${content.prefix}` : "") };
+      shown: plusMinus(mean, half[thick], (v) => v.toFixed(2)) + (set.prefix[row] ? `; ${content.prefix}` : "") };
   }).sort((p, q) => q.mean - p.mean);
-  let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), drawn);
+  let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), halves);
   if (set.best >= 0) {
-    const list = (name) => [...set[name]].map((row) => methodName(set, row));
-    const few = (names) => (names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", "));
-    caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of the ${set.contest.length} methods that answered all tasks): ${few(list("tied").slice(1)) || "none"}.`;
-    if (set.tied_aware) caption += ` For new classes: ${few(list("tied_aware").slice(1)) || "none"}.`;
+    const few = (names) => (names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", ") || "none");
+    const others = (kind) => few(set.tied[kind].slice(1).map((row) => methodName(set, row)));
+    const list = [thick, thin].filter((kind) => set.tied[kind]).map((kind) => `for ${content.kinds[kind].about}: ${others(kind)}`).join("; ");
+    caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of the ${set.contest.length} methods that answered all tasks)${list ? `, ${list}` : ": not computed"}.`;
   }
   return draw("accuracies", rows, caption, "Mean accuracies of the methods");
 }
 function drawConclusive() {
-  const sets = setsOf(state.dataset).filter((set) => set.kind === "open");
-  const names = [["closed", "closed, separate"], ["direct", "open, separate"], ["verdict", "open, paired"], ["aware", "class-aware, paired"]];
+  const sets = family(current());
   const rows = [];
-  for (const [key, kind] of names) {
-    const all = sets.map((set) => set.pairs[key][state.level]).join("");
+  for (const [label, claim] of claims(sets)) {
+    const all = sets.map((set) => claim.signs(set)).join("");
     const compared = [...all].filter((v) => "+-0=".includes(v)).length;
     const found = [...all].filter((v) => v === "+" || v === "-").length;
-    if (compared) rows.push({ kind, share: (100 * found) / compared, shown: `${found} of ${compared}` });
+    if (compared) rows.push({ kind: label, share: (100 * found) / compared, shown: `${found} of ${compared}` });
   }
+  const kinds = new Set([...claims(sets).values()].map((claim) => claim.kind));
   const tasks = sets.map((set) => set.T);
-  const of = tasks.length ? `T = ${Math.min(...tasks)} to ${Math.max(...tasks)} tasks.` : "There is none.";
-  const caption = `All pairs of the ${content.chosen.length} methods of this page, references among themselves too, as far as they answered, on the ${sets.length} task sets of ${state.dataset} that reuse no image (closed: those of the same protocol, once for each such set), uncorrected; ${percent(+state.level)} intervals, kinds as named: closed (${content.estimands.closed}), open (${content.estimands.open}), class-aware (${content.estimands["class-aware"]}). ${of}`;
+  const caption = `All pairs of the ${content.chosen.length} methods of this page, references among themselves too, as far as they answered, on the ${sets.length} task sets of ${state.dataset} like ${state.task_set} (separate: two intervals do not overlap; paired: 0 lies outside that of the difference; closed: of tasks that reuse images), uncorrected; ${percent(+state.level)} intervals, kinds as named: ${[...kinds].map((kind) => `${kind} (${content.kinds[kind].estimand})`).join(", ")}. T = ${Math.min(...tasks)} to ${Math.max(...tasks)} tasks.`;
   return draw("conclusive", rows, caption, "Share of conclusive comparisons by kind of interval");
 }
 function drawLadder() {
@@ -313,25 +309,41 @@ function drawLadder() {
 
 // ---- the matrix
 
+const family = (set) => setsOf(set.dataset).filter((each) => each.shown[0] === set.shown[0]); // they speak of the same, by the same kinds
+function claims(sets) { // what is concluded of pairs, from the field's habit to the most careful, by label
+  const found = new Map();
+  const add = (label, kind, signs, of) => found.set(label, { kind, signs, of });
+  const { carried, shown } = sets[0];
+  if (carried === shown[0]) add(`${HABIT}, separate`, HABIT, (set) => set.pairs.closed[state.level], (c) => c.closed);
+  else addPaired(carried);
+  add(`${shown[0]}, separate`, shown[0], (set) => set.pairs.direct[shown[0]][state.level], (c) => c.direct[shown[0]]);
+  new Set(sets.flatMap((set) => set.shown)).forEach(addPaired);
+  return found;
+  function addPaired(kind) {
+    add(`${kind}, paired`, kind, (set) => set.pairs.verdict[kind]?.[state.level] || "", (c) => c.verdict[kind] || " ");
+  }
+}
 function drawMatrix() {
   const set = current();
-  const sets = state.summed ? setsOf(state.dataset).filter((each) => each.kind === "open") : [set];
+  const sets = state.summed ? family(set) : [set];
+  const made = [...claims(sets)];
   const names = set.chosen.map((_, i) => chosenName(set, i));
   const places = sets.map((each) => new Map(each.chosen.map((_, i) => [chosenName(each, i), i])));
   const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const leading = `${drawnKinds(set)[0]}, paired`;
   const cell = (row, column) => {
-    const tally = KINDS.map(() => ({ "+": 0, "-": 0, text: " " }));
+    const tally = made.map(() => ({ "+": 0, "-": 0, text: " " }));
     sets.forEach((each, s) => {
       const i = places[s].get(row), j = places[s].get(column);
       if (i === undefined || j === undefined) return;
-      const { verdicts } = comparison(each, state.level, i, j);
-      KINDS.forEach(([, key], k) => { tally[k].text = verdicts[key]; if (verdicts[key] in tally[k]) tally[k][verdicts[key]] += 1; });
+      const c = comparison(each, state.level, i, j);
+      made.forEach(([, claim], k) => { const sign = claim.of(c); tally[k].text = sign; if (sign in tally[k]) tally[k][sign] += 1; });
     });
-    const main = tally[state.interval === "class-aware" ? 3 : 2];
+    const main = tally[made.findIndex(([label]) => label === leading)];
     const shown = state.summed ? `${main["+"]}▲ ${main["-"]}▼` : tally.map((each) => GLYPHS[each.text]).join("");
-    const said = KINDS.map(([name], k) => state.summed
-      ? `${name}: better on ${tally[k]["+"]}, worse on ${tally[k]["-"]}`
-      : `${name}: ${content.verdicts[tally[k].text] || "not there"}`).join("; ");
+    const said = made.map(([label], k) => state.summed
+      ? `${label}: better on ${tally[k]["+"]}, worse on ${tally[k]["-"]}`
+      : `${label}: ${content.verdicts[tally[k].text] || "not there"}`).join("; ");
     const reason = pairReason(set, names.indexOf(row), names.indexOf(column));
     const lead = state.summed ? (main["+"] > main["-"] ? "+" : main["-"] > main["+"] ? "-" : "") : main.text;
     const mark = row === state.a && column === state.b ? " chosen" : "";
@@ -339,8 +351,9 @@ function drawMatrix() {
   };
   const head = names.map((name) => `<th scope="col"><span>${escape(name)}</span></th>`).join("");
   const body = names.map((row) => `<tr><th scope="row">${escape(row)}</th>${names.map((column) => (row === column ? "<td></td>" : cell(row, column))).join("")}</tr>`).join("");
-  const about = state.summed ? `All ${sets.length} task sets of ${state.dataset} that reuse no image: on how many the row is better and worse; shown is the ${state.interval === "class-aware" ? "class-aware" : "paired"} verdict` : `${set.dataset}/${set.task_set}, T = ${set.T} tasks`;
+  const about = state.summed ? `All ${sets.length} task sets of ${state.dataset} like ${state.task_set}: on how many the row is better and worse; shown is the verdict ${leading}` : `${set.dataset}/${set.task_set}, T = ${set.T} tasks`;
   $("matrix").innerHTML = `<table><caption class="note">${about}, ${percent(+state.level)} intervals.</caption><thead><tr><td></td>${head}</tr></thead><tbody>${body}</tbody></table>`;
+  $("claims").textContent = made.map(([label, { kind }]) => `${label} (${content.kinds[kind].about})`).join(" · ");
 }
 
 // ---- the numbers
@@ -350,34 +363,35 @@ const ACCURACIES = ["dataset", "task_set", "method", "reference", "T", "mean", "
 function scoped() {
   return state.scope === "all" ? content.sets : state.scope === "dataset" ? setsOf(state.dataset) : [current()];
 }
-const narrowed = (set) => set.aware && [set.kind, "class-aware"].includes(state.interval);
+const listed = (set) => (set.kinds.includes(state.interval) ? [state.interval] : [...new Set([set.carried, ...set.shown])]);
 function comparisonRows(set) {
   const level = state.level, rows = [];
+  const base = { dataset: set.dataset, task_set: set.task_set, level: +level };
   for (const [i, j] of pairsOf(set)) {
     const c = comparison(set, level, i, j);
     const own = accuracyOf(set, set.chosen[i]);
-    const [mean, half, aware] = set.pairs.shorter[c.index]?.[level] || [own.mean, own.half, own.aware];
-    const row = { dataset: set.dataset, task_set: set.task_set, method: c.method, versus: c.versus, T: c.tasks, mean, mean_halfwidth: half,
-      diff: c.diff, diff_halfwidth: c.half, verdict: c.verdicts.verdict, verdict_direct: c.verdicts.direct,
-      verdict_closed: c.verdicts.closed.trim(), interval: set.kind, level: +level, reason: c.reason };
-    rows.push(row);
-    if (set.aware) rows.push({ ...row, mean_halfwidth: aware, diff_halfwidth: c.aware, verdict: c.verdicts.aware,
-      verdict_direct: c.verdicts.awareDirect, verdict_closed: "", interval: "class-aware" });
+    const [mean, half] = set.pairs.shorter[c.index]?.[level] || [own.mean, own.half];
+    for (const kind of listed(set)) {
+      if (c.verdict[kind] === " ") continue; // of a run that stopped itself
+      rows.push({ ...base, method: c.method, versus: c.versus, T: c.tasks, mean, mean_halfwidth: half[kind], diff: c.diff, diff_halfwidth: c.half[kind],
+        verdict: c.verdict[kind], verdict_direct: c.direct[kind], verdict_closed: kind === set.carried ? c.closed.trim() : "", interval: kind, reason: c.reason });
+    }
   }
-  return rows.filter((row) => !narrowed(set) || row.interval === state.interval);
+  if (set.chosen.length === 1) for (const kind of listed(set)) { // compared with none
+    const [row] = set.chosen, { mean, half } = accuracyOf(set, row);
+    rows.push({ ...base, method: methodName(set, row), versus: "", T: set.tasks[row], mean, mean_halfwidth: half[kind], diff: null, diff_halfwidth: null, interval: kind, reason: set.prefix[row] ? content.prefix : "" });
+  }
+  return rows;
 }
 function accuracyRows(set) {
-  const rows = [];
-  const tied = new Set(set.tied || []), aware = new Set(set.tied_aware || []);
-  const tie = (group, row) => (row === set.best ? "highest" : group.has(row) ? "tied" : "");
-  set.members.forEach((_, row) => {
-    const own = accuracyOf(set, row);
-    const base = { dataset: set.dataset, task_set: set.task_set, method: methodName(set, row),
-      reference: content.reference[set.members[row]] ? "yes" : "no", T: set.tasks[row], mean: own.mean, level: +state.level, reason: set.prefix[row] ? content.prefix : "" };
-    rows.push({ ...base, mean_halfwidth: own.half, interval: set.kind, tie: tie(tied, row) });
-    if (set.aware) rows.push({ ...base, mean_halfwidth: own.aware, interval: "class-aware", tie: set.tied_aware ? tie(aware, row) : "" });
+  const tied = byKind(set, (kind) => new Set(set.tied[kind]));
+  const tie = (kind, row) => (!tied[kind].size ? "" : row === set.best ? "highest" : tied[kind].has(row) ? "tied" : "");
+  return set.members.flatMap((_, row) => {
+    const { mean, half } = accuracyOf(set, row);
+    return listed(set).map((kind) => ({ dataset: set.dataset, task_set: set.task_set, method: methodName(set, row),
+      reference: content.reference[set.members[row]] ? "yes" : "no", T: set.tasks[row], mean, mean_halfwidth: half[kind],
+      interval: kind, level: +state.level, tie: tie(kind, row), reason: set.prefix[row] ? content.prefix : "" }));
   });
-  return rows.filter((row) => !narrowed(set) || row.interval === state.interval);
 }
 let kept = { key: "", rows: [] };
 function tableRows() {

@@ -9,26 +9,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.class_aware.pairs import KIND
 from analysis_sql.comparison.verdicts import NOT_ESTIMABLE, VERDICTS, Comparison, direct_verdicts
 from analysis_sql.intervals.intervals import Interval
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.page.encoding import floats
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Values = dict[str, Any]
+Upper = tuple[NDArray[Any], NDArray[Any]]
+"""Rows and columns of the pairs."""
+
+
+def kinds_of(report: TaskSetReport) -> list[IntervalKind]:
+    """Return the kinds of interval that a page has of a task set, those that people read first."""
+    return list(dict.fromkeys((*report.shown_kinds, *report.kinds)))
 
 
 def pairs(some: Mapping[float, TaskSetReport]) -> Values:
-    """Every pair of the chosen methods, row by row of the upper triangle."""
+    """Every pair of the chosen methods, row by row of the upper triangle.
+
+    Half-widths, verdicts and direct verdicts are by kind of interval, then by level.
+    """
     any_level = next(iter(some.values()))
+    kinds = kinds_of(any_level)
     upper = np.triu_indices(len(any_level.scores), 1)
     tasks = np.broadcast_to(any_level.pairs.tasks, any_level.asked.shape)[upper]
     of_first = any_level.counts.tasks[upper[0]]
-    by_level = {key: _pairs_at(report, upper) for key, report in some.items()}
     return {
         "tasks": tasks.tolist() if (tasks != any_level.counts.tasks[0]).any() else None,
         "diff": floats(any_level.pairs.difference[upper]),
-        **{name: {str(key): each[name] for key, each in by_level.items()} for name in _PAIR},
+        "half": {
+            kind: {str(key): floats(at.pairs_of(kind).halfwidth[upper]) for key, at in some.items()}
+            for kind in kinds
+        },
+        **{
+            name: {
+                kind: {
+                    str(key): _signs(getattr(at.pairs_of(kind), name)[upper])
+                    for key, at in some.items()
+                }
+                for kind in kinds
+            }
+            for name in ("verdict", "direct")
+        },
+        "closed": {str(key): _signs(_habit(report, upper)) for key, report in some.items()},
         "reason": {str(key): _reasons(report, upper) for key, report in some.items()},
         "shorter": {
             str(k): {
@@ -40,38 +64,27 @@ def pairs(some: Mapping[float, TaskSetReport]) -> Values:
     }
 
 
-_PAIR = ("half", "half_aware", "verdict", "direct", "closed", "aware", "aware_direct")
-"""What is known of a pair at each level."""
+_SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
 
 
-def _pairs_at(report: TaskSetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> Values:
-    """The pairs at one level: what their comparisons say, as arrays and texts of verdicts."""
-    carried = report.pairs
-    half, verdict, direct = (
-        values[upper] for values in (carried.halfwidth, carried.verdict, carried.direct)
-    )
-    half_aware, new, new_direct = (np.full(half.shape, none) for none in (nan, -1, -1))
-    if KIND in report.kinds:
-        aware = report.pairs_of(KIND)
-        half_aware, new, new_direct = (
-            values[upper] for values in (aware.halfwidth, aware.verdict, aware.direct)
-        )
+def _signs(codes: NDArray[Any]) -> str:
+    """Verdicts as a text, a sign a pair; blank where there is none."""
+    return "".join(_SIGNS[code] for code in codes.tolist())
+
+
+def _habit(report: TaskSetReport, upper: Upper) -> NDArray[np.int8]:
+    """Verdicts of pairs by closed intervals, which the field compares."""
     closed = _closed_verdicts(report)[upper]
     closed[(closed >= 0) & report.of_prefix[upper]] = NOT_ESTIMABLE
     closed[report.of_stopped[upper]] = -1
-    codes = (verdict, direct, closed, new, new_direct)
-    texts = ("".join(_SIGNS[code] for code in each.tolist()) for each in codes)
-    return dict(zip(_PAIR, (floats(half), floats(half_aware), *texts), strict=True))
+    return closed
 
 
-def _reasons(report: TaskSetReport, upper: tuple[NDArray[Any], NDArray[Any]]) -> dict[str, str]:
+def _reasons(report: TaskSetReport, upper: Upper) -> dict[str, str]:
     """Why nothing is concluded, by number of the pair; of those where there is a reason."""
     reserved = np.flatnonzero((report.of_stopped | report.of_prefix)[upper]).tolist()
     reasons = {k: report.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
     return {str(k): reason for k, reason in reasons.items() if reason}
-
-
-_SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
 
 
 def _closed_verdicts(report: TaskSetReport) -> NDArray[np.int8]:
@@ -84,10 +97,9 @@ def _closed_verdicts(report: TaskSetReport) -> NDArray[np.int8]:
     return np.where(answered[:, None] & answered[None], verdicts, -1).astype(np.int8)
 
 
-def _own(c: Comparison) -> list[float | None]:
-    """Mean and half-widths of the first method over the tasks that both answered."""
-    aware = c.intervals[KIND].mean.halfwidth if KIND in c.intervals else None
-    return [c.mean.mean, c.mean.halfwidth, aware]
+def _own(c: Comparison) -> tuple[float, dict[IntervalKind, float | None]]:
+    """Mean and half-widths by kind of the first method over the tasks that both answered."""
+    return c.mean.mean, {kind: pair.mean.halfwidth for kind, pair in c.intervals.items()}
 
 
 def halfwidth(interval: Interval | None) -> float:

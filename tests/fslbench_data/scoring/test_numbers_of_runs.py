@@ -307,9 +307,8 @@ def _check_page(content: dict[str, Any], exact: dict[str, Exact], counts: dict[s
     (shown,) = content["sets"]
     names = [content["methods"][shown["members"][i]] for i in shown["chosen"]]
     assert names == [*exact]
-    for name, mean, half in zip(
-        names, _decoded(shown["mean"]), _decoded(shown["half"]["0.95"]), strict=True
-    ):
+    halves = _decoded(shown["half"][shown["carried"]]["0.95"])
+    for name, mean, half in zip(names, _decoded(shown["mean"]), halves, strict=True):
         _percent(mean, exact[name].mean)
         _close(half, exact[name].halfwidth)
     tasks = _decoded(shown["counts"]).reshape(len(names), -1)
@@ -317,12 +316,13 @@ def _check_page(content: dict[str, Any], exact: dict[str, Exact], counts: dict[s
         given = [Fraction(int(x), unit) for x in row[: len(exact[name].values)]]
         assert given == list(exact[name].values)
     pairs = shown["pairs"]
+    verdicts, widths = (pairs[name][shown["carried"]]["0.95"] for name in ("verdict", "half"))
     for k, (a, b) in enumerate(combinations(names, 2)):
         apart = _minus(exact[a], exact[b])
         _percent(_decoded(pairs["diff"])[k], apart.mean)
-        assert pairs["verdict"]["0.95"][k] == apart.verdict.value
+        assert verdicts[k] == apart.verdict.value
         if apart.verdict is not Verdict.NOT_ESTIMABLE:
-            _close(_decoded(pairs["half"]["0.95"])[k], apart.halfwidth)
+            _close(_decoded(widths)[k], apart.halfwidth)
 
 
 def _check_figures(report: Report, exact: dict[str, Exact]) -> None:

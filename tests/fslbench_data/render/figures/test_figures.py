@@ -111,6 +111,29 @@ def test_rows_of_differences_are_the_comparisons(embedded: Release, example: Sub
     assert "class-aware" in figure.caption
 
 
+def test_where_images_recur_thick_lines_leave_out_images_and_thin_ones_classes(
+    embedded: Release,
+) -> None:
+    (each,) = score(None, embedded, datasets="digits", task_sets="closed-5w5s5q").sets
+    assert each.ties is not None
+    pair = each.only(["pixels/NCC", "pixels/LR"])
+    (c,) = pair.comparisons
+    for figure, intervals in (
+        (rows.forest([pair]), {kind: made.difference for kind, made in c.intervals.items()}),
+        (rows.accuracies(pair), max(pair.scores, key=lambda s: s.accuracy.mean).intervals),
+    ):
+        row, images, classes = figure.rows[0], intervals["images"], intervals["classes"]
+        assert (row["low"], row["high"]) == (images.low, images.high)
+        assert (row["low_new"], row["high_new"]) == (classes.low, classes.high)
+        assert images.halfwidth > intervals["closed"].halfwidth
+        thick, thin = figure.caption.split("; thin lines: ")
+        assert "leave-one-out (new images" in thick
+        assert thin.startswith("leave-one-out (new classes")
+    assert rows.forest([pair]).rows[0]["verdict"] == VERDICT_NAMES[c.intervals["images"].verdict]
+    tied = [row["label"] for row in rows.accuracies(each).rows if row["tied"].startswith("tied")]
+    assert tied == list(each.ties.tied["images"])
+
+
 def test_rows_of_task_by_task(embedded: Release, example: Submission) -> None:
     report = score(example, embedded, task_sets="closed-5w5s5q")
     (each,) = report.sets

@@ -66,6 +66,10 @@ def _same(found: float | None, expected: float | None) -> bool:
 
 def test_pairs_are_the_comparisons(embedded: Release, selected: Selected) -> None:
     content = page_content(selected)
+    assert [(each["task_set"], each["kinds"], each["carried"]) for each in content["sets"]] == [
+        ("open-5w1s1q", ["open", "class-aware"], "open"),
+        ("closed-5w5s5q", ["images", "classes", "closed"], "closed"),
+    ]
     assert [content["methods"][i] for i in content["chosen"]] == [
         "whole", "part", "perfect", "stopped", "pixels/NCC", "pixels/MatchingNet", "pixels/LR",
     ]  # fmt: skip
@@ -88,18 +92,18 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
     assert pairs["tasks"] is not None  # not all answered all
     assert pairs["tasks"][k] == c.difference.tasks
     assert _same(_decoded(pairs["diff"])[k], c.difference.mean)
-    assert _same(_decoded(pairs["half"][level])[k], c.difference.halfwidth)
-    assert pairs["verdict"][level][k] == c.verdict.value
-    assert pairs["direct"][level][k] == c.verdict_direct.value
     assert pairs["closed"][level][k].strip() == (c.verdict_closed or "")
-    new = c.intervals.get("class-aware")
-    assert _same(_decoded(pairs["half_aware"][level])[k], new and new.difference.halfwidth)
-    assert pairs["aware"][level][k].strip() == (new.verdict if new else "")
-    assert pairs["aware_direct"][level][k].strip() == (new.verdict_direct if new else "")
-    mean, half, aware = pairs["shorter"].get(str(k), {}).get(level) or (None, None, None)
+    assert shown["carried"] == c.interval_kind
+    assert {*c.intervals} <= {*shown["kinds"]} == {*pairs["half"]}
+    for kind in shown["kinds"]:
+        pair = c.intervals.get(kind)
+        assert _same(_decoded(pairs["half"][kind][level])[k], pair and pair.difference.halfwidth)
+        assert pairs["verdict"][kind][level][k].strip() == (pair.verdict if pair else "")
+        assert pairs["direct"][kind][level][k].strip() == (pair.verdict_direct if pair else "")
+    mean, halves = pairs["shorter"].get(str(k), {}).get(level) or (None, {})
     if mean is not None:
-        assert (mean, half) == (c.mean.mean, c.mean.halfwidth)
-        assert aware == (new and new.mean.halfwidth)
+        assert mean == c.mean.mean
+        assert halves == {kind: pair.mean.halfwidth for kind, pair in c.intervals.items()}
 
 
 def test_accuracies_and_ties_are_the_reports(embedded: Release, selected: Selected) -> None:
@@ -109,13 +113,15 @@ def test_accuracies_and_ties_are_the_reports(embedded: Release, selected: Select
     for each, shown in zip(report.sets, content["sets"], strict=True):
         assert [content["methods"][i] for i in shown["members"]] == list(each.methods)
         assert _decoded(shown["mean"]).tolist() == [s.accuracy.mean for s in each.scores]
-        for half, score in zip(_decoded(shown["half"]["0.9"]), each.scores, strict=True):
-            assert _same(half, score.accuracy.halfwidth)
-        for half, s in zip(_decoded(shown["half_aware"]["0.9"]), each.scores, strict=True):
-            aware = s.intervals.get("class-aware")
-            assert _same(half, aware and aware.halfwidth)
+        assert shown["shown"] == list(each.shown_kinds)
+        assert {*shown["kinds"]} == {*each.kinds}
+        assert shown["kinds"][: len(shown["shown"])] == shown["shown"]
+        for kind in each.kinds:
+            for half, score in zip(_decoded(shown["half"][kind]["0.9"]), each.scores, strict=True):
+                assert _same(half, score.intervals[kind].halfwidth)
         assert each.ties is not None
-        assert [each.methods[i] for i in shown["tied"]] == list(each.ties.tied[each.interval_kind])
+        tied = {kind: [each.methods[i] for i in some] for kind, some in shown["tied"].items()}
+        assert tied == {kind: list(names) for kind, names in each.ties.tied.items()}
         assert each.methods[shown["best"]] == each.ties.best
         tasks = _decoded(shown["counts"]).reshape(len(shown["chosen"]), each.scored.n_tasks)
         assert (tasks == each.counts.correct[shown["chosen"]]).all()

@@ -87,12 +87,51 @@ def test_the_verdict_is_the_command_s(open_page: Open) -> None:
     assert cell == "; ".join(
         f"{kind}: {names[verdict]}"
         for kind, verdict in (
-            ("closed", open_row["verdict_closed"]),
-            ("open", open_row["verdict_direct"]),
-            ("paired", open_row["verdict"]),
-            ("class-aware", aware_row["verdict"]),
+            ("closed, separate", open_row["verdict_closed"]),
+            ("open, separate", open_row["verdict_direct"]),
+            ("open, paired", open_row["verdict"]),
+            ("class-aware, paired", aware_row["verdict"]),
         )
     )
+
+
+def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
+    """Intervals that leave one out lead; the closed one is the habit, and can be chosen."""
+    a, b = "efficientnet_lite0/NCC", "efficientnet_lite2/NCC"
+    chosen = ["--dataset", "emoji", "--task-set", "closed-5w5s5q", "--format", "csv"]
+    said = CliRunner().invoke(main, ["compare", a, b, *chosen])
+    rows = {row["interval"]: row for row in csv.DictReader(said.stdout.splitlines()[1:])}
+    assert [*rows] == ["closed", "images", "classes"]
+    tab = open_page(f"#dataset=emoji&task_set=closed-5w5s5q&a={a}&b={b}")
+
+    def widths(kind: str) -> str:
+        row = rows[kind]
+        return f"{float(row['diff']):+.2f} ± {float(row['diff_halfwidth']):.2f} points; 95 %"
+
+    assert f"({widths('images')}, new images)" in tab.page.inner_text("#verdict")
+    caption = tab.page.inner_text("#forest-caption")
+    thick, thin = (caption.index(f"leave-one-out (new {what}") for what in ("images", "classes"))
+    assert thick < caption.index("; thin lines: ") < thin
+    names = {"+": "better", "-": "worse", "0": "not told apart"}
+    cell = tab.page.locator("#matrix td.chosen span").get_attribute("aria-label")
+    assert cell == "; ".join(
+        f"{label}: {names[verdict]}"
+        for label, verdict in (
+            ("closed, paired", rows["closed"]["verdict"]),
+            ("images, separate", rows["images"]["verdict_direct"]),
+            ("images, paired", rows["images"]["verdict"]),
+            ("classes, paired", rows["classes"]["verdict"]),
+        )
+    )
+    assert "images, paired" in tab.labels("conclusive")
+    tab.page.check("#summed")
+    tab.settle()
+    assert "All 3 task sets of emoji like closed-5w5s5q" in tab.page.inner_text("#matrix caption")
+    tab.choose("interval", "closed")
+    caption = tab.page.inner_text("#forest-caption")
+    assert "closed (new tasks of these images). T = 600" in caption
+    assert tab.page.inner_text("#rows") == "66 rows."
+    assert tab.errors == []
 
 
 def test_the_matrix_is_mirrored_and_summed(open_page: Open) -> None:
@@ -144,9 +183,9 @@ def test_the_table_sorts_and_filters(open_page: Open) -> None:
 
 
 def _accuracy_rows() -> int:
-    """Two rows a method where there is a class-aware interval, one where images are reused."""
-    digits = 3 * (2 * 3 + 3)
-    emoji = 12 * (2 * 6 + 3)
+    """Two rows a method where no image is reused, three where images are."""
+    digits = 3 * (2 * 3 + 3 * 3)
+    emoji = 12 * (2 * 6 + 3 * 3)
     return digits + emoji
 
 
@@ -270,7 +309,7 @@ def test_scopes_levels_and_addresses(open_page: Open) -> None:
     tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
     rows = tab.page.inner_text("#rows")
     tab.choose("task_set", "open-5w5s5q")
-    assert tab.page.inner_text("#rows") == rows == "27 rows."
+    assert tab.page.inner_text("#rows") == rows == "45 rows."
     tab.choose("level", "0.99")
     assert "level:0.99|" in _downloaded(tab, "#csv").splitlines()[0]
     assert "level:0.99|" in tab.page.inner_text("#signature")
