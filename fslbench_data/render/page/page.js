@@ -64,6 +64,7 @@ function* pairsOf(set) {
   const n = set.chosen.length;
   for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++) yield [i, j];
 }
+const spoken = (set, c) => (c.verdict[set.shown[0]] === " " ? set.carried : set.shown[0]); // runs that stopped themselves have the carried kind alone
 const ends = (mean, half) => (half === null ? [null, null] : [mean - half, mean + half]);
 
 // ---- what is chosen
@@ -202,7 +203,7 @@ function drawForest() {
   const [thick] = drawnKinds(set);
   const compared = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => comparison(set, state.level, i, j));
   const rows = compared.map((c) => ({ label: c.versus, mean: c.diff, ...intervalEnds(set, c.diff, c.half),
-    verdict: content.verdicts[c.verdict[thick]] || "not estimable", shown: differenceText(set, c) + (c.reason ? `; ${c.reason}` : "") }));
+    verdict: content.verdicts[c.verdict[thick === set.shown[0] ? spoken(set, c) : thick]] || "not estimable", shown: differenceText(set, c) + (c.reason ? `; ${c.reason}` : "") }));
   say(set, i);
   if (!rows.length) return draw("forest", rows, "There is no other method: nothing to compare, no interval, T = 0.", "Forest plot");
   const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set, compared.map((c) => c.tasks), compared.map((c) => c.half))}`;
@@ -213,8 +214,7 @@ function say(set, i) {
   if (j < 0) { $("verdict").textContent = `${state.a} is alone on ${set.dataset}/${set.task_set}.`; return; }
   const c = comparison(set, state.level, i, j);
   const word = (verdict) => ({ "+": "better than", "-": "worse than", "0": "not told apart from", "=": "in its counts identical to", "?": "not comparable with" })[verdict];
-  const said = (kind) => c.verdict[kind] !== " ";
-  const first = said(set.shown[0]) ? set.shown[0] : set.carried; // runs that stopped themselves have the carried kind alone
+  const first = spoken(set, c);
   const verdict = c.verdict[first], half = c.half[first], { about } = content.kinds[first];
   const size = verdict === "=" || half === null ? "" : `${plusMinus(c.diff, half, signed)} points; `;
   let text = `On ${set.dataset}/${set.task_set}, ${c.tasks} task${c.tasks === 1 ? "" : "s"}, ${state.a} is ${word(verdict)} ${state.b} (${size}${percent(+state.level)}, ${about})`;

@@ -134,6 +134,38 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
     assert tab.errors == []
 
 
+def test_kinds_for_new_superclasses_come_last(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fslbench_data.release.release import Release, load_release
+    from fslbench_data.render.page.make import make_page
+    from fslbench_data.scoring.selection import Selection
+
+    release = load_release()
+    names = [f"super{i % 8}" for i in range(release.classes("emoji").num_rows)]
+    monkeypatch.setattr(Release, "superclasses", lambda *_: names)
+    methods = ["efficientnet_lite0/NCC", "efficientnet_lite2/NCC"]
+    selection = Selection.of(datasets="emoji", methods=methods)
+    file = make_page((), release, tmp_path, selection)
+    said = {
+        "open-5w5s5q": "closed, separate; open, separate; open; class-aware; superclass-aware",
+        "closed-5w5s5q": "closed; images, separate; images; classes; superclasses",
+    }
+    for task_set, claims in said.items():
+        tab = open_page(f"#dataset=emoji&task_set={task_set}", file=file)
+        cell = tab.page.locator("#matrix td.chosen span")
+        assert len(cell.inner_text()) == 5
+        labels = [part.partition(":")[0] for part in cell.get_attribute("aria-label").split("; ")]
+        assert "; ".join(labels).replace(", paired", "") == claims
+        last = labels[-1].removesuffix(", paired")
+        tab.choose("interval", last)
+        assert "new superclasses" in tab.page.inner_text("#forest-caption")
+        tab.page.check("#summed")
+        tab.settle()
+        assert f"the verdict {last}, paired" in tab.page.inner_text("#matrix caption")
+        assert tab.errors == []
+
+
 def test_the_matrix_is_mirrored_and_summed(open_page: Open) -> None:
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
     cells = tab.page.evaluate(
