@@ -85,7 +85,7 @@ def _students_z(highest: Floats, size: Floats, variance: Floats, c: Floats, df: 
     return z
 
 
-def degrees_of_freedom(units: int, kurtosis: Floats | None, shape: tuple[int, ...]) -> Floats:
+def degrees_of_freedom(units: float, kurtosis: Floats | None, shape: tuple[int, ...]) -> Floats:
     """Return those of Student's t for C units: 1/(1/(C-1) + (κ+2)/(2C)), or C-1 without κ."""
     if kurtosis is None:
         return np.full(shape, units - 1.0)

@@ -92,10 +92,14 @@ def leave_out_groups(tasks: Membership) -> Jackknife:
 
 def class_factors(tasks: Membership) -> Floats:
     """Return f_c (C,): (K/C)² m² (N_c-1)/(N_c-m)², with units for images; 0 where N_c <= m."""
-    sizes, m = tasks.units_of_class, tasks.per_class
-    enough = np.where(sizes > m, sizes - m, 1) ** 2
-    factors = (tasks.way / sizes.size) ** 2 * m**2 * (sizes - 1) / enough
-    return np.asarray(np.where(sizes > m, factors, 0.0))
+    return factors_of(tasks.units_of_class, tasks.way, tasks.per_class)
+
+
+def factors_of(sizes: Floats | Ints, way: int, per_class: int) -> Floats:
+    """Return the same of classes of N_c units (C,)."""
+    enough = np.where(sizes > per_class, sizes - per_class, 1) ** 2
+    factors = (way / sizes.size) ** 2 * per_class**2 * (sizes - 1) / enough
+    return np.asarray(np.where(sizes > per_class, factors, 0.0))
 
 
 def _class_slopes(tasks: Membership, slopes: Floats, mean: Floats) -> csr_array:
