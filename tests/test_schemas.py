@@ -36,6 +36,10 @@ COMMANDS = {
         "fslbench plan --dataset digits --queries 1,5",
         "fslbench plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 1",
     ],
+    "plan --suite pooled": [
+        "fslbench plan --suite pooled --dataset digits --versus pixels/LR --queries 5",
+        "fslbench plan --suite pooled --dataset digits --queries 5",
+    ],
     "interval": [
         "fslbench interval own_log.jsonl",
         "fslbench interval own_log_apart.jsonl --superclasses own_superclasses.json",

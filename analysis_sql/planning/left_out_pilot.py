@@ -178,7 +178,8 @@ class LeftOutPilot:
 
     def factors(self, times: float = 1.0) -> Floats:
         """Return f_c (C,) with `times` as many units in each class."""
-        return factors_of(self.sizes * times, self.way, self.per_class)
+        sizes: Floats = np.asarray(self.sizes * times, np.float64)
+        return factors_of(sizes, self.way, self.per_class)
 
     def less(self, times: float) -> float:
         """Return what V of images is multiplied by with `times` as many units in each class."""

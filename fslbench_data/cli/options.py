@@ -119,7 +119,7 @@ def draw(on: Callable[[Console], None], path: Path | None) -> None:
         output(text(), path)
 
 
-def parse_queries(text: str) -> list[int]:
+def parse_queries(text: str, what: str = "queries") -> list[int]:
     """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
     from benchmark_spec.errors import SpecError
 
@@ -129,7 +129,7 @@ def parse_queries(text: str) -> list[int]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
             raise SpecError(
-                f"{text!r} is not a choice of numbers of queries",
+                f"{text!r} is not a choice of numbers of {what}",
                 expected="numbers from 1 and ranges of them, such as 1-15 or 1,2,5-7",
             )
         queries.update(range(first, last + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from fslbench_data.cli.options import (
     release_option,
     unbound_option,
 )
+
+if TYPE_CHECKING:
+    from fslbench_data.release.release import Release
 
 
 @click.command(short_help="Say what an experiment will be able to show.")
@@ -37,10 +41,16 @@ from fslbench_data.cli.options import (
 @queries_option
 @click.option(
     "--suite",
-    type=click.Choice(["open", "balanced"]),
+    type=click.Choice(["open", "balanced", "pooled"]),
     default="open",
     show_default=True,
-    help="How tasks will be drawn.",
+    help="How tasks will be drawn; pooled ones reuse images, and so does their pilot.",
+)
+@click.option(
+    "--tasks",
+    default="",
+    metavar="B",
+    help="Numbers of tasks to plan of --suite pooled: 2000, or 1000,2000; beside usual ones.",
 )
 @level_option
 @click.option(
@@ -68,6 +78,7 @@ def plan(
     shot: int,
     queries: str,
     suite: str,
+    tasks: str,
     level: float,
     power: float,
     release: str | None,
@@ -80,39 +91,82 @@ def plan(
     From the sizes of a data set's classes and the results of a pilot, for each number of queries
     per class: how many tasks there will be, how wide each kind of interval is expected to be, and
     the smallest difference between two methods (--versus) that it would detect.
+
+    Of pooled tasks, which reuse images, for numbers of tasks: how wide intervals will be that leave
+    one image, class or superclass out, and what the images allow at most.
     """
-    from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
+
+    numbers = parse_queries(queries)
+    counts = parse_queries(tasks, "tasks") if tasks else []
+    if counts and suite != "pooled":
+        raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
+    opened = load_release(release)
+    file, method = _pilot(pilot or "", opened.methods)
+    check_output(path, *([file] if file else []))
+    asked: dict[str, Any] = {
+        "method": method,
+        "versus": versus,
+        "datasets": datasets,
+        "way": way,
+        "shot": shot,
+        "queries": numbers,
+        "level": level,
+        "power": power,
+        "allow_unbound": unbound,
+    }
+    if suite == "pooled":
+        _write_pooled(file, opened, asked, counts, output_format, path)
+    else:
+        _write(file, opened, {**asked, "suite": suite}, output_format, path)
+
+
+def _write(
+    file: Path | None, release: Release, asked: dict[str, Any], form: str, path: Path | None
+) -> None:
+    """Plan sets that reuse no image."""
+    from fslbench_data.cli.report_output import write
     from fslbench_data.render.console import steps
     from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
     from fslbench_data.scoring.planning import plan as run
 
-    numbers = parse_queries(queries)
-    opened = load_release(release)
-    file, method = _pilot(pilot or "", opened.methods)
-    check_output(path, *([file] if file else []))
     with steps("planning") as progress:
-        planned = run(
-            file,
-            opened,
-            method=method,
-            versus=versus,
-            datasets=datasets,
-            way=way,
-            shot=shot,
-            queries=numbers,
-            suite=suite,
-            level=level,
-            power=power,
-            allow_unbound=unbound,
-            progress=progress,
-        )
+        planned = run(file, release, **asked, progress=progress)
     write(
-        output_format,
+        form,
         path,
         csv=lambda: plan_csv(planned),
         json=lambda: plan_json(planned),
         table=lambda console: print_plan(planned, console),
+    )
+
+
+def _write_pooled(
+    file: Path | None,
+    release: Release,
+    asked: dict[str, Any],
+    tasks: list[int],
+    form: str,
+    path: Path | None,
+) -> None:
+    """Plan sets that reuse images."""
+    from fslbench_data.cli.report_output import write
+    from fslbench_data.render.console import steps
+    from fslbench_data.render.pooled_plan_text import (
+        pooled_plan_csv,
+        pooled_plan_json,
+        print_pooled_plan,
+    )
+    from fslbench_data.scoring.pooled_planning import plan_pooled
+
+    with steps("planning") as progress:
+        planned = plan_pooled(file, release, **asked, tasks=tasks, progress=progress)
+    write(
+        form,
+        path,
+        csv=lambda: pooled_plan_csv(planned),
+        json=lambda: pooled_plan_json(planned),
+        table=lambda console: print_pooled_plan(planned, console),
     )
 
 

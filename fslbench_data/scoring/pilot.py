@@ -63,13 +63,18 @@ class Results:
 
     @classmethod
     def of(
-        cls, submission: Submission | None, release: Release, *, allow_unbound: bool = False
+        cls,
+        submission: Submission | None,
+        release: Release,
+        *,
+        allow_unbound: bool = False,
+        counts_only: bool = False,
     ) -> Results:
         """The release's reference results, and those of a submission before them."""
         parts = []
         if submission is not None:
             parts.append(validate(submission, release, allow_unbound=allow_unbound))
-        if references := reference_results(release, counts_only=False):
+        if references := reference_results(release, counts_only=counts_only):
             parts.append(references)
         return cls(release, tuple(parts))
 
@@ -140,13 +145,7 @@ class Results:
                 raise SubmissionError(f"{name} has no results on {info}")
             part, group = answers
             _check_usable(part, group)
-            bound_to = part.submission.bindings.get((name, info.dataset, str(info.name)))
-            if bound_to is not None and bound_to.stopping is not None:
-                raise SubmissionError(
-                    f"{name} on {info} was run until it was conclusive, which makes its tasks no "
-                    "fair sample to plan from",
-                    fix="plan from a run of a fixed number of tasks",
-                )
+            check_not_stopped(part, group)
             rows.append(rows_of(part.submission, name, info))
             bound = bound and group.bound
         query = info.protocol.query
@@ -170,6 +169,18 @@ class Results:
             components_of(design, sums, estimate),
             LikelyComponents.of(design, sums, estimate),
             bound,
+        )
+
+
+def check_not_stopped(part: Validated, group: Group) -> None:
+    """Raise a SubmissionError if a rule decided how many tasks a method answered."""
+    info = group.info
+    bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
+    if bound_to is not None and bound_to.stopping is not None:
+        raise SubmissionError(
+            f"{group.method} on {info} was run until it was conclusive, which makes its tasks no "
+            "fair sample to plan from",
+            fix="plan from a run of a fixed number of tasks",
         )
 
 

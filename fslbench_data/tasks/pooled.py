@@ -176,6 +176,11 @@ def number_of_tasks(units: Ints, protocol: Protocol) -> int:
     Neither is needed for intervals to hold; fewer tasks make them wider.  Computed in whole
     numbers, so that it is the same on every platform.
     """
+    return min(max(enough_tasks(units, protocol)), MOST_TASKS)
+
+
+def enough_tasks(units: Ints, protocol: Protocol) -> tuple[int, int]:
+    """Compute B0 and B1 of :func:`number_of_tasks`, rounded up: noise and Monte Carlo harmless."""
     n, m = int(units.sum()), protocol.per_class
     sizes, classes = (values.tolist() for values in np.unique(units, return_counts=True))
     squares = [
@@ -183,8 +188,7 @@ def number_of_tasks(units: Ints, protocol: Protocol) -> int:
     ]
     b0_squared = ceil(3200 * n * (sum(squares) / units.size) ** 2)
     b0 = isqrt(b0_squared - 1) + 1
-    b1 = ceil(Fraction(80 * n, protocol.way * m))
-    return min(max(b0, b1), MOST_TASKS)
+    return b0, ceil(Fraction(80 * n, protocol.way * m))
 
 
 def _first_of_unit(class_of: Ints, groups: Groups | None, dataset: str) -> Ints:
