@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console, ConsoleDimensions
 
-from fslbench_data.render.table import Column, Table, as_text
+from fslbench_data.render.table import Column, Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -113,4 +113,4 @@ def _cell(column: Column, row: Any, before: Any) -> Text:
     if column.once and before is not None and column.once(row) == column.once(before):
         return Text("")
     value = column.cell(row)
-    return Text(as_text(value), style=column.style(value) if column.style else "")
+    return Text(column.text_of(value), style=column.style(value) if column.style else "")

@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from benchmark_spec.naming import one_line
-from fslbench_data.render.table import Column, Table, as_text
+from fslbench_data.render.table import Column, Table
 
 BREAK = "\u200b"
 """A space of no width: where it stands, no name, number or address goes on."""
@@ -43,4 +43,4 @@ def neutral_table(table: Table) -> Table:
 
 
 def _neutral_column(column: Column) -> Column:
-    return replace(column, cell=lambda row: neutral(as_text(column.cell(row))))
+    return replace(column, cell=lambda row: neutral(column.text_of(column.cell(row))))

@@ -165,10 +165,16 @@ KINDS = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "c
 NOTE = (
     "paired: 0 lies outside the interval of the difference, for new images of these classes. new "
     "classes: outside the class-aware one, or, where tasks reuse images, outside the one that "
-    "leaves classes out. direct: two separate intervals do not overlap. closed: the field's habit, "
-    "on tasks that reuse images. kept: claimed, and also for everything new that there is an "
-    "interval for."
+    "leaves classes out.{superclasses} direct: two separate intervals do not overlap. closed: the "
+    "field's habit, on tasks that reuse images. kept: claimed, and also for everything new that "
+    "there is an interval for.{missing}"
 )
+NOTE_SUPERCLASSES = (
+    " new superclasses: as new classes, with the superclasses as a sample too, of which it takes "
+    "six; new classes are then new ones of these superclasses."
+)
+NO_INTERVAL = "–"
+NOTE_MISSING = f" {NO_INTERVAL}: no such interval."
 NOTHING = "No comparisons on new images: methods alone are not counted."
 
 
@@ -186,19 +192,31 @@ def conclusive_table(report: Report) -> Table:
             rows.append((name, None, *_numbers(group, kinds)))
     stopped = any(score.stopped for each in sets for score in each.scores)
     left = sum(int((each.asked & ~each.counted).sum()) for each in told)
-    names = enumerate(("T", "comparisons", *kinds, "kept"), 1)
+    numbers = enumerate(("comparisons", *kinds, "kept"), 2)
     return Table(
         title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
         columns=(
             Column("task set", itemgetter(0)),
-            *(right(name, itemgetter(i)) for i, name in names),
+            right("T", itemgetter(1)),
+            *(right(name, itemgetter(i), NO_INTERVAL) for i, name in numbers),
         ),
         rows=rows,
         notes=(
-            *((NOTE,) if rows else (NOTHING,)),
+            _note(kinds, rows) if rows else NOTHING,
             *([STOPPED_NOTE] if stopped else []),
             *([f"Not counted, {PREFIX}: {left}."] if left else []),
         ),
+    )
+
+
+def _note(kinds: Sequence[str], rows: Sequence[tuple[object, ...]]) -> str:
+    """Say what the columns mean: of superclasses and missing intervals only where there are any."""
+    asked = (BESIDE[kind].heading for kind in ("superclass-aware", "superclasses"))
+    superclasses = any(heading in kinds for heading in asked)
+    missing = any(cell is None for row in rows for cell in row[2:])
+    return NOTE.format(
+        superclasses=NOTE_SUPERCLASSES if superclasses else "",
+        missing=NOTE_MISSING if missing else "",
     )
 
 

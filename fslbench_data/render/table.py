@@ -26,13 +26,15 @@ class Column:
     name
         The heading, and the name in CSV and JSON.
     cell
-        Gives the value of a row; None leaves the cell empty.
+        Gives the value of a row; None where there is none.
     align
         Numbers stand to the right; the centre is for the terminal, papers take it for the left.
     once
         What a row must have in common with the row before to leave the cell blank on the terminal.
     style
         Gives the colour of a value on the terminal.
+    missing
+        Stands in tables for people where there is no value; files have an empty cell or null.
     """
 
     name: str
@@ -40,11 +42,16 @@ class Column:
     align: Literal["left", "right", "center"] = "left"
     once: Callable[[Any], object] | None = None
     style: Callable[[Any], str] | None = None
+    missing: str = ""
+
+    def text_of(self, value: object) -> str:
+        """Return a value of this column as text."""
+        return self.missing if value is None else str(value)
 
 
-def right(name: str, cell: Callable[[Any], object]) -> Column:
+def right(name: str, cell: Callable[[Any], object], missing: str = "") -> Column:
     """Return a column that is aligned to the right, such as one of numbers."""
-    return Column(name, cell, "right")
+    return Column(name, cell, "right", missing=missing)
 
 
 @dataclass(frozen=True)
@@ -75,12 +82,7 @@ class Table:
 
     def texts(self, row: Any) -> list[str]:
         """Return the values of a row as texts."""
-        return [as_text(cell) for cell in self.cells(row)]
-
-
-def as_text(cell: object) -> str:
-    """Return a cell as text, empty for None."""
-    return "" if cell is None else str(cell)
+        return [column.text_of(column.cell(row)) for column in self.columns]
 
 
 def markdown(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
@@ -179,6 +181,7 @@ _TEX = {
     "·": r"$\cdot$",
     "×": r"$\times$",
     "−": r"$-$",
+    "–": "--",
     "…": r"\ldots{}",
     "[": "{[}",  # which a row's end, and a rule, would take for their option
     "]": "{]}",

@@ -1,5 +1,7 @@
 """The page on the published results holds what its two commands print."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,14 +10,47 @@ from click.testing import CliRunner
 import builders.cli
 import fslbench_data.cli
 
+NEW_CLASSES, NEW_SUPERCLASSES = "new classes (disjoint tasks)", "new superclasses (disjoint tasks)"
 
-@pytest.mark.slow
-def test_the_page_is_what_the_commands_print(root: Path, shared: Path, tmp_path: Path) -> None:
+
+@pytest.fixture(scope="module")
+def published(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file that the page's first command writes."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
-    path = str(tmp_path / "published.parquet")
+    path = str(tmp_path_factory.mktemp("published") / "published.parquet")
     read = ["import-published", str(shared / "published_results"), "-o", path]
     assert CliRunner().invoke(builders.cli.main, read).exit_code == 0
-    shown = ["score", path, "--summary", "--format", "markdown"]
-    printed = CliRunner().invoke(fslbench_data.cli.main, shown).stdout
-    _, table = printed.split("-->\n\n", 1)
-    assert table in (root / "docs/published.md").read_text(encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> str:
+    return (root / "docs/published.md").read_text(encoding="utf-8")
+
+
+def _summary(path: str, form: str) -> str:
+    shown = ["score", path, "--summary", "--format", form]
+    return CliRunner().invoke(fslbench_data.cli.main, shown).stdout
+
+
+@pytest.mark.slow
+def test_the_page_is_what_the_commands_print(published: str, page: str) -> None:
+    _, table = _summary(published, "markdown").split("-->\n\n", 1)
+    assert table in page
+
+
+@pytest.mark.slow
+def test_superclasses_are_summed_by_data_set(published: str, page: str) -> None:
+    sums: dict[str, Counter[str]] = {}
+    for row in json.loads(_summary(published, "json"))["rows"]:
+        dataset = row["task set"].partition("/")[0]
+        if dataset != "all" and row[NEW_SUPERCLASSES] is not None:
+            numbers = {key: row[key] for key in ("comparisons", NEW_CLASSES, NEW_SUPERCLASSES)}
+            sums.setdefault(dataset, Counter()).update(numbers)
+    assert list(sums) == ["fungi", "omniglot", "traffic_signs"]
+    sums["all"] = sum(sums.values(), Counter())
+    _, section = page.split("## New superclasses\n", 1)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines()]
+    assert {row[0]: row[2:] for row in rows if row and row[0] in sums} == {
+        dataset: [str(number) for number in numbers.values()] for dataset, numbers in sums.items()
+    }
