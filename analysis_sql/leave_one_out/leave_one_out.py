@@ -177,9 +177,8 @@ class Influences:
         parts = {
             name: tuple(values[:, None] for values in sums.own) for name, sums in self._sums.items()
         }
-        zero = still & (np.abs(mean) <= _CONSTANT)
         noise = self._noise.diagonal[:, None]
-        return self._result(np.where(zero, 0.0, mean), noise, parts, still, zero, level)
+        return self._result(mean, noise, parts, still, np.zeros_like(still), level)
 
     def variance(self, name: LeftOut) -> Floats:
         """Return V of each method (M,): the jackknife's variance, by chance perhaps below 0."""

@@ -54,6 +54,17 @@ def test_methods_have_their_own_halfwidths(declared, counts: Counts, name: str) 
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
+@pytest.mark.parametrize("right", [0, QUERIES])
+def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, right: int) -> None:
+    """Of what never varies nothing can be estimated, of 0 % no more than of 100 %."""
+    counts = Counts(np.full((2, TASKS), right, np.int16), np.array([TASKS] * 2), QUERIES)
+    assert np.isnan(BESIDE[name].halfwidths(declared, counts, 0.95)).all()
+    (pair,) = BESIDE[name].pairs(declared, counts, 0.95).compare(0, np.array([1]))
+    assert pair.verdict is Verdict.IDENTICAL
+    assert pair.mean.halfwidth is None
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
 def test_pairs_are_over_the_tasks_of_both(declared, counts: Counts, name: str) -> None:
     pairs = BESIDE[name].pairs(declared, counts, 0.95)
     versus = np.array([1, 2, 3, 4])
