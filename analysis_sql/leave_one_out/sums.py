@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.jackknife import Jackknife
+
+_CANCELS = 1e-2
+"""Where the squares of a difference sum to less than this share of the methods' own, its fourth
+powers, which would lose twice as many digits, are summed directly."""
+
+_NUMBERS_AT_ONCE = 1 << 22
 
 
 def centred(values: Floats) -> Floats:
@@ -62,4 +69,15 @@ class Sums:
         squares, fourths = (
             np.where(same, one[:, None], two) for one, two in ((s2, squares), (s4, fourths))
         )
+        close = np.argwhere(~same & (squares <= _CANCELS * (s2[:, None] + r2)))
+        for pairs in _some_at_a_time(close, a.shape[1]):
+            where = (pairs[:, 0], pairs[:, 1])
+            apart = (a[where[0]] - b[where[1]]) ** 2
+            squares[where], fourths[where] = apart.sum(axis=1), (apart**2).sum(axis=1)
         return np.asarray(variance), total, squares, fourths
+
+
+def _some_at_a_time(pairs: NDArray[np.int64], numbers: int) -> list[NDArray[np.int64]]:
+    """Split pairs (P, 2), each of which takes so many numbers, into parts that fit in memory."""
+    step = max(1, _NUMBERS_AT_ONCE // numbers)
+    return [pairs[start : start + step] for start in range(0, len(pairs), step)]

@@ -47,6 +47,20 @@ def test_all_pairs_are_pairs_one_by_one(design: TaskDesign, y: np.ndarray) -> No
                     assert pair.df[i, j] == pytest.approx(alone.df[0, 0], rel=1e-6)
 
 
+def test_pairs_that_hardly_differ_by_class_keep_their_digits() -> None:
+    """Sums of fourth powers of what classes add to them are a millionth of a method's own."""
+    ids, images, owner = uniform_tasks([40] * 15, 300, 5, 10, 0)
+    y = values_on(ids, images, 1, 0)
+    y = np.concatenate([y, y + 5e-4 * np.random.default_rng(1).normal(size=y.shape)])
+    design = TaskDesign.of(ids, images, owner)
+    pair = leave_one_out(design, y, 0.95).classes
+    one = leave_one_out(design, y[:1] - y[1:], 0.95).classes
+    assert pair is not None
+    assert one is not None
+    assert pair.df[0, 1] == pytest.approx(one.df[0, 0], rel=1e-9)
+    assert pair.halfwidth[0, 1] == pytest.approx(one.halfwidth[0, 0], rel=1e-9)
+
+
 def test_a_block_is_a_part_of_the_whole(design: TaskDesign, y: np.ndarray) -> None:
     rows, columns = np.array([1, 4]), np.array([0, 1, 3])
     whole, block = leave_one_out(design, y, 0.9), Influences(design, y).block(rows, columns, 0.9)
