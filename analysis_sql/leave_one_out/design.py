@@ -201,6 +201,8 @@ def _no_images(tasks: Membership) -> str:
     """Return why nothing can be said about new images; empty where something can."""
     unit, m = "groups" if tasks.grouped else "images", tasks.per_class
     sizes, uses = tasks.units_of_class, tasks.tasks_of_class
+    if tasks.spanning:
+        return "groups have images of several classes, which then depend on one another"
     least = m if tasks.one_each else 1
     if (sizes <= least).any():
         small = int(np.argmin(sizes))
@@ -241,9 +243,6 @@ def _no_superclasses(tasks: Membership, superclasses: Ints | None) -> str:
     if number < LEAST_SUPERCLASSES:
         return f"{number} superclasses: {LEAST_SUPERCLASSES} are needed"
     without = tasks.tasks - has_superclass(tasks, superclasses).sum(axis=0)
-    if without.min() < LEAST_TASKS:
-        return (
-            f"{without.min():.0f} tasks are without one of the superclasses: "
-            f"{LEAST_TASKS} are needed"
-        )
+    if (least := int(without.min())) < LEAST_TASKS:
+        return f"{least} tasks are without one of the superclasses: {LEAST_TASKS} are needed"
     return ""

@@ -35,6 +35,8 @@ class Membership:
         The id of each class.
     grouped
         Whether units are groups.
+    spanning
+        Whether a group has images of several classes, which then depend on one another.
     """
 
     classes: Ints
@@ -43,6 +45,7 @@ class Membership:
     images_of_unit: Ints
     class_names: Ints
     grouped: bool
+    spanning: bool
 
     @classmethod
     def of(
@@ -67,7 +70,7 @@ class Membership:
         number = np.full(sizes.size, -1)
         number[eligible] = np.arange(eligible.size)
         usable = (owner >= 0) & (number[owner] >= 0)
-        unit = np.full(owner.size, -1)
+        unit, spanning = np.full(owner.size, -1), False
         grouped = group_of_image is not None and bool((np.asarray(group_of_image) >= 0).any())
         if group_of_image is None or not grouped:
             unit[usable] = np.arange(int(usable.sum()))
@@ -85,6 +88,7 @@ class Membership:
             _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
             unit[usable] = which.reshape(-1)
             first = np.flatnonzero(usable)[first]
+            spanning = np.unique(names[usable]).size < first.size
         return cls(
             number[ids],
             unit[drawn],
@@ -92,6 +96,7 @@ class Membership:
             np.bincount(unit[usable], minlength=first.size),
             eligible,
             grouped,
+            spanning,
         )
 
     def prefix(self, tasks: int) -> Membership:

@@ -28,6 +28,19 @@ def test_reasons_why_there_is_no_interval(made, kinds: str, reason: str) -> None
     assert all(reason in text for text in why.values())
 
 
+def test_groups_must_lie_within_classes() -> None:
+    """Leaving out a part of a group at a time would take its parts as independent."""
+    ids, images, owner = uniform_tasks([20] * 9, 300, 4, 6, 0)
+    groups = np.arange(owner.size) // 4
+    assert "images" not in TaskDesign.of(ids, images, owner, groups).why
+    groups[owner == 8] = groups[owner == 7]
+    why = TaskDesign.of(ids, images, owner, groups).why
+    assert set(why) == {"images", "classes", "superclasses"}
+    assert all(text.startswith("groups have images of several classes") for text in why.values())
+    alone = np.where(owner >= 7, -1, groups)
+    assert "images" not in TaskDesign.of(ids, images, owner, alone).why
+
+
 @pytest.mark.parametrize(
     ("superclasses", "reason"),
     [
