@@ -146,7 +146,18 @@ def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[
             expected="the group of every image; one of its own for an image that is in no group",
         )
     seen = [groups[name] for name in log.images]
-    class_of_group = dict(zip(seen, class_of.tolist(), strict=True))
+    class_of_group: dict[str, int] = {}
+    for image, group, label in zip(log.images, seen, class_of.tolist(), strict=True):
+        if (first := class_of_group.setdefault(group, label)) != label:
+            raise TaskLogError(
+                f"group {shown(group)} has images of class {shown(log.classes[first])} and, such "
+                f"as {shown(image)}, of class {shown(log.classes[label])}",
+                where=f"{log.source}, groups",
+                expected="groups of images of one class each",
+                fix="where groups are numbered within a class, name the class too, as in "
+                "'cat/3'; for images of several classes that depend on one another there is no "
+                "such interval",
+            )
     known = set(log.images)
     more = [g for name, g in groups.items() if name not in known and g in class_of_group]
     number = {name: position for position, name in enumerate(sorted(class_of_group))}

@@ -371,6 +371,12 @@ WRONG: dict[str, tuple[object, dict[str, Any], type[FSLBenchError], str]] = {
         TaskLogError,
         "no group is known",
     ),
+    "groups numbered within a class": (
+        ROWS,
+        {"groups": {1000 * c + i: i // 3 for c in range(15) for i in range(60)}},
+        TaskLogError,
+        "group '0' has images of class '0' and, such as '1000', of class '1'",
+    ),
     "superclasses without classes": (
         ROWS,
         {"superclasses": {0: "a"}},
