@@ -35,16 +35,22 @@ def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, st
     where = f"{what} {source}" if isinstance(source, str | Path) else what
     if isinstance(source, str | Path) and Path(source).suffix.lower() == ".json":
         source = _json_object(Path(source), where)
+    pairs: list[tuple[object, object]]
     if isinstance(source, Mapping) and not {key, value} <= set(source):
-        pairs = [(_text(k), _text(v)) for k, v in source.items()]
+        pairs = list(source.items())
     else:
         table = _table(source, key, value, where)
-        pairs = list(zip(*(map(_text, table[name].to_pylist()) for name in (key, value)),
-                         strict=True))  # fmt: skip
+        pairs = list(zip(*(table[name].to_pylist() for name in (key, value)), strict=True))
     by_id: dict[str, str] = {}
-    for row, (name, text) in enumerate(pairs):
+    for row, pair in enumerate(pairs):
+        name, text = map(_text, pair)
         if not name or not text:
-            raise SchemaError(f"{key} or {value} is empty", where=f"{where}, {rows([row])}")
+            wrong, content = (value, pair[1]) if name else (key, pair[0])
+            raise SchemaError(
+                f"{wrong} is {'empty' if content in (None, '') else shown(content)}",
+                where=f"{where}, {rows([row])}",
+                expected=f"{key} and {value}: texts or whole numbers, written as such, not as 60.0",
+            )
         if name in by_id:
             raise SchemaError(
                 f"{key} {shown(name)} stands there twice",
@@ -57,12 +63,13 @@ def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, st
 
 def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, int]:
     """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
+    where = f"{what} {source}" if isinstance(source, str | Path) else what
     numbers = {}
     for name, text in texts_by_id(source, key, value, what).items():
         if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
             raise SchemaError(
                 f"{value} of {key} {shown(name)} is {shown(text)}",
-                where=what,
+                where=where,
                 expected="a whole number from 1",
             )
         numbers[name] = int(text)
@@ -90,11 +97,24 @@ def _table(source: object, key: str, value: str, where: str) -> pa.Table:
 def _json_object(path: Path, where: str) -> dict[str, Any]:
     check_file(path, [".json"])
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        content = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, where))
     except (OSError, ValueError, RecursionError) as error:
         raise UnreadableError(f"{where} cannot be read as JSON: {printable(error)}") from None
     if not isinstance(content, dict):
         raise UnreadableError(f"{where} is no JSON object", expected='such as {"cat": 60}')
+    return content
+
+
+def _once(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+    """Return a JSON object's content, of which Python would keep the last of two equal keys."""
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise SchemaError(
+                f"{shown(name)} stands there twice", where=where, expected="every name once"
+            )
+        content[name] = value
     return content
 
 

@@ -136,6 +136,8 @@ def _ids(
     column: pa.ChunkedArray, name: str, where: str
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Names, ascending, and positions among them: as many in every row as in the first (R, n)."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if columns.is_text(column.type):
         column = parsed_lists(column, name, where)
     lengths, values = list_column(column, name, where)

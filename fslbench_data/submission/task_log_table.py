@@ -42,13 +42,10 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
         return _of_file(Path(source), wanted)
     try:
         if isinstance(source, Mapping):
-            columns = {name: source[name] for name in source if name in wanted}
-            return pa.table({name: pa.array(plain(column)) for name, column in columns.items()})
+            return pa.table({n: _column(n, source[n], where) for n in source if n in wanted})
         if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
             names = {name: None for row in source for name in row if name in wanted}
-            return pa.table(
-                {name: pa.array([plain(row.get(name)) for row in source]) for name in names}
-            )
+            return pa.table({n: _column(n, [row.get(n) for row in source], where) for n in names})
         if hasattr(source, "__arrow_c_stream__") or isinstance(source, pa.Table):
             table = pa.table(source)
             return table.select([name for name in table.column_names if name in wanted])
@@ -64,6 +61,18 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
         expected="a file, a frame of pandas or polars, an Arrow table, a mapping of columns, or a "
         "list of rows",
     )
+
+
+def _column(name: str, values: Any, where: str) -> pa.Array:
+    try:
+        return pa.array(plain(values))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(
+            f"{name} of {where} is not of one kind: {printable(error)}",
+            expected="numbers, or texts, in every row, integers below 2^63; of class_ids and "
+            "image_ids lists of them, as deep in every row",
+            fix="log plain numbers, texts and lists: str(task), tensor.tolist()",
+        ) from None
 
 
 def plain(value: Any) -> Any:

@@ -111,6 +111,13 @@ def test_every_form_gives_the_same(
     _check(TaskLog.read(sources[kind]()))
 
 
+def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
+    """As a CSV file that was converted has them."""
+    texts = {k: [json.dumps(v) for v in LOG[k]] for k in ("class_ids", "image_ids")}
+    _check(TaskLog.read(_parquet(tmp_path / "x.parquet", {**LOG, **texts})))
+    _check(TaskLog.read({**LOG, **texts}))
+
+
 def test_frames_and_arrays() -> None:
     _check(TaskLog.read(Streamed(_texts(LOG))))
     arrays = {name: np.array(values) for name, values in LOG.items()}
@@ -197,6 +204,16 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
     ),
     "mixed ids": (
         _with("class_ids", ["a", "b", "c", "d", "e"]),
+        SchemaError,
+        "class_ids of the log is not of one kind",
+    ),
+    "tasks by number and by name": (
+        _with("task", "t3"),
+        SchemaError,
+        r"task of the log is not of one kind(?s:.*)str\(task\)",
+    ),
+    "columns of different length": (
+        {**LOG, "task": LOG["task"][:-1]},
         SchemaError,
         "cannot be made a table",
     ),
@@ -293,7 +310,10 @@ def test_tables_of_two_columns(tmp_path: Path) -> None:
     ("content", "said"),
     [
         ({3: 0}, "of class '3' is '0'"),
-        ({3: 2.5}, "is empty"),
+        ({3: 2.5}, "n_images is 2.5\n"),
+        ({3: 20.0}, "n_images is 20.0\n(?s:.*)not as 60.0"),
+        ({3: True}, "n_images is True\n"),
+        ({None: 2}, "class is empty\n"),
         ({3: "many"}, "is 'many'"),
         ({"class": [3, 3], "n_images": [1, 1]}, "stands there twice"),
         (pa.table({"class": [3]}), "not one column n_images"),
@@ -303,6 +323,16 @@ def test_tables_of_two_columns(tmp_path: Path) -> None:
 def test_sizes_that_are_refused(content: object, said: str) -> None:
     with pytest.raises(SchemaError, match=said):
         numbers_by_id(content, "class", "n_images", "sizes")
+
+
+def test_a_file_of_sizes_is_named_and_says_each_once(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.json"
+    path.write_text('{"3": 20, "4": 0}')
+    with pytest.raises(SchemaError, match=r"of class '4' is '0'\n.*sizes\.json"):
+        numbers_by_id(path, "class", "n_images", "class sizes")
+    path.write_text('{"3": 20, "3": 30}')
+    with pytest.raises(SchemaError, match=r"'3' stands there twice\n.*sizes\.json"):
+        numbers_by_id(path, "class", "n_images", "class sizes")
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "[" * 100_000])
