@@ -25,6 +25,7 @@ COMMANDS = {
         "fslbench score perfect.parquet",
         "fslbench score runs.parquet",
         "fslbench compare prefix.parquet::part prefix.parquet::whole",
+        "fslbench compare efficientnet_lite0/NCC efficientnet_lite0/LR --dataset emoji",
     ],
     "score --summary": ["fslbench score three.parquet --summary"],
     "score --bias": [
@@ -44,7 +45,10 @@ COMMANDS = {
         "fslbench interval own_log.jsonl",
         "fslbench interval own_log_apart.jsonl --superclasses own_superclasses.json",
     ],
-    "leaderboard": ["fslbench leaderboard --results results"],
+    "leaderboard": [
+        "fslbench leaderboard --results results",
+        "fslbench leaderboard --results results_of_superclasses",
+    ],
     "query-size": [
         "fslbench-build query-size --dataset digits --features pixels --shot 1 --queries 1,2 "
         "--seeds 2"

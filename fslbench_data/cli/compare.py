@@ -48,9 +48,9 @@ def compare(
     """Compare two methods, A with B: for a change of one's own method, say, in CI.
 
     A and B are submission files of one method each, FILE::METHOD for one of several, or names of
-    reference methods. Exit code 0; 1 with --fail-if-worse if the paired verdict is "worse" on any
-    task set (closed ones count only where there are no others, since they say nothing of new
-    images); 2 if something is wrong with the input.
+    reference methods. Exit code 0; 1 with --fail-if-worse if the verdict for new images is "worse"
+    on any data set, shot and way, each judged by its pooled set, or else its closed one, or else
+    its open ones; 2 if something is wrong with the input.
     """
     from fslbench_data.cli.report_output import say_left_out, write_bias, write_report
     from fslbench_data.release.release import load_release

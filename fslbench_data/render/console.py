@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 PAGE = (120, 50)
 """Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
+
+HEADING = 14
+"""Characters of a line of a column's heading; words are never cut."""
 
 WIDEST, LONGEST = 1000, 10_000
 """The most that these are taken for: what is laid out takes as much memory as it is wide."""
@@ -99,7 +103,8 @@ def rich_table(table: Table) -> RichTable:
 
     laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for column in table.columns:
-        laid_out.add_column(column.name, justify=column.align, overflow="fold")
+        heading = textwrap.fill(column.name, HEADING, break_long_words=False)
+        laid_out.add_column(heading, justify=column.align, overflow="fold")
     before = None
     for row in table.rows:
         laid_out.add_row(*(_cell(column, row, before) for column in table.columns))

@@ -420,6 +420,19 @@ def results(path: Path) -> None:
     (folder / "notes.txt").write_text("x\n")
 
 
+def results_of_superclasses(path: Path) -> None:
+    """A results repository with one submission, on data whose superclasses are known."""
+    folder = path / "submissions"
+    folder.mkdir(parents=True)
+    (path / "leaderboard.toml").write_text('title = "Golden"\nreleases = ["embedded"]\n')
+    draft = path / "draft.parquet"
+    sets = ("open-5w5s5q", "closed-5w5s5q")
+    write(draft, joined([bare(answers("x", "emoji", name, 0.8)) for name in sets]))
+    content = draft.read_bytes()
+    draft.unlink()
+    (folder / f"{hashlib.sha256(content).hexdigest()}.parquet").write_bytes(content)
+
+
 def board_wrong(path: Path) -> None:
     (path / "submissions").mkdir(parents=True)
     (path / "leaderboard.toml").write_text("title = 3\n")
@@ -493,6 +506,7 @@ INPUTS: dict[str, Make] = {
     "biased": biased,
     "biased_answers.parquet": biased_answers,
     "results": results,
+    "results_of_superclasses": results_of_superclasses,
     "results_wrong": board_wrong,
     "own_log.jsonl": own_log,
     "own_log.csv": own_log_csv,

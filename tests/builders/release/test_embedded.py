@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,31 @@ def test_what_it_holds(embedded: Release) -> None:
         "openclipart",
     )
     assert embedded.features("canaries", "efficientnet_lite0").shape == (32, 1280)
+
+
+def test_its_superclasses(embedded: Release) -> None:
+    """Their number, of the smallest and of the largest how many classes, and where there are none.
+
+    Task sets do not depend on them: the golden digests of version 1.3.0 are those of today.
+    """
+    found = {name: embedded.superclasses(name) for name in embedded.datasets}
+    counts = {
+        name: sorted(Counter(superclasses).values())
+        for name, superclasses in found.items()
+        if superclasses is not None
+    }
+    assert {name: (len(sizes), sizes[0], sizes[-1]) for name, sizes in counts.items()} == {
+        "groceries": (5, 1, 5),
+        "openclipart": (16, 1, 6),
+        "emoji": (9, 1, 7),
+        "fungi": (117, 1, 15),
+        "omniglot": (20, 20, 47),
+        "traffic_signs": (6, 4, 15),
+    }
+    about = {dataset.name: dataset.n_superclasses for dataset in embedded.manifest.datasets}
+    assert {name: number for name, number in about.items() if number} == {
+        name: len(sizes) for name, sizes in counts.items()
+    }
 
 
 def others_with_attributes(release: Release) -> dict[str, int]:
