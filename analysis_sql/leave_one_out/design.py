@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -10,13 +10,12 @@ from typing import Literal
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
-from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.leave_one_out.classes import leave_out_columns
 from analysis_sql.leave_one_out.images import leave_out_groups, leave_out_images
 from analysis_sql.leave_one_out.jackknife import Jackknife
-from analysis_sql.leave_one_out.membership import Membership
+from analysis_sql.leave_one_out.membership import Membership, has_superclass
 from benchmark_spec.errors import SpecError
 
 LeftOut = Literal["images", "classes", "superclasses"]
@@ -60,6 +59,7 @@ class TaskDesign:
         class_of_image: AnyInts,
         group_of_image: AnyInts | None = None,
         superclass_of_class: AnyInts | None = None,
+        class_labels: Sequence[str] | None = None,
     ) -> TaskDesign:
         """Make a design of B tasks, drawn uniformly: K of C classes, then m images of each.
 
@@ -75,13 +75,15 @@ class TaskDesign:
             Its group, -1 where it stands for itself.  The group is then what is left out.
         superclass_of_class : int (C,), optional
             By class id; -1 where a class has none.
+        class_labels : str (C,), optional
+            By class id: what sentences call a class.  By default its id.
 
         Raises
         ------
         SpecError
             If the arrays do not fit together, or a task has a class or an image twice.
         """
-        tasks = Membership.of(class_ids, images, class_of_image, group_of_image)
+        tasks = Membership.of(class_ids, images, class_of_image, group_of_image, class_labels)
         return cls._of(tasks, _superclasses(tasks, superclass_of_class))
 
     @classmethod
@@ -124,7 +126,7 @@ class TaskDesign:
         smallest = few[np.argmax(ratio[few])]
         return (
             f"a task uses {m} of the {sizes[smallest]} {self.unit} of class "
-            f"{self.membership.class_names[smallest]}"
+            f"{self.membership.labels[smallest]}"
             + (f", nearly as much of {few.size - 1} others" if few.size > 1 else "")
             + ": intervals are wider for it",
         )
@@ -172,17 +174,6 @@ class TaskDesign:
         return np.asarray(pinvh(self._products))
 
 
-def has_superclass(tasks: Membership, superclass_of_class: Ints) -> csr_array:
-    """Return (B, G): 1 where a task has a class of the superclass."""
-    rows = np.repeat(np.arange(tasks.tasks), tasks.way)
-    columns = superclass_of_class[tasks.classes.reshape(-1)]
-    shape = (tasks.tasks, int(superclass_of_class.max()) + 1)
-    has = csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
-    has.sum_duplicates()
-    has.data[:] = 1.0
-    return has
-
-
 def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Ints | None:
     """Number the superclasses of the classes that may be drawn; None where one has none."""
     if superclass_of_class is None:
@@ -207,20 +198,20 @@ def _no_images(tasks: Membership) -> str:
     if (sizes <= least).any():
         small = int(np.argmin(sizes))
         return (
-            f"class {tasks.class_names[small]} has {sizes[small]} {unit}, of which a task uses "
+            f"class {tasks.labels[small]} has {sizes[small]} {unit}, of which a task uses "
             f"{m}: one more is needed"
             if tasks.one_each
-            else f"class {tasks.class_names[small]} has a single group"
+            else f"class {tasks.labels[small]} has a single group"
         )
     if (uses < 3).any():
         rare = int(np.argmin(uses))
-        return f"class {tasks.class_names[rare]} is in {uses[rare]} tasks: 3 are needed"
+        return f"class {tasks.labels[rare]} is in {uses[rare]} tasks: 3 are needed"
     appearances = float(tasks.tasks_of_unit.mean())
     if appearances < LEAST_APPEARANCES:
         return f"{unit} are in {appearances:.2g} tasks on average: {LEAST_APPEARANCES:g} are needed"
     again = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, sizes.size)
     if (again < 1).any():
-        name = tasks.class_names[int(np.argmin(again))]
+        name = tasks.labels[int(np.argmin(again))]
         return f"no image of class {name} is in two tasks"
     return ""
 
@@ -231,7 +222,7 @@ def _no_classes(tasks: Membership) -> str:
         return f"every task has all {classes} classes"
     without = tasks.tasks - tasks.tasks_of_class
     if without.min() < LEAST_TASKS:
-        name = tasks.class_names[int(np.argmin(without))]
+        name = tasks.labels[int(np.argmin(without))]
         return f"{without.min()} tasks are without class {name}: {LEAST_TASKS} are needed"
     return ""
 

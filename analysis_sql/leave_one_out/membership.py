@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -37,6 +38,8 @@ class Membership:
         Whether units are groups.
     spanning
         Whether a group has images of several classes, which then depend on one another.
+    labels
+        Names that sentences give to classes (C,), by position; the ids where none are given.
     """
 
     classes: Ints
@@ -46,6 +49,7 @@ class Membership:
     class_names: Ints
     grouped: bool
     spanning: bool
+    labels: tuple[str, ...]
 
     @classmethod
     def of(
@@ -54,6 +58,7 @@ class Membership:
         images: AnyInts,
         class_of_image: AnyInts,
         group_of_image: AnyInts | None,
+        labels: Sequence[str] | None = None,
     ) -> Membership:
         """Check tasks against the images that may be drawn; see :class:`TaskDesign`.
 
@@ -97,6 +102,7 @@ class Membership:
             eligible,
             grouped,
             spanning,
+            tuple(str(i) if labels is None else labels[i] for i in eligible.tolist()),
         )
 
     def prefix(self, tasks: int) -> Membership:
@@ -165,6 +171,17 @@ def _incidence(members: NDArray[Any], columns: int) -> csr_array:
     )
     matrix.sum_duplicates()
     return matrix
+
+
+def has_superclass(tasks: Membership, superclass_of_class: Ints) -> csr_array:
+    """Return (B, G): 1 where a task has a class of the superclass."""
+    rows = np.repeat(np.arange(tasks.tasks), tasks.way)
+    columns = superclass_of_class[tasks.classes.reshape(-1)]
+    shape = (tasks.tasks, int(superclass_of_class.max()) + 1)
+    has = csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
+    has.sum_duplicates()
+    has.data[:] = 1.0
+    return has
 
 
 def _check_shapes(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -> None:

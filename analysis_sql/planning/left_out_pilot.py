@@ -34,9 +34,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from analysis_sql.intervals.arrays import Floats
-from analysis_sql.leave_one_out.design import LeftOut, TaskDesign, has_superclass
+from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.images import factors_of
 from analysis_sql.leave_one_out.leave_one_out import Influences
+from analysis_sql.leave_one_out.membership import has_superclass
 from benchmark_spec.errors import SpecError
 
 _DEVIATIONS = 12.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,8 +69,9 @@ def interval(
             pool.class_of_image,
             pool.group_of_image,
             pool.superclass_of_class,
+            read.classes,
         )
-        said += [_named(text, read.classes) for text in design.warnings]
+        said += design.warnings
         sets.append(_set_of(read, group, design, leave_one_out(design, group.y, level)))
     if apart := apart_text(answers):
         said.append(apart)
@@ -83,9 +83,8 @@ def interval(
 
 def _set_of(log: TaskLog, group: Answers, design: TaskDesign, result: LeaveOneOut) -> OwnTaskSet:
     tasks, way, per_class = group.image_ids.shape
-    why = {kind: _named(text, log.classes) for kind, text in design.why.items()}
     digest = group.digest(log)
-    return OwnTaskSet(group.methods, tasks, way, per_class, digest, design.unit, why, result)
+    return OwnTaskSet(group.methods, tasks, way, per_class, digest, design.unit, design.why, result)
 
 
 def _report(
@@ -103,8 +102,3 @@ def _report(
         tuple(sets),
         tuple(said),
     )
-
-
-def _named(text: str, classes: tuple[str, ...]) -> str:
-    """Return a sentence of the statistics with the classes' names for their positions."""
-    return re.sub(r"\bclass (\d+)\b", lambda match: f"class {classes[int(match[1])]}", text)
