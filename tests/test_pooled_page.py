@@ -1,0 +1,106 @@
+"""docs/pooled.md: its picture and its numbers are those of the package."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import fslbench_data as fb
+from fslbench_data.release.release import Release
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def drawing() -> ModuleType:
+    """The script that draws."""
+    name = "draw_four_intervals"
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where its dataclasses look for their types
+    spec.loader.exec_module(module)
+    del sys.modules[name]
+    return module
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return (DOCS / "pooled.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_is_what_its_script_draws(drawing: ModuleType, page: str) -> None:
+    answers = drawing.answers()
+    drawn = (DOCS / "four_intervals.svg").read_text(encoding="utf-8")
+    assert drawn == drawing.draw(answers), "draw it again: python docs/draw_four_intervals.py"
+    assert f"![{drawing.alternative(answers)}](four_intervals.svg)" in page
+    rows = re.findall(r"\((?:the same )?(\d+) tasks\) \| (\d\S+ ± \S+) \|", page)
+    assert rows == [(str(answer.tasks), str(answer)) for answer in answers]
+
+
+def test_an_interval_beyond_the_axis_is_not_drawn(
+    drawing: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "LOW", 84)
+    with pytest.raises(ValueError, match=r"88\.57 ± 4\.98 reaches beyond the axis from 84 to 98"):
+        drawing.answers()
+
+
+def _numbers(page: str, row: str) -> list[int]:
+    """The numbers in the last column of the row that begins so."""
+    (cells,) = re.findall(rf"^\| {re.escape(row)}[^|]*\| ([^|]*) \|$", page, flags=re.MULTILINE)
+    return [int(number) for number in re.findall(r"\d+", cells)]
+
+
+def test_how_many_comparisons_are_conclusive(drawing: ModuleType, page: str) -> None:
+    report = fb.score(datasets="groceries", task_sets=[drawing.REUSED, drawing.DISJOINT])
+    reused, disjoint = (
+        [pair for pair in report.comparisons if pair.task_set == name]
+        for name in (drawing.REUSED, drawing.DISJOINT)
+    )
+    assert len(reused) == len(disjoint) == 105
+
+    def claimed(verdicts: list[str]) -> set[int]:
+        return {position for position, verdict in enumerate(verdicts) if verdict in "+-"}
+
+    habit = claimed([pair.verdict_direct for pair in reused])
+    closed, images, classes = (
+        claimed([pair.intervals[kind].verdict for pair in reused])
+        for kind in ("closed", "images", "classes")
+    )
+    opened, aware = (
+        len(claimed([pair.intervals[kind].verdict for pair in disjoint]))
+        for kind in ("open", "class-aware")
+    )
+    assert _numbers(page, "two closed error bars") == [len(habit)]
+    assert _numbers(page, "the closed interval of the difference") == [len(closed)]
+    assert _numbers(page, "new photos") == [len(images)]
+    assert _numbers(page, "new classes") == [len(classes)]
+    assert _numbers(page, "for comparison") == [opened, aware]
+    text = " ".join(page.split())
+    assert f"comparisons of 15 methods {opened} are conclusive" in text
+    assert f"Of the {len(closed)} claims of the closed interval about half" in text
+    assert abs(len(closed & images) / len(closed) - 0.5) < 0.05
+    lost = f"Of the {len(habit)} of the habit {len(habit - images)} are not, and"
+    assert f"{lost} {len(habit - classes)} are not shown for new classes" in text
+
+
+def test_queries_with_another_photo_of_their_burst(
+    drawing: ModuleType, page: str, embedded: Release
+) -> None:
+    group = embedded.images("groceries")["group"].to_numpy()
+    tasks = embedded.task_set("groceries", drawing.REUSED)
+    share = np.mean(
+        [
+            np.isin(group[query], group[support])
+            for support, query in zip(tasks.support, tasks.query, strict=True)
+        ]
+    )
+    assert f"{100 * share:.0f} % of the queries" in " ".join(page.split())
