@@ -24,9 +24,9 @@ PROGRAMS: dict[str, click.Group] = {"fslbench": main, "fslbench-build": build_ma
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEEDS_MORE = re.compile(
-    r"\b(ORG|RAW|DIR|WEIGHTS|OUT|PICTURES|SPEC\.toml|path/to|mine|my_release)\b"
+    r"\b(ORG|RAW|DIR|WEIGHTS|OUT|PICTURES|SPEC\.toml|path/to|mine|my_release|log\.jsonl)\b"
 )
-"""Stands for what a reader has: releases, raw data, weights, a repository on the Hub."""
+"""Stands for what a reader has: releases, raw data, weights, a repository on the Hub, own tasks."""
 
 METHOD = """
 def nearest_centroid(support, query, rng):
