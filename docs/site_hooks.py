@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")  # not of pictures
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

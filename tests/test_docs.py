@@ -185,6 +185,9 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert "allow_unbound" in api
     front = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "pixels/Ridge" in front
+    for page, picture in (("architecture", "house.svg"), ("pooled", "four_intervals.svg")):
+        assert f'src="{picture}"' in (tmp_path / f"{page}.html").read_text(encoding="utf-8")
+        assert (tmp_path / picture).is_file()
 
 
 def test_the_picture_of_the_house_is_what_its_script_draws() -> None:
