@@ -176,7 +176,7 @@ class SuperclassDesign:
         if self.tasks < 2:
             return "fewer than 2 tasks"
         if self.superclasses < LEAST:
-            return f"fewer than {LEAST} superclasses"
+            return f"{self.superclasses} superclasses: {LEAST} are needed"
         if (self.members == self.members[0]).all():
             return "all tasks have the same superclasses"
         return None

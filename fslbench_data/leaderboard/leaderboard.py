@@ -187,9 +187,9 @@ def _board(
     sets = []
     for info in infos:
         tell(str(info))
-        designs = designs_of(release, info)
+        designs, units = designs_of(release, info)
         of_set = entries[info.text]
-        sets.append(ranked(scored_set(info), info.name.interval, of_set, level, designs))
+        sets.append(ranked(scored_set(info), info.name.interval, of_set, level, designs, units))
     places = {came: n for n, came in enumerate(sorted({one.came for one in accepted}))}
     return Board(
         release=str(release),

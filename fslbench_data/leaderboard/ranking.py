@@ -18,6 +18,7 @@ from analysis_sql.ranking.best import could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.duplicate_results import duplicates
 from fslbench_data.leaderboard.standing import KIND_NUMBERS, Entry, Standing
+from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.scoring.scores import ScoredSet
 
 MOST_PREFIXES = 32
@@ -34,6 +35,7 @@ def ranked(
     entries: Sequence[Entry],
     level: float,
     designs: Designs,
+    units: Units = NO_UNITS,
 ) -> Standing:
     """Rank methods, which have different labels, on a task set, by the kinds it has designs for.
 
@@ -70,6 +72,7 @@ def ranked(
     ranks, order = _ranks(own, behind, ordinary)
     return Standing(
         scored=scored,
+        units=units,
         interval_kind=interval_kind,
         level=level,
         leader=None if leader is None else leader.label,

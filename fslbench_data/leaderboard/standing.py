@@ -13,6 +13,7 @@ from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.acceptance import Result
+from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import ScoredSet
 
 REFERENCE = "reference"
@@ -123,6 +124,8 @@ class Standing:
 
     Attributes
     ----------
+    units
+        What another experiment would draw anew.
     leader
         What the leader is called; None if no method has an ordinary interval.
     compared
@@ -140,6 +143,7 @@ class Standing:
     """
 
     scored: ScoredSet
+    units: Units
     interval_kind: IntervalKind
     level: float
     leader: str | None

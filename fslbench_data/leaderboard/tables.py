@@ -16,6 +16,7 @@ from fslbench_data.render.interval_text import (
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     bracket,
+    missing_text,
     plus_minus,
     set_title,
     with_bracket,
@@ -93,10 +94,15 @@ def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Tabl
     """Return some rows of a task set's table, with what a reader of this one table must know."""
     scored, kinds = standing.scored, standing.kinds
     return Table(
-        title=f"{before}{scored}: {set_title(scored, standing.level, kinds)})",
+        title=f"{before}{scored}: {set_title(scored, standing.units, standing.level, kinds)})",
         columns=tuple(_columns(standing, rows)),
         rows=rows,
-        notes=(summary(standing), *marks(rows), *duplicates_text(standing)),
+        notes=(
+            summary(standing),
+            *missing_text(standing.units),
+            *marks(rows),
+            *duplicates_text(standing),
+        ),
     )
 
 

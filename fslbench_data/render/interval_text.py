@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
+from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
+from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import Score, ScoredSet
 
 VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
@@ -71,23 +73,40 @@ def bracket(beside: Iterable[Interval]) -> str:
     return f" ({'; '.join(map(_width, widths))})" if widths else ""
 
 
-def in_brackets(kinds: Sequence[IntervalKind]) -> str:
+def in_brackets(kinds: Sequence[IntervalKind], units: Units) -> str:
     """Return what the brackets hold, to stand behind the estimand; empty without such kinds."""
     if len(kinds) < 2:
         return ""
     about = "; ".join(BESIDE[kind].about for kind in kinds[1:])
+    if units.superclasses:
+        about = about.replace("new classes", "new classes of these superclasses")
     families = dict.fromkeys(BESIDE[kind].family for kind in kinds[1:])
     names = "" if kinds[0] in BESIDE else f"{', '.join(families)} "
     return f"; {names}in brackets: {about}"
 
 
 def set_title(
-    scored: ScoredSet, level: float, kinds: Sequence[IntervalKind], before: str = " ("
+    scored: ScoredSet,
+    units: Units,
+    level: float,
+    kinds: Sequence[IntervalKind],
+    before: str = " (",
 ) -> str:
     """Return T, level and kinds of interval of a task set, and after `before` their estimands."""
-    about = f"{ESTIMANDS[kinds[0]]}{in_brackets(kinds)}"
+    first = ESTIMANDS[kinds[0]]
+    if units.groups:
+        first = first.replace("new images", "new groups of images")
+    about = f"{first}{in_brackets(kinds, units)}"
     name = family_of(kinds[0])
     return f"{scored.n_tasks} tasks, {100 * level:.8g} % {name} intervals{before}{about}"
+
+
+def missing_text(units: Units) -> list[str]:
+    """Return which kinds of interval there might be and are not, and why: a sentence a reason."""
+    of_reason: dict[str, list[str]] = {}
+    for kind, reason in units.missing.items():
+        of_reason.setdefault(reason, []).append(BESIDE[kind].about)
+    return [f"No interval for {listing(of)} ({reason})." for reason, of in of_reason.items()]
 
 
 def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:

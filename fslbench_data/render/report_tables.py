@@ -19,6 +19,7 @@ from fslbench_data.render.interval_text import (
     VERDICT_STYLES,
     difference_text,
     labels,
+    missing_text,
     plus_minus,
     set_title,
     verdict_of,
@@ -54,7 +55,7 @@ def _report_table(each: TaskSetReport, *, unbound: bool) -> Table:
         partial = (np.asarray(each.pairs.tasks)[each.asked] != each.scored.n_tasks).any()
         columns = comparison_columns(each, partial=bool(partial))
     return Table(
-        f"{each.scored}: {set_title(each.scored, each.level, each.shown_kinds)})",
+        f"{each.scored}: {set_title(each.scored, each.units, each.level, each.shown_kinds)})",
         tuple(columns),
         [c.shown for c in each.comparisons] if compared else each.scores,
         (*_marks(each), *((UNBOUND_NOTE,) if unbound else ())),
@@ -152,6 +153,7 @@ def _marks(each: TaskSetReport) -> tuple[str, ...]:
     aware = each.design if each.asked.any() else None
     return (
         *near_perfect_text(each.scores),
+        *missing_text(each.units),
         *((unseen_text(aware.classes, each.level),) if aware is not None else ()),
         *((f"{runs}.",) if runs else ()),
         *((TRANSDUCTIVE_NOTE,) if marked else ()),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fslbench_data.render.console import rich_table
 from fslbench_data.render.forest_lines import LINES_NOTE, forest_lines
-from fslbench_data.render.interval_text import labels, set_title
+from fslbench_data.render.interval_text import labels, missing_text, set_title
 from fslbench_data.render.limits_text import near_perfect_text, unseen_text, zeros_text
 from fslbench_data.render.report_tables import (
     comparison_columns,
@@ -74,7 +74,7 @@ def _block(
     each: TaskSetReport, limit: int, lines: Sequence[Text], *, narrow: bool
 ) -> RenderableType:
     title = Text(f"\n{each.scored}", style="bold")
-    about = set_title(each.scored, each.level, each.shown_kinds, ": ")
+    about = set_title(each.scored, each.units, each.level, each.shown_kinds, ": ")
     title.append(f"  {about}", style="not bold")
     parts: list[RenderableType] = [title]
     total = len(each.comparisons)
@@ -114,6 +114,7 @@ def _block(
     parts.extend(Text(line) for line in [*near_perfect_text(each.scores[:limit]), *zeros][:3])
     if rows and each.shown_kinds[0] != "closed" and each.ties is not None:
         parts.append(Text(ties_text(each.ties)))
+    parts.extend(Text(line) for line in missing_text(each.units))
     if rows and each.design is not None:
         parts.append(Text(unseen_text(each.design.classes, each.level)))
     return Group(*parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,31 +23,63 @@ from fslbench_data.tasks.drawn import groups_of
 from fslbench_data.tasks.pooled import Pool
 
 
-def designs_of(release: Release, info: TaskSetInfo) -> Designs:
-    """Return the designs of a task set by kind of interval: of those kinds that it has.
+@dataclass(frozen=True)
+class Units:
+    """What another experiment would draw anew, as far as titles and notes speak of it.
+
+    Attributes
+    ----------
+    groups
+        Whether images have groups, and these are left out.
+    superclasses
+        How many the classes of the data set are in; 0 where the release does not know.
+    missing
+        Kinds of interval that there might be and are not, each with the reason.
+    """
+
+    groups: bool = False
+    superclasses: int = 0
+    missing: Mapping[IntervalKind, str] = field(default_factory=dict)
+
+
+NO_UNITS = Units()
+"""Of a task set of which nothing is said."""
+
+
+def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
+    """Return the designs of a task set by kind of interval, of those that it has, and its units.
 
     Sets that reuse no image have class-aware kinds.  Of those that do, the ones whose classes and
     images are drawn uniformly have kinds that leave one out; others have none.
     """
     suite = suite_of(info.name.suite)
+    names = release.superclasses(info.dataset)
+    number = 0 if names is None else len(set(names))
     if suite.interval != "closed":
-        return _aware(release, info)
+        designs, missing = _aware(release, info, names)
+        return designs, Units(False, number, missing)
     if not suite.uniform:
-        return {}
+        return {}, Units(False, number)
     whole = left_out_design(release, info)
     tasks = FirstTasks(whole)
-    return {name: tasks for name in LEFT_OUT if name not in whole.why}
+    why: dict[IntervalKind, str] = {
+        kind: text for kind, text in whole.why.items() if kind != "superclasses" or number
+    }
+    kinds = [name for name in LEFT_OUT if name not in whole.why]
+    return dict.fromkeys(kinds, tasks), Units(whole.unit == "groups", number, why)
 
 
-def _aware(release: Release, info: TaskSetInfo) -> Designs:
+def _aware(
+    release: Release, info: TaskSetInfo, names: Sequence[str] | None
+) -> tuple[Designs, dict[IntervalKind, str]]:
     class_ids = release.class_ids(info)
     designs: dict[IntervalKind, Any] = {pairs.KIND: ClassDesign.of(class_ids)}
-    names = release.superclasses(info.dataset)
     if names is not None:
         design = SuperclassDesign.of(class_ids, np.array(names))
-        if design.obstacle is None:
-            designs[superclass_intervals.KIND] = design
-    return designs
+        if design.obstacle is not None:
+            return designs, {superclass_intervals.KIND: design.obstacle}
+        designs[superclass_intervals.KIND] = design
+    return designs, {}
 
 
 def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:

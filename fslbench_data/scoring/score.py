@@ -117,7 +117,7 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
 def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:
     """Scores and pairs on a task set that the submission answers."""
     parts, name = selected.parts, str(info.name)
-    designs = designs_of(selected.release, info)
+    designs, units = designs_of(selected.release, info)
     methods = [group.method for part in parts for group in part.on(info.dataset, name)]
     own = len(selected.answers.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, designs)
@@ -130,6 +130,7 @@ def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetR
         asked=_asked(methods, own, selected.selection.against),
         counts=counts,
         designs=designs,
+        units=units,
         closed={
             score.method: replace(score.accuracy, halfwidth=None)
             if score.prefix

@@ -30,6 +30,7 @@ from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties, ties_with_best
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.comparisons import Comparisons
+from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
 from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
@@ -43,14 +44,12 @@ class TaskSetReport:
 
     Attributes
     ----------
-    interval_kind
-        The kind of interval that the task set carries.
     scores, counts
         Of the submission's methods, then of the reference methods: M in all.
     asked : bool (F, M)
         Which of the F methods of the submission are compared with which of all M.
-    designs
-        Of the task set, by kind of interval beside the carried one.
+    designs, units
+        By kind of interval beside the carried one; what another experiment would draw anew.
     closed
         Intervals on the closed set of the same data and protocol, by method.
     """
@@ -62,6 +61,7 @@ class TaskSetReport:
     asked: NDArray[np.bool_]
     counts: Counts
     designs: Designs
+    units: Units
     closed: Mapping[str, Interval]
     _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False, repr=False)
 

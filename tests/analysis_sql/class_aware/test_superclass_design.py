@@ -43,7 +43,7 @@ def test_names_serve_as_numbers_do() -> None:
     ("ids", "superclasses", "obstacle"),
     [
         (np.arange(12).reshape(1, 12), SIX, "fewer than 2 tasks"),
-        (np.arange(10).reshape(2, 5), SIX, "fewer than 6 superclasses"),
+        (np.arange(10).reshape(2, 5), SIX, "superclasses: 6 are needed"),
         (np.array([[0, 2, 4, 6, 8, 10], [1, 3, 5, 7, 9, 11]]), SIX, "the same superclasses"),
         (np.array([[0, 2, 4, 6, 8, 10], [1, 0, 5, 7, 9, 11]]), SIX, None),
     ],

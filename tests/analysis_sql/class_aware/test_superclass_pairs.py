@@ -111,7 +111,7 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     rng = np.random.default_rng(1)
     ids = np.array([rng.permutation(10)[:3] for _ in range(20)])
     few = SuperclassDesign.of(ids, np.arange(10) // 2)
-    assert few.obstacle == "fewer than 6 superclasses"
+    assert few.obstacle == f"{few.superclasses} superclasses: 6 are needed"
     x = rng.integers(0, 26, (3, 20)).astype(np.int16)
     x[2] = x[0]
     counts = Counts(x, np.full(3, 20), UNIT)
