@@ -105,3 +105,8 @@ def row(*cells: object) -> str:
 def head(*names: str) -> str:
     """The head of a Markdown table."""
     return "\n".join([row(*names), "|" + "---|" * len(names)])
+
+
+def marked(value: float, missed: bool, digits: int = 1) -> str:
+    """Write a number, and whether it misses its limit."""
+    return f"{value:.{digits}f}{' MISSED' if missed else ''}"

@@ -13,8 +13,7 @@ Three processes, on the class sequences of open sets, 5-way 5-shot with 5 querie
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ from analysis_sql.class_aware.superclass_design import SuperclassDesign
 from analysis_sql.class_aware.superclass_mixture import relative_halfwidths
 from benchmark_spec.protocol import Protocol
 from benchmarks.coverage.gaussian import DIMENSIONS, WAY, answers
-from benchmarks.coverage.measure import LEVEL, Z, head, row
+from benchmarks.coverage.measure import LEVEL
 from builders.sampling import draw_open
 
 PROTOCOL = Protocol(5, 5, 5)
@@ -176,48 +175,3 @@ def _answers(rng: np.random.Generator, centres: Array) -> tuple[Array, Array]:
     """Correct answers of tasks whose class centres are (D, tasks, K)."""
     turned = np.ascontiguousarray(CENTRES * centres.transpose(0, 2, 1), np.float32)
     return answers(rng, turned, PROTOCOL)
-
-
-def part(
-    options: argparse.Namespace, spread_out: Callable[[Callable[[Any], Any], list[Any], int], Any]
-) -> int:
-    """Print coverage and widths of each cell, and what intervals for new classes cover."""
-    jobs = list(cells(options.seed, options.sets))
-    print(
-        head(
-            "superclasses of C, N",
-            "T",
-            "process",
-            "common",
-            "true sd",
-            "new classes",
-            "new superclasses",
-            "width",
-            "over new classes'",
-        )
-    )
-    missed = 0
-    for cell, results in zip(jobs, spread_out(run, jobs, options.processes), strict=True):
-        for what, parts in results:
-            error, wide, narrow = (
-                np.concatenate([getattr(part, name) for part in parts])
-                for name in ("error", "superclasses", "classes")
-            )
-            deviation = float(error.std())
-            of_classes, covered = (100 * float((abs(error) <= h).mean()) for h in (narrow, wide))
-            allowed = LEAST - 200 * (LEAST / 100 * (1 - LEAST / 100) / error.size) ** 0.5
-            missed += covered < allowed
-            print(
-                row(
-                    cell.words,
-                    round(np.mean([part.tasks for part in parts])),
-                    cell.process if what == "effects" else f"{cell.process}, {what}",
-                    f"{100 * cell.common:.0f} %",
-                    f"{deviation:.2f}",
-                    of_classes,
-                    f"{covered:.1f}" + (" MISSED" if covered < allowed else ""),
-                    f"{wide.mean() / (Z * deviation):.2f}",
-                    f"{wide.mean() / narrow.mean():.2f}",
-                )
-            )
-    return missed
