@@ -68,8 +68,8 @@ class Process:
             np.float32,
         )
 
-    def answers(self, seed: int, number: int) -> tuple[Any, Array]:
-        """Draw a data set: the design of its tasks, and accuracies (M, B)."""
+    def views(self, seed: int, number: int) -> list[Array]:
+        """Draw the images of a data set as each method sees them, M times (N, D)."""
         fixed = self.question == "images"
         key = [seed, len(self.question)]
         rng = np.random.default_rng([4, *key, number])
@@ -80,12 +80,24 @@ class Process:
         )
         own = rng.standard_normal((METHODS, owner.size, DIMENSIONS), np.float32)
         own *= np.sqrt(np.float32(self.of_images))
-        seen = list(self.centres(of_classes)[:, owner] + images + own)
-        drawn = LINE.draw(f"holm {self.question} {seed}", number, LINE.most)
+        return list(self.centres(of_classes)[:, owner] + images + own)
+
+    def key(self, seed: int) -> str:
+        """Name the draws of tasks."""
+        return f"holm {self.question} {seed}"
+
+    def answers(self, seed: int, number: int) -> tuple[Any, Array]:
+        """Draw a data set: the design of its tasks, and accuracies (M, B)."""
+        seen = self.views(seed, number)
+        drawn = LINE.draw(self.key(seed), number, LINE.most)
         support, query = LINE.ids(drawn)
         design = task_design(LINE, drawn.class_ids, np.concatenate([support, query], axis=2))
-        y = np.concatenate([answer([view], support, query) for view in seen])
-        return design, y
+        return design, each_method(seen, support, query)
+
+
+def each_method(seen: list[Array], support: Array, query: Array) -> Array:
+    """Accuracies (M, B) of the nearest class mean on what each method sees."""
+    return np.concatenate([answer([view], support, query) for view in seen])
 
 
 PROCESSES = (
@@ -177,7 +189,11 @@ def _known(folder: Path, process: Process, part: str, seed: int) -> dict[int, di
 def standard_error(folder: Path, process: Process, seed: int) -> float:
     """Compute the true one of a difference of two methods, from the pilot: all pairs are alike."""
     known = _known(folder, process, "pilot", seed)
-    means = np.concatenate([np.array(known[i]["values"]) for i in sorted(known)])
+    return error_of_difference(np.concatenate([known[i]["values"] for i in sorted(known)]))
+
+
+def error_of_difference(means: Array) -> float:
+    """Compute the true one from means (sets, M): the methods are equal, and all pairs alike."""
     centred = means - means.mean(axis=1, keepdims=True)
     return float(np.sqrt(2 * np.square(centred).sum() / (len(means) * (METHODS - 1))))
 
