@@ -165,7 +165,7 @@ def _obstacle(pilot: LeftOutPilot, name: LeftOut, tasks: float) -> str:
     appearances = tasks * pilot.use()
     if appearances < LEAST_APPEARANCES:
         return (
-            f"images are in {appearances:.2g} of {tasks:.0f} tasks on average: "
+            f"{pilot.unit} are in {appearances:.2g} of {tasks:.0f} tasks on average: "
             f"{LEAST_APPEARANCES:g} are needed"
         )
     without = tasks * pilot.parts[name].without

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,8 @@ class LeftOutPilot:
         In how many tasks a unit is on average, of B.
     parts, why
         By kind; for those without an interval, the reason.
+    unit
+        What is left out for new images.
     """
 
     tasks: int
@@ -97,6 +99,7 @@ class LeftOutPilot:
     appearances: float
     parts: Mapping[LeftOut, Part]
     why: Mapping[LeftOut, str]
+    unit: Literal["images", "groups"] = "images"
 
     @classmethod
     def of(cls, design: TaskDesign, y: NDArray[Any]) -> LeftOutPilot:
@@ -147,6 +150,7 @@ class LeftOutPilot:
             used,
             parts,
             design.why,
+            design.unit,
         )
 
     def use(self) -> float:

@@ -1,5 +1,6 @@
 """Plans of sets that reuse images: by hand, against tasks drawn at the planned B, and in order."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import comb, log, sqrt
 from typing import Any
@@ -131,7 +132,9 @@ def test_half_the_width_takes_about_four_times_the_units() -> None:
 
 def test_what_cannot_be_planned_says_why() -> None:
     plan = plan_left_out(by_hand(**ALL), [40, 60], power=None)
-    assert "1.7 of 40 tasks" in row_of(plan, "images", 40).why
+    assert row_of(plan, "images", 40).why.startswith("images are in 1.7 of 40 tasks")
+    grouped = plan_left_out(replace(by_hand(**ALL), unit="groups"), [40])
+    assert row_of(grouped, "classes", 40).why.startswith("groups are in 1.7 of 40 tasks")
     assert row_of(plan, "classes", 40).halfwidth is None
     assert row_of(plan, "images", 60).halfwidth
     assert not row_of(plan, "images", 60).why
