@@ -166,7 +166,7 @@ def short(by_suite: Mapping[str, list[Row]]) -> str:
         for suite, every in by_suite.items()
     }
     totals = {suite: sum(len(row.pairs) for row in of) for suite, of in counted.items() if of}
-    names = [f"{suite} sets: conclusive, of {total}" for suite, total in totals.items()]
+    names = [f"{suite} sets: conclusive, of {total:,}" for suite, total in totals.items()]
     lines = [_line(["interval", *names]), "|---" + "|---:" * len(names) + "|"]
     for kind, name in SHORT.items():
         made = {suite: add(row.conclusive(kind) for row in counted[suite]) for suite in totals}
