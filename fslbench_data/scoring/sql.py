@@ -163,11 +163,8 @@ def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str
     from analysis_sql.queries.engine import query_names, query_question
 
     about = {**VIEWS, **{name: query_question(name) for name in query_names()}}
-    found = []
-    for name, text in about.items():
-        columns = connection.execute(f"DESCRIBE {name}").fetchall()
-        found.append((name, text, ", ".join(f"{c[0]} {c[1]}" for c in columns)))
-    return found
+    columns = {name: connection.execute(f"DESCRIBE {name}").fetchall() for name in about}
+    return [(n, text, ", ".join(f"{c[0]} {c[1]}" for c in columns[n])) for n, text in about.items()]
 
 
 def _task_sets(release: Release) -> pa.Table:
@@ -226,11 +223,13 @@ def _attributes(release: Release) -> pa.Table:
 
 def _of_datasets(release: Release, kind: Kind) -> pa.Table:
     read = {"classes": release.classes, "images": release.images}[kind]
+    texts = ("dataset", "superclass") if kind == "classes" else ("dataset",)  # not all have both
     parts = []
     for dataset in release.datasets_with(kind):
         table = read(dataset)
         parts.append(table.add_column(0, "dataset", _repeated(dataset, table.num_rows)))
-    return pa.concat_tables(parts) if parts else pa.table({"dataset": pa.array([], pa.string())})
+    parts.append(pa.table({name: pa.array([], pa.string()) for name in texts}))
+    return pa.concat_tables(parts, promote_options="default")
 
 
 def _results(submission: Submission, *, is_reference: bool) -> pa.Table:

@@ -217,3 +217,17 @@ def test_a_build_goes_on_only_with_the_same_superclasses(
     build()
     shutil.rmtree(raw)
     assert load_release(tmp_path / "r").superclasses("tiny") == tuple(KINDS)
+
+
+def test_sql_has_superclasses_of_the_data_sets_that_have_them(tmp_path: Path) -> None:
+    writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
+    for name, superclasses in (("one", KINDS), ("two", None)):
+        writer.add_dataset(name, About("t", "h", "l", "c"), NAMES, SIZES, superclasses=superclasses)
+        writer.add_tasks(name, OPEN, *draw_task_set(name, OPEN, SIZES))
+    writer.finish()
+    query = "SELECT dataset, superclass, count(*) FROM classes GROUP BY ALL ORDER BY ALL"
+    result = CliRunner().invoke(
+        client, ["sql", query, "--release", str(tmp_path / "r"), "--format", "csv"]
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1:] == ["one,animal,2", "one,plant,1", "two,,3"]
