@@ -116,7 +116,7 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
 
 def write_summary(report: Report, output_format: str | None, path: Path | None) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
-    from fslbench_data.render.report_tables import conclusive_table
+    from fslbench_data.render.conclusive_tables import conclusive_table, conclusive_tables
     from fslbench_data.render.table import csv_text, json_text, objects
 
     summary, signature = conclusive_table(report), str(report.signature)
@@ -125,7 +125,10 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
     def table(console: Console) -> None:
         from fslbench_data.render.console import print_table
 
-        print_table(summary, console)
+        for number, each in enumerate(conclusive_tables(report)):
+            if number:
+                console.print()
+            print_table(each, console)
 
     write(
         output_format,
@@ -133,5 +136,5 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
         csv=lambda: csv_text(summary, signature),
         json=lambda: json_text({"signature": signature, **document}),
         table=table,
-        paper=lambda: ([summary], signature, ()),
+        paper=lambda: (conclusive_tables(report), signature, ()),
     )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial as bound
-from operator import itemgetter
 
 import numpy as np
 
-from analysis_sql.comparison.ties import VerdictCounts
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
@@ -28,8 +26,8 @@ from fslbench_data.render.interval_text import (
 from fslbench_data.render.limits_text import near_perfect_text, unseen_text
 from fslbench_data.render.sentences import prefix_text, stopped_text
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
-from fslbench_data.scoring.scores import PREFIX, Score
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEGEND = (
@@ -161,87 +159,3 @@ def _marks(each: TaskSetReport) -> tuple[str, ...]:
         *((STOPPED_NOTE,) if stopped else ()),
         *prefix_text(each.scores, each.scored.n_tasks),
     )
-
-
-KINDS = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
-NOTE = (
-    "paired: 0 lies outside the interval of the difference, for new images of these classes. new "
-    "classes: outside the class-aware one, or, where tasks reuse images, outside the one that "
-    "leaves classes out.{superclasses} direct: two separate intervals do not overlap. closed: the "
-    "field's habit, on tasks that reuse images. kept: claimed, and also for everything new that "
-    "there is an interval for.{missing}"
-)
-NOTE_SUPERCLASSES = (
-    " new superclasses: as new classes, with the superclasses as a sample too, of which it takes "
-    "six; new classes are then new ones of these superclasses."
-)
-NO_INTERVAL = "–"
-NOTE_MISSING = f" {NO_INTERVAL}: no such interval."
-NOTHING = "No comparisons on new images: methods alone are not counted."
-
-
-def conclusive_table(report: Report) -> Table:
-    """Return one row a task set that says something of new images, and one of each kind of set."""
-    told = [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
-    sets = [each for each in told if each.counted.any()]
-    groups = [[each for each in sets if each.leaves_out is reuses] for reuses in (False, True)]
-    counts = [_counts(group) for group in groups if group]
-    kinds = [kind for kind in KINDS if any(kind in some for some in counts)]
-    rows: list[tuple[object, ...]] = []
-    for group, name in zip(groups, ("all", "all that reuse images"), strict=True):
-        rows += [(str(each.scored), _tasks(each), *_numbers([each], kinds)) for each in group]
-        if len(group) > 1:
-            rows.append((name, None, *_numbers(group, kinds)))
-    stopped = any(score.stopped for each in sets for score in each.scores)
-    left = sum(int((each.asked & ~each.counted).sum()) for each in told)
-    numbers = enumerate(("comparisons", *kinds, "kept"), 2)
-    return Table(
-        title=f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals",
-        columns=(
-            Column("task set", itemgetter(0)),
-            right("T", itemgetter(1)),
-            *(right(name, itemgetter(i), NO_INTERVAL) for i, name in numbers),
-        ),
-        rows=rows,
-        notes=(
-            _note(kinds, rows) if rows else NOTHING,
-            *([STOPPED_NOTE] if stopped else []),
-            *([f"Not counted, {PREFIX}: {left}."] if left else []),
-        ),
-    )
-
-
-def _note(kinds: Sequence[str], rows: Sequence[tuple[object, ...]]) -> str:
-    """Say what the columns mean: of superclasses and missing intervals only where there are any."""
-    asked = (BESIDE[kind].heading for kind in ("superclass-aware", "superclasses"))
-    superclasses = any(heading in kinds for heading in asked)
-    missing = any(cell is None for row in rows for cell in row[2:])
-    return NOTE.format(
-        superclasses=NOTE_SUPERCLASSES if superclasses else "",
-        missing=NOTE_MISSING if missing else "",
-    )
-
-
-def _tasks(each: TaskSetReport) -> int | str:
-    """Return T of the comparisons, or the least and the most."""
-    low, high = each.counted_tasks[0], each.counted_tasks[-1]
-    return low if low == high else f"{low}-{high}"
-
-
-def _counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
-    return counts_where_reused(sets) if sets[0].leaves_out else verdict_counts(sets)
-
-
-def _numbers(sets: list[TaskSetReport], kinds: list[str]) -> list[int | None]:
-    """Count comparisons, conclusive ones and those kept; all sets reuse images, or none does."""
-    counts = _counts(sets)
-    conclusive = [counts[kind].conclusive if kind in counts else None for kind in kinds]
-    kept = None
-    if any(beside.heading in counts for beside in BESIDE.values()):
-        kept = sum(
-            c.verdict in (Verdict.BETTER, Verdict.WORSE)
-            and all(verdict_of(c, kind) is c.verdict for kind in each.kinds)
-            for each in sets
-            for c in each.counted_comparisons
-        )
-    return [sum(int(each.counted.sum()) for each in sets), *conclusive, kept]
