@@ -29,12 +29,12 @@ def ridge(support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def main(path: str) -> None:
-    """Answer all tasks of the digits and write the submission."""
+    """Answer the open and the closed tasks of the digits and write the submission."""
     release = fb.load_release()
     pixels = release.features("digits", "pixels").astype(np.float64)
     recorder = fb.Recorder("pixels/Ridge", description="centred ridge classifier")
     for info in release.task_sets:
-        if info.dataset == "digits":
+        if info.dataset == "digits" and info.name.suite in ("open", "closed"):
             for task in release.task_set("digits", str(info.name)):
                 recorder.add(task, ridge(pixels[task.support], pixels[task.query]))
     recorder.submission().write(path)

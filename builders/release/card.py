@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
+from benchmark_spec import schemas
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
 from benchmark_spec.tables import Dataset, config_and_split
@@ -49,7 +50,17 @@ def _metadata(manifest: Manifest) -> Iterator[str]:
             yield f"  - split: {yaml_scalar(split)}"
             yield "    path:"
             yield from (f"    - {yaml_scalar(path)}" for path in paths)
+    if any(dataset.n_superclasses for dataset in manifest.datasets):
+        yield from _features_of_classes()
     yield from ("---", "")
+
+
+def _features_of_classes() -> Iterator[str]:
+    """Say which columns tables of classes have: those without superclasses are read with nulls."""
+    yield from ("dataset_info:", "- config_name: classes", "  features:")
+    for field in (*schemas.CLASSES, *schemas.CLASSES_OPTIONAL):
+        yield f"  - name: {field.name}"
+        yield f"    dtype: {field.type}"
 
 
 def size_category(rows: int) -> str:

@@ -413,6 +413,8 @@ def test_every_table_of_the_package_is_small_beside_its_bounds(embedded: Release
     from fslbench_data.release.tables import read_table
 
     for entry in embedded.manifest.tables:
+        if entry.drawn:
+            continue
         path = embedded.files.path(entry)
         table = read_table(path, entry, lambda table: None)
         assert table.num_rows == entry.rows

@@ -20,7 +20,8 @@ def test_a_flipped_byte_in_any_table_is_detected(tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(embedded_folder(), folder)
     tables = sorted(folder.rglob("*.parquet"))
-    assert len(tables) == len(load_release(folder).manifest.tables)
+    stored = [table for table in load_release(folder).manifest.tables if not table.drawn]
+    assert len(tables) == len(stored)
     rng = np.random.default_rng(0)
     for path in tables:
         whole = path.read_bytes()
