@@ -91,7 +91,7 @@ def _leaves_out(name: LeftOut, about: str, legend: str) -> Beside:
     return Beside(
         about=about,
         heading=f"{about} (tasks that reuse images)",
-        estimand=f"{about}, classes weighted equally (tasks that reuse images)",
+        estimand=f"{about}, classes weighted equally, by tasks that reuse images",
         family="leave-one-out",
         key=f"left_out_{name}",
         legend=legend,

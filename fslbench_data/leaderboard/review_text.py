@@ -24,7 +24,7 @@ from fslbench_data.leaderboard.tables import (
     marks,
 )
 from fslbench_data.render.escaping import escaped, neutral_table
-from fslbench_data.render.interval_text import difference_text, labels, verdict_of
+from fslbench_data.render.interval_text import difference_text, labels
 from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.scoring.report import Report
 
@@ -146,7 +146,9 @@ def _comparisons_table(report: Report) -> Table:
     comparisons = report.comparisons[:_MOST_ROWS]
 
     def verdict(kind: IntervalKind, c: Comparison) -> str | None:
-        return None if c.interval_kind == "closed" else verdict_of(c, kind)
+        return c.intervals[kind].verdict if kind in c.intervals else None
+
+    beside = _beside(kind for c in comparisons for kind in c.intervals)
 
     return Table(
         title="",
@@ -158,7 +160,7 @@ def _comparisons_table(report: Report) -> Table:
             Column("versus", lambda c: names[c.versus]),
             right("difference", difference_text),
             Column("paired", lambda c: c.verdict),
-            *(Column(b.about, partial(verdict, kind)) for kind, b in BESIDE.items()),
+            *(Column(heading, partial(verdict, kind)) for kind, heading in beside.items()),
         ),
         rows=comparisons,
         notes=tuple(
@@ -177,6 +179,12 @@ def _unconcluded(comparisons: Iterable[Comparison]) -> dict[str, list[str]]:
     return {reason: list(names) for reason, names in by_reason.items()}
 
 
+def _beside(kinds: Iterable[IntervalKind]) -> dict[IntervalKind, str]:
+    """Return the headings of those kinds that stand beside the carried one, in their order."""
+    present = set(kinds)
+    return {kind: beside.heading for kind, beside in BESIDE.items() if kind in present}
+
+
 def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
     """Return one line a method and task set."""
 
@@ -193,6 +201,8 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
     def rank(standing: Standing, row: Row) -> str:
         return f"{row.rank} of {standing.compared}" if row.rank else "-"
 
+    beside = _beside(kind for _, row in rows for kind in row.intervals)
+
     return Table(
         title="",
         columns=(
@@ -205,7 +215,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
             right("behind", lambda pair: behind(pair[1])),
             Column("leader", lambda pair: pair[0].leader),
             Column("could be best", lambda pair: claim(pair[0].interval_kind, pair)),
-            *(Column(beside.about, partial(claim, kind)) for kind, beside in BESIDE.items()),
+            *(Column(heading, partial(claim, kind)) for kind, heading in beside.items()),
         ),
         rows=rows,
         notes=tuple(marks([row for _, row in rows])),

@@ -23,7 +23,7 @@ PAGE = (120, 50)
 """Characters and lines of a page; the variables COLUMNS and LINES say otherwise."""
 
 HEADING = 14
-"""Characters of a line of a column's heading; words are never cut."""
+"""Characters of a line of a column's heading at least; it is as wide as the widest cell."""
 
 WIDEST, LONGEST = 1000, 10_000
 """The most that these are taken for: what is laid out takes as much memory as it is wide."""
@@ -102,13 +102,21 @@ def rich_table(table: Table) -> RichTable:
     from rich.table import Table as RichTable
 
     laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for column in table.columns:
-        heading = textwrap.fill(column.name, HEADING, break_long_words=False)
-        laid_out.add_column(heading, justify=column.align, overflow="fold")
-    before = None
+    rows, before = [], None
     for row in table.rows:
-        laid_out.add_row(*(_cell(column, row, before) for column in table.columns))
+        rows.append([_cell(column, row, before) for column in table.columns])
         before = row
+    for number, column in enumerate(table.columns):
+        widest = max((row[number].cell_len for row in rows), default=0)
+        heading = textwrap.fill(
+            column.name,
+            max(HEADING, widest),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        laid_out.add_column(heading, justify=column.align, overflow="fold")
+    for row in rows:
+        laid_out.add_row(*row)
     return laid_out
 
 

@@ -89,6 +89,9 @@ def test_every_configuration_loads_with_datasets(
                 str(embedded.files.folder), config, split=split, cache_dir=str(tmp_path)
             )
             table = loaded.data.table
+            if "superclass" in table.column_names and table["superclass"].null_count:
+                assert table["superclass"].null_count == table.num_rows  # the file has none
+                table = table.drop_columns("superclass")
             if len(paths) == 1:
                 assert content_digest(table) == golden[paths[0]]
             else:
@@ -101,6 +104,8 @@ def test_every_configuration_loads_with_datasets(
 def test_duckdb_reads_every_table(embedded: Release) -> None:
     with duckdb.connect() as connection:
         for entry in embedded.manifest.tables:
+            if entry.drawn:
+                continue
             path = embedded.files.folder / entry.path
             found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
             expected = pq.ParquetFile(path).read().to_pylist()
