@@ -144,6 +144,8 @@ def check_manifest(manifest: Manifest) -> None:
         raise FSLBenchError(f"{shown(manifest.version)} is not a version such as 1.0.0")
     check_text(manifest.description, "the description", lines=True)
     check_text(manifest.made_with, "what it was made with")
+    if not re.fullmatch("([0-9a-f]{64})?", manifest.specification):
+        raise FSLBenchError(f"{shown(manifest.specification)} is no SHA-256 of a specification")
     described = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     for dataset in manifest.datasets:
         check_redistribution(dataset.redistribution, dataset.name)

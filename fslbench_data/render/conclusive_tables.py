@@ -52,8 +52,7 @@ def conclusive_tables(report: Report) -> list[Table]:
 
     Each has the columns that its sets have, and the notes stand below the last.
     """
-    sets = _told(report)[1]
-    whole = conclusive_table(report)
+    told, sets = _told(report)
     abouts = {beside.heading: beside.about for beside in BESIDE.values()}
     made = []
     for group, shared in zip(_groups(sets), ("share no image", "reuse images"), strict=True):
@@ -63,11 +62,13 @@ def conclusive_tables(report: Report) -> list[Table]:
                 replace(column, name=abouts.get(column.name, column.name))
                 for column in _columns(kinds)
             ]
-            title = f"{whole.title}: tasks that {shared}"
+            title = f"{_title(report)}: tasks that {shared}"
             made.append(Table(title, tuple(columns), _rows(group, kinds, "all")))
     if not made:
-        return [whole]
-    return [*made[:-1], replace(made[-1], notes=whole.notes)]
+        return [conclusive_table(report)]
+    rows = [row for table in made for row in table.rows]
+    notes = _notes(told, sets, _kinds(_groups(sets)), rows)
+    return [*made[:-1], replace(made[-1], notes=notes)]
 
 
 def _told(report: Report) -> tuple[list[TaskSetReport], list[TaskSetReport]]:
@@ -122,8 +123,7 @@ def _notes(
 
 def _note(kinds: Sequence[str], rows: Sequence[tuple[object, ...]]) -> str:
     """Say what the columns mean: of superclasses and missing intervals only where there are any."""
-    asked = (BESIDE[kind].heading for kind in ("superclass-aware", "superclasses"))
-    superclasses = any(heading in kinds for heading in asked)
+    superclasses = any("new superclasses" in kind for kind in kinds)
     missing = any(cell is None for row in rows for cell in row[2:])
     return NOTE.format(
         superclasses=NOTE_SUPERCLASSES if superclasses else "",

@@ -113,7 +113,7 @@ def test_runs_that_stop_and_prefixes(
     assert "Methods without a rank" in text
     # the confidence sequence's verdict on the one that it was run against, and none on others
     lines = [line for line in text.splitlines() if line.startswith("| digits") and "‡ | pi" in line]
-    verdicts = {line.split(" | ")[4]: line.split(" | ")[6] for line in lines}
+    verdicts = {line.split(" | ")[4]: line.split(" | ")[6].strip("| ") for line in lines}
     assert verdicts["pixels/LR"] in ("-", "0")
     assert verdicts["pixels/NCC"] == "?"
 

@@ -11,6 +11,10 @@ def test_sets_that_reuse_images_lead_where_they_say_something_of_new_ones(embedd
     )  # fmt: skip
     leading = headlines(report.comparisons)
     assert len(leading) == 3 * 11  # protocols, pairs
+    assert {c.task_set.partition("-")[0] for c in leading} == {"pooled"}
+    others = (c for c in report.comparisons if not c.task_set.startswith("pooled"))
+    leading = headlines(others)
+    assert len(leading) == 3 * 11
     by_protocol = {c.task_set.partition("-")[2]: c for c in leading}
     assert {name: c.task_set for name, c in by_protocol.items()} == {
         "5w1s1q": "open-5w1s1q",  # of the closed set images are in too few tasks

@@ -14,6 +14,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.render.pooled_plan_text import pooled_plan_csv, pooled_plan_json
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.pooled_planning import PooledPlan, plan_pooled
+from fslbench_data.submission.recorder import Recorder
 
 PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}
 
@@ -23,10 +24,10 @@ def pair() -> PooledPlan:
     return plan_pooled(**PAIR, datasets="digits", tasks=[1000])
 
 
-def test_600_tasks_are_planned_as_they_are_reported(embedded: Release, pair: PooledPlan) -> None:
+def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pair: PooledPlan) -> None:
     (one,) = pair.sets
     info = one.info
-    assert str(info) == "digits/closed-5w5s5q"
+    assert str(info) == "digits/pooled-5w5s5q"
     rows = {}
     for submission in embedded.references():
         table = submission.table.to_pydict()
@@ -37,12 +38,12 @@ def test_600_tasks_are_planned_as_they_are_reported(embedded: Release, pair: Poo
                 for n, d, t in zip(
                     table["n_correct"], table["dataset"], table["task_set"], strict=True
                 )
-                if (d, t) == ("digits", "closed-5w5s5q")
+                if (d, t) == ("digits", "pooled-5w5s5q")
             ]
     y = (np.array(rows["pixels/NCC"]) - np.array(rows["pixels/MatchingNet"])) / 25
     own = Influences(left_out_design(embedded, info), y[None]).own(0.95)
     assert one.mean == pytest.approx(100 * y.mean())
-    widths = {row.kind: row.halfwidth for row in one.plan.rows if row.tasks == 600}
+    widths = {row.kind: row.halfwidth for row in one.plan.rows if row.tasks == y.size}
     assert widths["images"] == pytest.approx(100 * own.images.halfwidth[0, 0], rel=1e-2)
     assert widths["classes"] == pytest.approx(100 * own.classes.halfwidth[0, 0], rel=1e-9)
     assert "superclasses" not in widths
@@ -76,7 +77,7 @@ def test_an_accuracy_has_nothing_to_detect() -> None:
     assert {row.detectable for row in one.plan.rows} == {None}
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused(embedded: Release) -> None:
     with pytest.raises(SubmissionError, match="suites closed or pooled"):
         plan_pooled(queries=[3])
     with pytest.raises(UnknownNameError, match="data set"):
@@ -86,8 +87,11 @@ def test_what_is_refused() -> None:
     with pytest.raises(SubmissionError, match="differ from itself"):
         plan_pooled(method="pixels/NCC", versus="pixels/NCC")
     # of 1 shot, the images of a data set this large are in too few of 600 tasks
+    recorder = Recorder("x")
+    few = embedded.task_set_info("fashion_mnist", "closed-5w1s1q")
+    recorder.add_counts(few, np.random.default_rng(0).integers(0, 6, few.n_tasks))
     with pytest.raises(SpecError, match=r"0\.6 tasks on average"):
-        plan_pooled(method="efficientnet_lite0/NCC", datasets="fashion_mnist", shot=1)
+        plan_pooled(recorder.submission(), datasets="fashion_mnist", shot=1)
     result = CliRunner().invoke(main, ["plan", "--tasks", "1000"])
     assert result.exit_code == 2
     assert "--suite pooled" in result.output

@@ -74,7 +74,7 @@ def test_the_verdict_is_the_command_s(open_page: Open) -> None:
     a, b = "efficientnet_lite0/NCC", "efficientnet_lite2/NCC"
     chosen = ["--dataset", "emoji", "--task-set", "open-5w5s5q", "--format", "csv"]
     said = CliRunner().invoke(main, ["compare", a, b, *chosen])
-    open_row, aware_row = csv.DictReader(said.stdout.splitlines()[1:])
+    open_row, aware_row, above = csv.DictReader(said.stdout.splitlines()[1:])
     tab = open_page(f"#dataset=emoji&task_set=open-5w5s5q&a={a}&b={b}")
     words = {"+": "better than", "-": "worse than", "0": "not told apart from"}
     text = tab.page.inner_text("#verdict")
@@ -91,6 +91,7 @@ def test_the_verdict_is_the_command_s(open_page: Open) -> None:
             ("open, separate", open_row["verdict_direct"]),
             ("open, paired", open_row["verdict"]),
             ("class-aware, paired", aware_row["verdict"]),
+            ("superclass-aware, paired", above["verdict"]),
         )
     )
 
@@ -101,7 +102,7 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
     chosen = ["--dataset", "emoji", "--task-set", "closed-5w5s5q", "--format", "csv"]
     said = CliRunner().invoke(main, ["compare", a, b, *chosen])
     rows = {row["interval"]: row for row in csv.DictReader(said.stdout.splitlines()[1:])}
-    assert [*rows] == ["closed", "images", "classes"]
+    assert [*rows] == ["closed", "images", "classes", "superclasses"]
     tab = open_page(f"#dataset=emoji&task_set=closed-5w5s5q&a={a}&b={b}")
 
     def widths(kind: str) -> str:
@@ -121,12 +122,13 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
             ("images, separate", rows["images"]["verdict_direct"]),
             ("images, paired", rows["images"]["verdict"]),
             ("classes, paired", rows["classes"]["verdict"]),
+            ("superclasses, paired", rows["superclasses"]["verdict"]),
         )
     )
     assert "images, paired" in tab.labels("conclusive")
     tab.page.check("#summed")
     tab.settle()
-    assert "All 3 task sets of emoji like closed-5w5s5q" in tab.page.inner_text("#matrix caption")
+    assert "All 6 task sets of emoji like closed-5w5s5q" in tab.page.inner_text("#matrix caption")
     tab.choose("interval", "closed")
     caption = tab.page.inner_text("#forest-caption")
     assert "closed (new tasks of these images). T = 600" in caption
@@ -195,7 +197,7 @@ def test_the_table_sorts_and_filters(open_page: Open) -> None:
         ).all_inner_texts()
         return found
 
-    assert len(column(1)) == 2 * 66
+    assert len(column(1)) == 3 * 66
     tab.page.click("#numbers [data-sort=diff]")
     values = [float(text) for text in column(8)]
     assert values == sorted(values, reverse=True)
@@ -205,7 +207,7 @@ def test_the_table_sorts_and_filters(open_page: Open) -> None:
     assert values == sorted(values)
     tab.page.fill("#filter", "mobilenet_v2/ncc class-aware")
     rows = tab.page.locator("#numbers tbody tr").all_inner_texts()
-    assert len(rows) == 11
+    assert len(rows) == 2 * 11  # superclass-aware, too
     assert all("mobilenet_v2/NCC" in row and "class-aware" in row for row in rows)
     assert _address(tab)["filter"] == "mobilenet_v2/ncc class-aware"
     tab.page.fill("#filter", "")
@@ -341,7 +343,7 @@ def test_scopes_levels_and_addresses(open_page: Open) -> None:
     tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
     rows = tab.page.inner_text("#rows")
     tab.choose("task_set", "open-5w5s5q")
-    assert tab.page.inner_text("#rows") == rows == "45 rows."
+    assert tab.page.inner_text("#rows") == rows == "72 rows."
     tab.choose("level", "0.99")
     assert "level:0.99|" in _downloaded(tab, "#csv").splitlines()[0]
     assert "level:0.99|" in tab.page.inner_text("#signature")
