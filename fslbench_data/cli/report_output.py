@@ -119,8 +119,12 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
     from fslbench_data.render.conclusive_tables import conclusive_table, conclusive_tables
     from fslbench_data.render.table import csv_text, json_text, objects
 
-    summary, signature = conclusive_table(report), str(report.signature)
-    document = {"title": summary.title, "rows": objects(summary), "notes": summary.notes}
+    signature = str(report.signature)
+
+    def json() -> str:
+        whole = conclusive_table(report)
+        rows = {"title": whole.title, "rows": objects(whole), "notes": whole.notes}
+        return json_text({"signature": signature, **rows})
 
     def table(console: Console) -> None:
         from fslbench_data.render.console import print_table
@@ -133,8 +137,8 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
     write(
         output_format,
         path,
-        csv=lambda: csv_text(summary, signature),
-        json=lambda: json_text({"signature": signature, **document}),
+        csv=lambda: csv_text(conclusive_table(report), signature),
+        json=json,
         table=table,
         paper=lambda: (conclusive_tables(report), signature, ()),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from operator import itemgetter
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from analysis_sql.comparison.ties import VerdictCounts
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.render.interval_text import STOPPED_NOTE, verdict_of
@@ -33,18 +33,31 @@ NOTE_MISSING = f" {NO_INTERVAL}: no such interval."
 NOTHING = "No comparisons on new images: methods alone are not counted."
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """What a row says: of a task set, or of several that all reuse images, or none does.
+
+    `conclusive` is by kind of interval, of those that there are; `kept` is None where nothing
+    stands beside the carried interval.
+    """
+
+    name: str
+    tasks: int | str | None
+    comparisons: int
+    conclusive: Mapping[str, int]
+    kept: int | None
+
+
 def conclusive_table(report: Report) -> Table:
     """Return one row a task set that says something of new images, and one of each kind of set.
 
     For machines: every kind of interval has a column of its own.
     """
-    told, sets = _told(report)
-    groups = _groups(sets)
-    kinds = _kinds(groups)
-    rows: list[tuple[object, ...]] = []
-    for group, name in zip(groups, ("all", "all that reuse images"), strict=True):
-        rows += _rows(group, kinds, name)
-    return Table(_title(report), _columns(kinds), rows, _notes(told, sets, kinds, rows))
+    groups = _groups(report)
+    names = ("all", "all that reuse images")
+    rows = [row for group, name in zip(groups, names, strict=True) for row in _rows(group, name)]
+    kinds = _kinds(rows)
+    return Table(_title(report), _columns(kinds), rows, _notes(report, kinds, rows))
 
 
 def conclusive_tables(report: Report) -> list[Table]:
@@ -52,45 +65,67 @@ def conclusive_tables(report: Report) -> list[Table]:
 
     Each has the columns that its sets have, and the notes stand below the last.
     """
-    told, sets = _told(report)
     abouts = {beside.heading: beside.about for beside in BESIDE.values()}
-    made = []
-    for group, shared in zip(_groups(sets), ("share no image", "reuse images"), strict=True):
+    made: list[Table] = []
+    rows: list[_Counted] = []
+    for group, shared in zip(_groups(report), ("share no image", "reuse images"), strict=True):
         if group:
-            kinds = _kinds([group])
-            columns = [
-                replace(column, name=abouts.get(column.name, column.name))
-                for column in _columns(kinds)
-            ]
-            title = f"{_title(report)}: tasks that {shared}"
-            made.append(Table(title, tuple(columns), _rows(group, kinds, "all")))
-    if not made:
-        return [conclusive_table(report)]
-    rows = [row for table in made for row in table.rows]
-    notes = _notes(told, sets, _kinds(_groups(sets)), rows)
-    return [*made[:-1], replace(made[-1], notes=notes)]
+            own = _rows(group, "all")
+            columns = [replace(c, name=abouts.get(c.name, c.name)) for c in _columns(_kinds(own))]
+            made.append(Table(f"{_title(report)}: tasks that {shared}", tuple(columns), own))
+            rows += own
+    made = made or [Table(_title(report), _columns([]), [])]
+    return [*made[:-1], replace(made[-1], notes=_notes(report, _kinds(rows), rows))]
 
 
-def _told(report: Report) -> tuple[list[TaskSetReport], list[TaskSetReport]]:
-    """Return the sets that might say something of new images, and those that have comparisons."""
-    told = [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
-    return told, [each for each in told if each.counted.any()]
-
-
-def _groups(sets: Sequence[TaskSetReport]) -> list[list[TaskSetReport]]:
+def _groups(report: Report) -> list[list[TaskSetReport]]:
+    """Return the sets that have comparisons: those that share no image, those that reuse some."""
+    sets = [each for each in _told(report) if each.counted.any()]
     return [[each for each in sets if each.leaves_out is reuses] for reuses in (False, True)]
 
 
-def _kinds(groups: Iterable[Sequence[TaskSetReport]]) -> list[str]:
-    counts = [_counts(group) for group in groups if group]
-    return [kind for kind in KINDS if any(kind in some for some in counts)]
+def _told(report: Report) -> list[TaskSetReport]:
+    """Return the sets that might say something of new images."""
+    return [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
 
 
-def _rows(group: list[TaskSetReport], kinds: list[str], name: str) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = [
-        (str(each.scored), _tasks(each), *_numbers([each], kinds)) for each in group
-    ]
-    return [*rows, (name, None, *_numbers(group, kinds))] if len(group) > 1 else rows
+def _kinds(rows: Iterable[_Counted]) -> list[str]:
+    present = {kind for row in rows for kind in row.conclusive}
+    return [kind for kind in KINDS if kind in present]
+
+
+def _rows(group: Sequence[TaskSetReport], name: str) -> list[_Counted]:
+    """Count the comparisons of each set, and of all if there are several."""
+    rows = [_counted(each) for each in group]
+    if len(rows) < 2:
+        return rows
+    conclusive: Counter[str] = Counter()
+    for row in rows:
+        conclusive.update(row.conclusive)
+    kept = [row.kept for row in rows if row.kept is not None]
+    comparisons = sum(row.comparisons for row in rows)
+    total = _Counted(name, None, comparisons, conclusive, sum(kept) if kept else None)
+    return [*rows, total]
+
+
+def _counted(each: TaskSetReport) -> _Counted:
+    """Count comparisons, conclusive ones and those kept."""
+    counts = counts_where_reused([each]) if each.leaves_out else verdict_counts([each])
+    low, high = each.counted_tasks[0], each.counted_tasks[-1]
+    kept = None
+    if any(beside.heading in counts for beside in BESIDE.values()):
+        kept = sum(
+            c.verdict in (Verdict.BETTER, Verdict.WORSE)
+            and all(verdict_of(c, kind) is c.verdict for kind in each.kinds)
+            for c in each.counted_comparisons
+        )
+    return _Counted(
+        str(each.scored),
+        low if low == high else f"{low}-{high}",
+        int(each.counted.sum()),
+        {kind: count.conclusive for kind, count in counts.items()},
+        kept,
+    )
 
 
 def _title(report: Report) -> str:
@@ -98,21 +133,21 @@ def _title(report: Report) -> str:
 
 
 def _columns(kinds: Sequence[str]) -> tuple[Column, ...]:
-    numbers = enumerate(("comparisons", *kinds, "kept"), 2)
+    def conclusive(kind: str, row: _Counted) -> int | None:
+        return row.conclusive.get(kind)
+
     return (
-        Column("task set", itemgetter(0)),
-        right("T", itemgetter(1)),
-        *(right(name, itemgetter(i), NO_INTERVAL) for i, name in numbers),
+        Column("task set", lambda row: row.name),
+        right("T", lambda row: row.tasks),
+        right("comparisons", lambda row: row.comparisons),
+        *(right(kind, partial(conclusive, kind), NO_INTERVAL) for kind in kinds),
+        right("kept", lambda row: row.kept, NO_INTERVAL),
     )
 
 
-def _notes(
-    told: Sequence[TaskSetReport],
-    sets: Sequence[TaskSetReport],
-    kinds: Sequence[str],
-    rows: Sequence[tuple[object, ...]],
-) -> tuple[str, ...]:
-    stopped = any(score.stopped for each in sets for score in each.scores)
+def _notes(report: Report, kinds: Sequence[str], rows: Sequence[_Counted]) -> tuple[str, ...]:
+    told = _told(report)
+    stopped = any(score.stopped for each in told if each.counted.any() for score in each.scores)
     left = sum(int((each.asked & ~each.counted).sum()) for each in told)
     return (
         _note(kinds, rows) if rows else NOTHING,
@@ -121,36 +156,11 @@ def _notes(
     )
 
 
-def _note(kinds: Sequence[str], rows: Sequence[tuple[object, ...]]) -> str:
+def _note(kinds: Sequence[str], rows: Sequence[_Counted]) -> str:
     """Say what the columns mean: of superclasses and missing intervals only where there are any."""
     superclasses = any("new superclasses" in kind for kind in kinds)
-    missing = any(cell is None for row in rows for cell in row[2:])
+    missing = any(row.kept is None or kind not in row.conclusive for row in rows for kind in kinds)
     return NOTE.format(
         superclasses=NOTE_SUPERCLASSES if superclasses else "",
         missing=NOTE_MISSING if missing else "",
     )
-
-
-def _tasks(each: TaskSetReport) -> int | str:
-    """Return T of the comparisons, or the least and the most."""
-    low, high = each.counted_tasks[0], each.counted_tasks[-1]
-    return low if low == high else f"{low}-{high}"
-
-
-def _counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
-    return counts_where_reused(sets) if sets[0].leaves_out else verdict_counts(sets)
-
-
-def _numbers(sets: list[TaskSetReport], kinds: list[str]) -> list[int | None]:
-    """Count comparisons, conclusive ones and those kept; all sets reuse images, or none does."""
-    counts = _counts(sets)
-    conclusive = [counts[kind].conclusive if kind in counts else None for kind in kinds]
-    kept = None
-    if any(beside.heading in counts for beside in BESIDE.values()):
-        kept = sum(
-            c.verdict in (Verdict.BETTER, Verdict.WORSE)
-            and all(verdict_of(c, kind) is c.verdict for kind in each.kinds)
-            for each in sets
-            for c in each.counted_comparisons
-        )
-    return [sum(int(each.counted.sum()) for each in sets), *conclusive, kept]
