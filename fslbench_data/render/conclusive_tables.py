@@ -57,7 +57,8 @@ def conclusive_table(report: Report) -> Table:
     names = ("all", "all that reuse images")
     rows = [row for group, name in zip(groups, names, strict=True) for row in _rows(group, name)]
     kinds = _kinds(rows)
-    return Table(_title(report), _columns(kinds), rows, _notes(report, kinds, rows))
+    notes = _notes(report, [rows])
+    return Table(_title(report), _columns(kinds), rows, notes)
 
 
 def conclusive_tables(report: Report) -> list[Table]:
@@ -67,15 +68,15 @@ def conclusive_tables(report: Report) -> list[Table]:
     """
     abouts = {beside.heading: beside.about for beside in BESIDE.values()}
     made: list[Table] = []
-    rows: list[_Counted] = []
+    groups: list[list[_Counted]] = []
     for group, shared in zip(_groups(report), ("share no image", "reuse images"), strict=True):
         if group:
             own = _rows(group, "all")
             columns = [replace(c, name=abouts.get(c.name, c.name)) for c in _columns(_kinds(own))]
             made.append(Table(f"{_title(report)}: tasks that {shared}", tuple(columns), own))
-            rows += own
+            groups.append(own)
     made = made or [Table(_title(report), _columns([]), [])]
-    return [*made[:-1], replace(made[-1], notes=_notes(report, _kinds(rows), rows))]
+    return [*made[:-1], replace(made[-1], notes=_notes(report, groups))]
 
 
 def _groups(report: Report) -> list[list[TaskSetReport]]:
@@ -145,21 +146,27 @@ def _columns(kinds: Sequence[str]) -> tuple[Column, ...]:
     )
 
 
-def _notes(report: Report, kinds: Sequence[str], rows: Sequence[_Counted]) -> tuple[str, ...]:
+def _notes(report: Report, groups: Sequence[Sequence[_Counted]]) -> tuple[str, ...]:
+    """Say what the columns of some tables mean, and what they leave out."""
     told = _told(report)
     stopped = any(score.stopped for each in told if each.counted.any() for score in each.scores)
     left = sum(int((each.asked & ~each.counted).sum()) for each in told)
     return (
-        _note(kinds, rows) if rows else NOTHING,
+        _note(groups) if any(groups) else NOTHING,
         *([STOPPED_NOTE] if stopped else []),
         *([f"Not counted, {PREFIX}: {left}."] if left else []),
     )
 
 
-def _note(kinds: Sequence[str], rows: Sequence[_Counted]) -> str:
-    """Say what the columns mean: of superclasses and missing intervals only where there are any."""
-    superclasses = any("new superclasses" in kind for kind in kinds)
-    missing = any(row.kept is None or kind not in row.conclusive for row in rows for kind in kinds)
+def _note(groups: Sequence[Sequence[_Counted]]) -> str:
+    """Speak of superclasses and missing intervals only where there are any."""
+    kinds = [_kinds(rows) for rows in groups]
+    superclasses = any("new superclasses" in kind for own in kinds for kind in own)
+    missing = any(
+        row.kept is None or not row.conclusive.keys() >= set(own)
+        for own, rows in zip(kinds, groups, strict=True)
+        for row in rows
+    )
     return NOTE.format(
         superclasses=NOTE_SUPERCLASSES if superclasses else "",
         missing=NOTE_MISSING if missing else "",
