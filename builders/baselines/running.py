@@ -24,6 +24,7 @@ def run_head(
     backbone: str,
     datasets: Sequence[str],
     *,
+    task_sets: Sequence[str] = (),
     features: Callable[[str], Features] | None = None,
     device: str = "cpu",
     engine: Engine | None = None,
@@ -36,6 +37,8 @@ def run_head(
 
     Parameters
     ----------
+    task_sets
+        Names of those to answer; all unless given.
     features
         Gives those (N, D) of a data set; the release's unless given.
     device, engine, threads
@@ -45,7 +48,11 @@ def run_head(
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
     for dataset in datasets:
         inputs = release.features(dataset, backbone) if features is None else features(dataset)
-        infos = [info for info in release.task_sets if info.dataset == dataset]
+        infos = [
+            info
+            for info in release.task_sets
+            if info.dataset == dataset and (not task_sets or str(info.name) in task_sets)
+        ]
         sets = [release.task_set(dataset, str(info.name)) for info in infos]
         arrays = [(tasks.support, tasks.query) for tasks in sets]
         answered = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)

@@ -31,8 +31,10 @@ torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builde
 
 @pytest.mark.parametrize("head", HEADS)
 def test_a_head_gives_a_whole_submission(head: str, embedded: Release) -> None:
-    found = run_head(embedded, head, "pixels", ["digits"])
     sets = {str(info.name): info for info in embedded.task_sets if info.dataset == "digits"}
+    if head != "NCC":  # thousands of tasks more
+        sets = {name: info for name, info in sets.items() if info.name.suite != "pooled"}
+    found = run_head(embedded, head, "pixels", ["digits"], task_sets=[*sets])
     assert found.table.num_rows == sum(info.n_tasks for info in sets.values())
     assert set(found.table.column_names) >= {"predictions", "class_correct"}
     method = found.methods[f"pixels/{head}"]

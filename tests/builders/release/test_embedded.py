@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -201,8 +203,26 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
 @pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
 def test_reference_results_are_made_again_from_the_features(
+    backbone: str, head: str, embedded: Release
+) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+    from builders.baselines import run_head
+
+    datasets = embedded.datasets_with("features", backbone)
+    names = sorted({str(i.name) for i in embedded.task_sets if i.name.suite != "pooled"})
+    submission = run_head(embedded, head, backbone, datasets, task_sets=names)
+    (told,) = (r.table for r in embedded.references() if [*r.methods] == [f"{backbone}/{head}"])
+    among = pc.is_in(told.column("task_set").cast(pa.string()), pa.array(names))
+    assert content_digest(submission.table) == content_digest(told.filter(among))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
+@pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
+def test_all_reference_results_are_made_again_from_the_features(
     backbone: str, head: str, golden: dict[str, str], embedded: Release
 ) -> None:
+    """Those on pooled sets, too: minutes of logistic regressions."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     from builders.baselines import run_head
 

@@ -154,10 +154,15 @@ def test_a_network_s_results_are_made_again(folder: Path, tmp_path: Path) -> Non
     made = write_precomputed(photos, backbone, tmp_path / "features", Settings(weights=folder))
     release = load_release()
     references = {name: each for each in release.references() for name in each.methods}
+    names = [str(info.name) for info in release.task_sets if info.dataset == "groceries"]
+    names = [name for name in names if not name.startswith("pooled")]  # which have no predictions
     for head in ("NCC", "LR"):
-        again = run_head(release, head, backbone, ["groceries"], features=made.features)
+        again = run_head(
+            release, head, backbone, ["groceries"], task_sets=names, features=made.features
+        )
         told = references[f"{backbone}/{head}"].table.to_pandas()
-        told = told[told["dataset"] == "groceries"].reset_index(drop=True)
+        told = told[(told["dataset"] == "groceries") & told["task_set"].isin(names)]
+        told = told.reset_index(drop=True)
         found = again.table.to_pandas()
         columns = ["task_set", "task_id"]
         assert (found[columns].astype(str) == told[columns].astype(str)).all(axis=None)
