@@ -33,8 +33,9 @@ were drawn from.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isnan
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,8 @@ from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
+
+D = TypeVar("D", bound=SharedDesign)
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once: rows times eigenvalues or grid points."""
@@ -128,13 +131,23 @@ def prior(design: ClassDesign) -> Floats:
 
 def method_halfwidths(design: ClassDesign, counts: Counts, level: float) -> Floats:
     """Compute the methods' own :func:`halfwidths` (M,), each over the tasks that it answered."""
+    return own_halfwidths(halfwidths, design, counts, level)
+
+
+def own_halfwidths(
+    of_kind: Callable[[D, NDArray[Any], Moments, float], Floats],
+    design: D,
+    counts: Counts,
+    level: float,
+) -> Floats:
+    """Compute half-widths (M,) of the methods' means by a kind, each over the tasks it answered."""
     moments = counts.moments()
     widths = np.full(len(counts), np.nan)
     for tasks in np.unique(counts.tasks[counts.tasks > 0]).tolist():
         rows = np.flatnonzero(counts.tasks == tasks)
         prefix = design.prefix(tasks)
-        u = prefix.coordinates(counts.correct[rows, :tasks])
-        widths[rows] = halfwidths(prefix, u, moments.some(rows), level)
+        coordinates = prefix.coordinates(counts.correct[rows, :tasks])
+        widths[rows] = of_kind(prefix, coordinates, moments.some(rows), level)
     return widths
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.intervals import halfwidths as halfwidths_for_new_classes
-from analysis_sql.class_aware.intervals import pair_coordinates
+from analysis_sql.class_aware.intervals import own_halfwidths, pair_coordinates
 from analysis_sql.class_aware.p_values import one_sided_p_new_classes
 from analysis_sql.class_aware.p_values import p_values as p_values_for_new_classes
 from analysis_sql.class_aware.pairs import AwareKind, AwarePairs
@@ -68,14 +68,7 @@ def halfwidths(
 
 def method_halfwidths(design: SuperclassDesign, counts: Counts, level: float) -> Floats:
     """Compute the methods' own :func:`halfwidths` (M,), each over the tasks that it answered."""
-    moments = counts.moments()
-    widths = np.full(len(counts), np.nan)
-    for tasks in np.unique(counts.tasks[counts.tasks > 0]).tolist():
-        rows = np.flatnonzero(counts.tasks == tasks)
-        prefix = design.prefix(tasks)
-        coordinates = prefix.coordinates(counts.correct[rows, :tasks])
-        widths[rows] = halfwidths(prefix, coordinates, moments.some(rows), level)
-    return widths
+    return own_halfwidths(halfwidths, design, counts, level)
 
 
 class ForNewSuperclasses(AwarePairs[SuperclassDesign]):
