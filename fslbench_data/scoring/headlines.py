@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from analysis_sql.comparison.verdicts import Comparison
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName
+from fslbench_data.scoring.scores import ScoredSet
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 ORDER = ("pooled", "closed")
 """Suites whose verdicts on new images lead, first to last: they use the most of the images.
 
 Of others, whose tasks share no image, the first of a report leads.
 """
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The task set that leads of a data set and protocol.
+
+    Attributes
+    ----------
+    images
+        The kind of interval that verdicts about new images rest on; ``closed`` where nothing is
+        said of new images, but of these.
+    classes
+        The kind about new classes, if there is one.
+    superclasses
+        Whether there is a kind about new superclasses too; new classes are then new ones of these.
+    """
+
+    scored: ScoredSet
+    name: TaskSetName
+    images: IntervalKind
+    classes: IntervalKind | None
+    superclasses: bool
 
 
 def headlines(comparisons: Iterable[Comparison]) -> list[Comparison]:
@@ -25,9 +50,43 @@ def headlines(comparisons: Iterable[Comparison]) -> list[Comparison]:
     for comparison in comparisons:
         name = TaskSetName.parse(comparison.task_set)
         key = comparison.dataset, str(name.protocol), comparison.method, comparison.versus
-        rank = ORDER.index(name.suite) if name.suite in ORDER else len(ORDER)
-        if comparison.about_new_images is None:
-            rank = len(ORDER) + 1
+        rank = _rank(name, of_new_images=comparison.about_new_images is not None)
         if key not in chosen or rank < chosen[key][0]:
             chosen[key] = rank, comparison.shown
     return [comparison for _, comparison in chosen.values()]
+
+
+def leading_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
+    """Choose for each data set and protocol the task set that leads, as :func:`headlines` does.
+
+    Of sets that not every method of a submission answers, those lead that most of them answer.
+    They stand in the order in which their data sets and protocols first came.
+    """
+    chosen: dict[tuple[str, Protocol], tuple[tuple[int, int], TaskSetReport]] = {}
+    for task_set in sets:
+        name = TaskSetName.parse(task_set.scored.task_set)
+        of_new_images = task_set.shown_kinds[0] != "closed"
+        rank = -len(task_set.asked), _rank(name, of_new_images=of_new_images)
+        key = task_set.scored.dataset, name.protocol
+        if key not in chosen or rank < chosen[key][0]:
+            chosen[key] = rank, task_set
+    return [task_set for _, task_set in chosen.values()]
+
+
+def headline(task_set: TaskSetReport) -> Headline:
+    """Return a task set as one that leads."""
+    kinds = task_set.shown_kinds
+    classes = [kind for kind in kinds if kind in ("class-aware", "classes")]
+    return Headline(
+        task_set.scored,
+        TaskSetName.parse(task_set.scored.task_set),
+        kinds[0],
+        classes[0] if classes else None,
+        bool({"superclass-aware", "superclasses"} & {*kinds}),
+    )
+
+
+def _rank(name: TaskSetName, *, of_new_images: bool) -> int:
+    if not of_new_images:
+        return len(ORDER) + 1
+    return ORDER.index(name.suite) if name.suite in ORDER else len(ORDER)

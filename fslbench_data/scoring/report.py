@@ -30,11 +30,14 @@ class Report:
     left_out
         Task sets made with attributes of images, as ``dataset/task_set``: answered too, but not
         asked for (:mod:`fslbench_data.scoring.bias`).
+    against
+        The methods that were asked for by name to be compared with; empty for all.
     """
 
     signature: Signature
     sets: tuple[TaskSetReport, ...]
     left_out: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:

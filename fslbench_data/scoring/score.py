@@ -111,7 +111,8 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     used = {str(task_set.scored) for task_set in sets}
     used |= {task_set.closed_set for task_set in sets if task_set.has_closed}
     signature = signature_of(selected.release, selected.answers, used, level)
-    return Report(signature, tuple(sets), tuple(str(info) for info in selected.left_out))
+    left_out = tuple(str(info) for info in selected.left_out)
+    return Report(signature, tuple(sets), left_out, selected.selection.against)
 
 
 def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:
@@ -182,6 +183,7 @@ def _scores(
                 transductive=about is not None and about.transductive,
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
+                backbone=(about and about.backbone) or group.method.rpartition("/")[0],
             )
         )
     return counts, tuple(scores)

@@ -127,6 +127,9 @@ class Score:
         deviation between their accuracies, percentage points; None below two.
     faultless
         Where all tasks are answered without an error: on how many others it may make one.
+    backbone
+        The features that it says it rests on, or else what its name has before its last slash; may
+        be empty.
     near_perfect
         Where an open interval's mean is above 98 %: exact bounds, since that interval covers too
         little there.
@@ -153,6 +156,7 @@ class Score:
     transductive: bool = False
     prefix: bool = False
     near_perfect: NearPerfect | None = None
+    backbone: str = ""
 
     @property
     def accuracy(self) -> Interval:

@@ -1,0 +1,195 @@
+"""What a report answers, in a few rows: which methods are better than which, and where.
+
+A report holds every task set and every pair.  Its answer looks at one task set of each data set
+and protocol, and at those methods that one would compare with first.  It is the same for the
+terminal, a notebook and a page, and has no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis_sql.comparison.verdicts import Comparison
+from fslbench_data.scoring.headlines import Headline, headline, leading_sets
+from fslbench_data.scoring.opponents import most_accurate, of_same_features, opponents
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import Score, Signature
+from fslbench_data.scoring.standings import Standings, standings
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on a leading task set.
+
+    Attributes
+    ----------
+    met
+        Its comparisons with the methods that it meets.
+    best
+        Of all comparisons, those that are shown: with the most accurate reference method of the
+        same features and, if it is another, with the most accurate of all; or with every method
+        that was asked for.
+    """
+
+    headline: Headline
+    score: Score
+    met: tuple[Comparison, ...]
+    best: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a report says first.
+
+    Attributes
+    ----------
+    methods
+        Of the submission, those that are compared: from the best down, by how far they are behind
+        the highest mean, on average over the task sets.
+    references
+        Other methods beside them in `columns`.
+    rows
+        Of a single method, a row a task set; else empty.
+    columns
+        Of several methods, a column a task set; else empty.
+    scores
+        Of all methods that are shown, on the task sets that are.
+    other_sets
+        How many more task sets of the same data sets and protocols the report holds.
+    unshown
+        Methods that answer only such sets.
+    left_out
+        How many task sets made with attributes of images were left out of the report.
+    unmet
+        How many reference methods the report holds that are met nowhere.
+    against
+        The methods that were asked for by name.
+    """
+
+    signature: Signature
+    methods: tuple[str, ...]
+    references: tuple[str, ...]
+    rows: tuple[Row, ...]
+    columns: tuple[Standings, ...]
+    scores: tuple[Score, ...]
+    other_sets: int
+    unshown: tuple[str, ...]
+    left_out: int
+    unmet: int
+    against: tuple[str, ...]
+
+    @property
+    def headlines(self) -> tuple[Headline, ...]:
+        """The task sets that lead."""
+        return (*(r.headline for r in self.rows), *(c.headline for c in self.columns))
+
+
+def answer(report: Report, *, all_references: bool = False) -> Answer:
+    """Say what a report shows of the task sets that lead.
+
+    Parameters
+    ----------
+    all_references
+        Let methods meet every reference method, not only those that one would compare with first
+        (:func:`fslbench_data.scoring.opponents.opponents`).
+    """
+    leading = leading_sets(report.sets)
+    subjects = _subjects(report.sets, report.against)
+    shown = [name for name in subjects if any(name in own_methods(each) for each in leading)]
+    meeting = [
+        (each, _meetings(each, shown, report.against, all_references=all_references))
+        for each in leading
+    ]
+    meeting = [(each, meetings) for each, meetings in meeting if meetings]
+    rows: tuple[Row, ...] = ()
+    columns: tuple[Standings, ...] = ()
+    if len(shown) == 1:
+        rows = tuple(
+            _row(each, *one, named=bool(report.against))
+            for each, meetings in meeting
+            for one in meetings.items()
+        )
+    else:
+        columns = tuple(standings(each, _together(meetings)) for each, meetings in meeting)
+    scores = tuple(_scores(meeting))
+    met = dict.fromkeys(score.method for score in scores if score.method not in shown)
+    references = dict.fromkeys(score.method for score in report.scores if score.is_reference)
+    return Answer(
+        signature=report.signature,
+        methods=tuple(_best_first(shown, columns)),
+        references=tuple(_best_first([*met], columns)),
+        rows=rows,
+        columns=columns,
+        scores=scores,
+        other_sets=len(report.sets) - len(meeting),
+        unshown=tuple(name for name in subjects if name not in shown),
+        left_out=len(report.left_out),
+        unmet=0 if report.against else len(references.keys() - met.keys()),
+        against=report.against,
+    )
+
+
+def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
+    """Return the methods of the submission that answer a task set."""
+    return task_set.methods[: len(task_set.asked)]
+
+
+def _subjects(sets: Sequence[TaskSetReport], against: Collection[str]) -> list[str]:
+    """The methods of the submission; of those that it is compared with, only if all are."""
+    own = dict.fromkeys(name for each in sets for name in own_methods(each))
+    return [name for name in own if name not in against] or [*own]
+
+
+def _meetings(
+    each: TaskSetReport,
+    subjects: Collection[str],
+    against: Collection[str],
+    *,
+    all_references: bool,
+) -> dict[int, list[int]]:
+    """Whom each subject that answers a set meets there, by position."""
+    return {
+        row: opponents(each, row, against, all_references=all_references)
+        for row, name in enumerate(own_methods(each))
+        if name in subjects
+    }
+
+
+def _row(each: TaskSetReport, row: int, met: Sequence[int], *, named: bool) -> Row:
+    best = dict.fromkeys(met)
+    if not named:
+        others = [i for i in range(len(each.scores)) if i != row]
+        found = most_accurate(each, of_same_features(each, row)), most_accurate(each, others)
+        best = dict.fromkeys(i for i in found if i is not None)
+    compared = [*dict.fromkeys([*met, *best])]
+    comparisons = {}
+    if compared:
+        made = each.comparisons_of(row, np.array(compared, np.int64))
+        comparisons = dict(zip(compared, (c.shown for c in made), strict=True))
+    return Row(
+        headline(each),
+        each.scores[row],
+        tuple(comparisons[i] for i in met),
+        tuple(comparisons[i] for i in best),
+    )
+
+
+def _together(meetings: dict[int, list[int]]) -> list[int]:
+    return sorted({*meetings, *(i for met in meetings.values() for i in met)})
+
+
+def _scores(meeting: Iterable[tuple[TaskSetReport, dict[int, list[int]]]]) -> Iterator[Score]:
+    for each, meetings in meeting:
+        yield from (each.scores[i] for i in _together(meetings))
+
+
+def _best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
+    def behind(name: str) -> float:
+        gaps = [c.by_method[name].behind for c in columns if name in c.by_method]
+        return sum(gaps) / len(gaps) if gaps else 0.0
+
+    return sorted(names, key=behind)

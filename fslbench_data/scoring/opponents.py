@@ -1,0 +1,52 @@
+"""Which methods a method of a submission is compared with, where not with all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+MOST_ACCURATE = 3
+"""Reference methods that one meets by default where none is of its own features."""
+
+
+def opponents(
+    task_set: TaskSetReport, row: int, against: Collection[str], *, all_references: bool
+) -> list[int]:
+    """Return positions of the methods that the submission's method number `row` meets on a set.
+
+    Those named in `against`, if any are; else the submission's other methods, and of the reference
+    methods those of its own features, or where there are none the most accurate ones.
+    """
+    if against:
+        return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
+    peers = [i for i in range(len(task_set.asked)) if i != row]
+    references = range(len(task_set.asked), len(task_set.scores))
+    if all_references:
+        return [*peers, *references]
+    return [*peers, *(of_same_features(task_set, row) or sorted(_best(task_set, references)))]
+
+
+def of_same_features(task_set: TaskSetReport, row: int) -> list[int]:
+    """Return positions of the reference methods on the features of method number `row`."""
+    backbone = task_set.scores[row].backbone
+    references = range(len(task_set.asked), len(task_set.scores))
+    return [i for i in references if backbone and task_set.scores[i].backbone == backbone]
+
+
+def most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> int | None:
+    """Return which of some methods has the highest mean; None without any."""
+    return next(iter(_best(task_set, positions)), None)
+
+
+def _best(task_set: TaskSetReport, positions: Iterable[int]) -> list[int]:
+    """Return some methods from the highest mean down, no more than one meets by default.
+
+    Those that answer only some of the tasks come last.
+    """
+
+    def order(position: int) -> tuple[bool, float]:
+        accuracy = task_set.scores[position].accuracy
+        return accuracy.tasks < task_set.scored.n_tasks, -accuracy.mean
+
+    return sorted(positions, key=order)[:MOST_ACCURATE]
