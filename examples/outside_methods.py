@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fslbench_data as fb
-from fslbench_data.submission.model import merge
 
 Array = NDArray[Any]
 
@@ -74,7 +73,7 @@ def main(path: str) -> None:
         fb.evaluate(method, name=name, features="pixels", task_sets="open-5w5s5q")
         for name, method in methods.items()
     ]
-    merge(found).write(path)
+    fb.merge(found).write(path)
 
 
 if __name__ == "__main__":

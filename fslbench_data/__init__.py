@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.score import score
     from fslbench_data.scoring.sql import connect
+    from fslbench_data.submission.merging import merge
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.recorder import Recorder
     from fslbench_data.tasks import Task, TaskSet
@@ -37,6 +38,7 @@ __all__ = [
     "evaluate",
     "interval",
     "load_release",
+    "merge",
     "plan",
     "score",
     "validate",
@@ -53,6 +55,7 @@ _HOMES = {
     "evaluate": "evaluation.loop",
     "interval": "scoring.own_tasks",
     "load_release": "release.release",
+    "merge": "submission.merging",
     "plan": "scoring.planning",
     "score": "scoring.score",
     "validate": "validation.validate",

@@ -16,7 +16,8 @@ from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from fslbench_data.release.release import Release
 from fslbench_data.submission.accuracies import counts_of
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 HEADS = ("LR", "NCC", "finetune", "matchingnet")

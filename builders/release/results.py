@@ -15,7 +15,7 @@ from builders.sources.export import write_pictures
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
-from fslbench_data.submission.model import merge
+from fslbench_data.submission.merging import merge
 
 
 class ResultsBuild:

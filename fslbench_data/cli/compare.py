@@ -22,8 +22,7 @@ from fslbench_data.cli.options import (
 
 
 @click.command(short_help="Compare two methods, in CI say.")
-@click.argument("a")
-@click.argument("b")
+@click.argument("names", nargs=-1, required=True, metavar="A [B]...")
 @release_option
 @dataset_option
 @task_set_option
@@ -36,8 +35,7 @@ from fslbench_data.cli.options import (
 @report_format_option
 @output_option
 def compare(
-    a: str,
-    b: str,
+    names: tuple[str, ...],
     release: str | None,
     fail_if_worse: bool,
     bias: bool,
@@ -47,19 +45,20 @@ def compare(
 ) -> None:
     """Compare two methods, A with B: for a change of one's own method, say, in CI.
 
-    A and B are submission files of one method each, FILE::METHOD for one of several, or names of
-    reference methods. Exit code 0; 1 with --fail-if-worse if the verdict for new images is "worse"
-    on any data set, shot and way, each judged by its pooled set, or else its closed one, or else
-    its open ones; 2 if something is wrong with the input.
+    They are named by submission files, FILE::METHOD for one of a file's methods, and names of
+    reference methods, which together hold two; A is the one named first. Exit code 0; 1 with
+    --fail-if-worse if the verdict for new images is "worse" on any data set, shot and way, each
+    judged by its pooled set, or else its closed one, or else its open ones; 2 if something is wrong
+    with the input.
     """
     from fslbench_data.cli.report_output import say_left_out, write_bias, write_report
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.compare import answered, bias_of_two, find_two, score_two
     from fslbench_data.scoring.headlines import headlines
 
-    check_output(path, Path(a), Path(b))
+    check_output(path, *(Path(name.partition("::")[0]) for name in names))
     opened = load_release(release)
-    first, second = find_two(a, b, opened)
+    first, second = find_two(names, opened)
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")

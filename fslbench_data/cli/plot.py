@@ -83,14 +83,14 @@ def plot(
     from fslbench_data.render.figures.sweep_rows import queries
     from fslbench_data.scoring.bias import bias_on
     from fslbench_data.scoring.score import sets_of
-    from fslbench_data.scoring.selection import read_all, select
+    from fslbench_data.scoring.selection import select
 
     check_figure_path(path)
     if kind == "queries":
         write_figure(queries(sweeps), path, int(columns))
         return
     by_class, opened = kind in ("ladder", "worst"), load_release(release)
-    selected = select(read_all(files), opened, selection_of(**chosen), by_class=by_class)
+    selected = select(files, opened, selection_of(**chosen), by_class=by_class)
     methods = selected.selection.methods
     if by_class:
         figure = _of_ladder(kind, bias_on(selected), methods)

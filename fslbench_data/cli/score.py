@@ -23,13 +23,13 @@ from fslbench_data.cli.options import (
 
 
 @click.command(short_help="Compare methods with each other and with the references.")
-@click.argument("file", type=FILE, required=False)
+@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
 @release_option
 @click.option(
     "--against",
     multiple=True,
     metavar="M",
-    help="Compare only with this method, of FILE or of the release; may be repeated.",
+    help="Compare only with this method, of a FILE or of the release; may be repeated.",
 )
 @dataset_option
 @task_set_option
@@ -44,7 +44,7 @@ from fslbench_data.cli.options import (
 @report_format_option
 @output_option
 def score(
-    file: Path | None,
+    files: tuple[Path, ...],
     release: str | None,
     summary: bool,
     bias: bool,
@@ -52,9 +52,9 @@ def score(
     path: Path | None,
     **chosen: Any,
 ) -> None:
-    """Compare the methods in FILE with each other and with the reference methods.
+    """Compare the methods in FILEs with each other and with the reference methods.
 
-    FILE holds per-task counts (Parquet, CSV or JSON Lines).  Every comparison is paired by task;
+    A FILE holds per-task counts (Parquet, CSV or JSON Lines).  Every comparison is paired by task;
     beside it stands what comparing the two methods' separate intervals would conclude, on these
     tasks and on tasks that reuse images.  Without FILE, the reference methods are compared with
     each other.  Task sets made with attributes of images are read with --bias.
@@ -67,19 +67,16 @@ def score(
     )
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.score import score_selected
-    from fslbench_data.submission.streaming import open_submission
 
-    if file is not None:
-        check_output(path, file)
-    submission = open_submission(file) if file is not None else None
+    check_output(path, *files)
     if bias and summary:
         raise click.UsageError("--bias does not go with --summary")
     opened, selection = load_release(release), selection_of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(submission, opened, selection), output_format, path)
+        write_bias(measured(files, opened, selection), output_format, path)
         return
-    report = score_selected(submission, opened, selection)
+    report = score_selected(files, opened, selection)
     (write_summary if summary else write_report)(report, output_format, path)
     say_left_out(report)

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import release_option, submission_argument, unbound_option
+from fslbench_data.cli.options import FILE, release_option, unbound_option
 
 
-@click.command(short_help="Check that FILE can be scored.")
-@submission_argument
+@click.command(short_help="Check that FILEs can be scored.")
+@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
 @release_option
 @unbound_option
 @click.option(
     "--recognise", is_flag=True, help="Test whether the results are of these tasks, if bound too."
 )
-def validate(file: Path, release: str | None, unbound: bool, recognise: bool) -> None:
-    """Check that FILE can be scored, and say what it answers.
+def validate(files: tuple[Path, ...], release: str | None, unbound: bool, recognise: bool) -> None:
+    """Check that FILEs can be scored, together if they are several, and say what they answer.
 
     Of results that do not say which tasks they were made on (--unbound), it is tested whether
     they know: whether the classes of the tasks explain them, and whether they correlate with the
@@ -30,11 +30,10 @@ def validate(file: Path, release: str | None, unbound: bool, recognise: bool) ->
     from fslbench_data.render.console import steps
     from fslbench_data.render.recognition_text import group_conclusions, together
     from fslbench_data.scoring.recognition import recognise_tasks
-    from fslbench_data.submission.streaming import open_submission
     from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)
-    validated = check(open_submission(file), opened, allow_unbound=unbound)
+    validated = check(files, opened, allow_unbound=unbound)
     columns = validated.submission.columns
     extra = [name for name in ("predictions", "class_correct") if name in columns]
     tested = [group for group in validated.groups if recognise or not group.bound]
@@ -56,4 +55,5 @@ def validate(file: Path, release: str | None, unbound: bool, recognise: bool) ->
     for line in summary:
         click.echo(line)
     checked = f", {' and '.join(extra)} checked" if extra else ""
-    click.echo(f"{file} is a valid submission to {opened}{checked}", err=True)
+    are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
+    click.echo(f"{', '.join(map(str, files))} {are} to {opened}{checked}", err=True)

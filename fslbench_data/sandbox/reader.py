@@ -122,7 +122,8 @@ def _check_groups(table: pa.Table, where: str, limits: Limits) -> None:
         column = table.column(name).combine_chunks()
         _check_names(column.dictionary, name, where, limits)
         if name != "fingerprint":
-            group = group * len(column.dictionary) + column.indices.to_numpy()
+            none = len(column.dictionary)  # as of rows without a run
+            group = group * (none + 1) + column.indices.fill_null(none).to_numpy()
     _at_most(limits.groups, len(np.unique(group)), "combinations of method, task set, run", where)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias_report import LadderReport, Ranking, ladder_report, step_of
 from fslbench_data.scoring.scores import Signature, signature_of
 from fslbench_data.scoring.selection import Selected, Selection, select
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -30,7 +29,7 @@ class BiasReport:
 
 
 def bias(
-    submission: Submission | str | Path | None = None,
+    submission: Source | Sequence[Source] | None = None,
     release: Release | None = None,
     selection: Selection | None = None,
 ) -> BiasReport:

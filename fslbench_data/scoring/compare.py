@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmark_spec.errors import SubmissionError, UnknownNameError
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.bias import BiasReport, bias
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.columns import NAMES
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 
 
-def find_two(a: str, b: str, release: Release) -> tuple[Submission, Submission]:
-    """Find the results of two methods, under two names.
+def find_two(names: Sequence[str], release: Release) -> tuple[Submission, Submission]:
+    """Find the results of two methods, in the order in which they are named.
 
     Parameters
     ----------
-    a, b
-        A submission file of one method, ``FILE::METHOD``, or a reference method's name. Two files
-        may hold methods of the same name; the file's name is then added.
+    names
+        Submission files, ``FILE::METHOD`` and names of reference methods, which together hold two
+        methods.  Two of one method each may hold methods of the same name; the file's name is then
+        added.
 
     Raises
     ------
     UnknownNameError, SubmissionError
-        If there is no such method, or more than one in a file.
+        If there is no such method, or they are not two.
     """
-    first, second = find_method(a, release), find_method(b, release)
-    names = [_only_method(first), _only_method(second)]
-    if names[0] == names[1]:
-        stems = [Path(text.partition("::")[0]).stem for text in (a, b)]
+    parts = [_methods_of(name, release) for name in names]
+    of_parts = [_names(part) for part in parts]
+    if len(parts) == 2 and of_parts[0] == of_parts[1] and len(of_parts[0]) == 1:
+        (name,) = of_parts[0]
+        stems = [Path(text.partition("::")[0]).stem for text in names]
         marks = stems if stems[0] != stems[1] else ["A", "B"]
-        first = renamed(first, f"{names[0]} ({marks[0]})")
-        second = renamed(second, f"{names[1]} ({marks[1]})")
+        return renamed(parts[0], f"{name} ({marks[0]})"), renamed(parts[1], f"{name} ({marks[1]})")
+    methods = list(dict.fromkeys(name for part in of_parts for name in part))
+    if len(methods) != 2:
+        several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
+        raise SubmissionError(
+            f"{listing(names, 4)} hold{'s' if len(names) == 1 else ''} {len(methods)} "
+            f"method{'s' if len(methods) > 1 else ''}: {listing(methods)}",
+            expected="two",
+            fix=f"say which: {several}::{methods[0]}"
+            if several
+            else "name another file or a reference method",
+        )
+    first, second = (
+        merge([selected(part, method) for part in parts if method in _names(part)])
+        for method in methods
+    )
     return first, second
 
 
@@ -73,6 +91,18 @@ def answered(submission: Submission) -> set[str]:
 
 def find_method(text: str, release: Release) -> Submission:
     """The results of one method: of a file, or of the release."""
+    submission = _methods_of(text, release)
+    if len(names := _names(submission)) > 1:
+        raise SubmissionError(
+            f"{text} holds {len(names)} methods: {', '.join(names)}",
+            expected="one",
+            fix=f"say which: {text}::{names[0]}",
+        )
+    return submission
+
+
+def _methods_of(text: str, release: Release) -> Submission:
+    """The results of the methods that a text names: of a file, of one method of it, a reference."""
     if text in release.methods:
         return dict(zip(release.methods, release.references(), strict=True))[text]
     file, _, method = text.partition("::")
@@ -85,18 +115,9 @@ def find_method(text: str, release: Release) -> Submission:
             fix="name a submission file, FILE::METHOD, or a reference method",
         )
     submission = Submission.read(file)
-    names = submission.table.column("method").unique().to_pylist()
-    if method:
-        if method not in names:
-            raise UnknownNameError("method", method, names, where=file)
-        return selected(submission, method)
-    if len(names) > 1:
-        raise SubmissionError(
-            f"{file} holds {len(names)} methods: {', '.join(names)}",
-            expected="one",
-            fix=f"say which: {file}::{names[0]}",
-        )
-    return submission
+    if method and method not in (names := _names(submission)):
+        raise UnknownNameError("method", method, names, where=file)
+    return selected(submission, method) if method else submission
 
 
 def selected(submission: Submission, method: str) -> Submission:
@@ -124,9 +145,14 @@ def renamed(submission: Submission, name: str) -> Submission:
     )
 
 
+def _names(submission: Submission) -> list[str]:
+    """Names of its methods, in the order of their first row."""
+    names: list[str] = submission.table.column("method").unique().to_pylist()
+    return names
+
+
 def _only_method(submission: Submission) -> str:
-    name: str = submission.table.column("method").unique()[0].as_py()
-    return name
+    return _names(submission)[0]
 
 
 def _both(first: Submission, second: Submission) -> Submission:

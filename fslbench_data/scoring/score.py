@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +28,13 @@ from fslbench_data.scoring.scores import (
 from fslbench_data.scoring.selection import Names, Selected, Selection, select
 from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated, counts_on
 
 
 def score(
-    submission: Submission | str | Path | None = None,
+    submission: Source | Sequence[Source] | None = None,
     release: Release | None = None,
     *,
     against: Names = (),
@@ -51,9 +50,9 @@ def score(
     Parameters
     ----------
     submission, release
-        The answers, or a file of them, and the release whose tasks they answer: None is the
-        one inside the package.  Without answers, the reference methods are compared with each
-        other.
+        The answers, a file of them, or several of both, which :func:`fslbench_data.merge` joins;
+        and the release whose tasks they answer: None is the one inside the package.  Without
+        answers, the reference methods are compared with each other.
     against, datasets, task_sets, level, allow_unbound, references
         As in :class:`fslbench_data.scoring.selection.Selection`; of the first three one name or
         several.
@@ -82,7 +81,7 @@ def score(
 
 
 def score_selected(
-    submission: Submission | str | Path | None,
+    submission: Source | Sequence[Source] | None,
     release: Release | None,
     selection: Selection,
     *,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Submission, merge
-from fslbench_data.submission.streaming import open_submission
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, validate
 
@@ -112,7 +112,7 @@ class Selected:
 
 
 def select(
-    submission: Submission | str | Path | None,
+    submission: Source | Sequence[Source] | None,
     release: Release,
     selection: Selection | None = None,
     *,
@@ -126,7 +126,7 @@ def select(
     Parameters
     ----------
     submission
-        Answers, or a file of them; None compares the reference methods.
+        Answers, a file of them, or several of both; None, or none, compares the reference methods.
     selection
         By default everything.
     by_class
@@ -139,11 +139,10 @@ def select(
         If the answers are not valid, or no such method, data set or task set is answered.
     """
     selection = selection or Selection()
+    if isinstance(submission, list | tuple) and not submission:
+        submission = None
     beside = selection.references and submission is not None
-    if submission is None:
-        submission = _references(release)
-    elif not isinstance(submission, Submission):
-        submission = open_submission(submission)
+    submission = _references(release) if submission is None else submission
     taken = release.methods if beside else ()
     unbound = selection.allow_unbound
     answers = validate(submission, release, taken=taken, allow_unbound=unbound)
@@ -226,19 +225,3 @@ def _asked(answers: Validated, release: Release, selection: Selection) -> list[T
             expected=", ".join(str(info) for info in infos),
         )
     return chosen
-
-
-def read_all(files: Sequence[Path]) -> Submission | None:
-    """Several files of results as one submission; None without any.
-
-    Raises
-    ------
-    SubmissionError
-        If one cannot be read, or two have the same method on the same tasks.
-    """
-    if not files:
-        return None
-    if len(files) == 1:
-        return open_submission(files[0])
-    read = [Submission.read(file) for file in files]
-    return merge(read, ", ".join(map(str, files)))

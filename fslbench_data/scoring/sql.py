@@ -11,15 +11,14 @@ import pyarrow as pa
 
 from analysis_sql.queries.limits import MEMORY
 from benchmark_spec import schemas
-from benchmark_spec.errors import DoubledTaskError
 from benchmark_spec.protocol import suite_of
 from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.result_tables import MadeWhenRead, result_tables
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.model import Submission, merge
-from fslbench_data.validation.validate import Validated, validate
+from fslbench_data.submission.model import Submission
+from fslbench_data.validation.validate import validate
 
 if TYPE_CHECKING:
     import duckdb
@@ -117,14 +116,14 @@ def tables(
     if isinstance(submissions, Submission | str | Path):
         submissions = [submissions]
     read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
-    _check_once([validate(each, release, allow_unbound=allow_unbound) for each in read])
+    if read:
+        validate(read, release, allow_unbound=allow_unbound)
 
     @cache
     def reports() -> Sequence[TaskSetReport]:
         if not read and not release.methods:
             return ()
-        together = merge(read) if len(read) > 1 else next(iter(read), None)
-        return score(together, release, allow_unbound=allow_unbound).sets
+        return score(read, release, allow_unbound=allow_unbound).sets
 
     return {
         "task_sets": _task_sets(release),
@@ -141,21 +140,6 @@ def tables(
         ),
         **result_tables(reports),
     }
-
-
-def _check_once(parts: Sequence[Validated]) -> None:
-    """Refuse a method's results from two submissions: they would count as runs of it."""
-    first: dict[tuple[str, str], str] = {}
-    for part in parts:
-        for group in part.groups:
-            key = (group.method, str(group.info))
-            if key in first:
-                raise DoubledTaskError(
-                    f"{group.method} answers {group.info} in two submissions",
-                    where=f"{first[key]} and {part.submission.source}",
-                    fix="leave one of them out, or give the methods different names",
-                )
-        first |= {(group.method, str(group.info)): part.submission.source for group in part.groups}
 
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:

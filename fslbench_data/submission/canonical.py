@@ -20,7 +20,7 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
     doubled or of another type, or holds what it cannot.
     """
-    return _typed(known_columns(table, where), where)
+    return typed(known_columns(table, where), where)
 
 
 def is_canonical(table: pa.Table) -> bool:
@@ -67,24 +67,24 @@ def _column_remedy(columns: list[str], missing: list[str]) -> str:
     return "rename or drop columns; the first line of a CSV file names them"
 
 
-def _typed(table: pa.Table, where: str) -> pa.Table:
-    """The table with the promised types."""
-    typed: dict[str, pa.ChunkedArray] = {}
+def typed(table: pa.Table, where: str) -> pa.Table:
+    """The table with the promised types; its columns are some of a submission's."""
+    made: dict[str, pa.ChunkedArray] = {}
     for name in table.column_names:
         column = table.column(name)
         if name in NAMES:
-            typed[name] = columns.name_column(column, name, where)
+            made[name] = columns.name_column(column, name, where)
         elif name == "fingerprint":
-            typed[name] = columns.text_column(column, name, where)
+            made[name] = columns.text_column(column, name, where)
         elif name == "run":
-            typed[name] = columns.run_column(column, where)
+            made[name] = columns.run_column(column, where)
         elif name == "transductive":
-            typed[name] = columns.boolean_column(column, name, where)
+            made[name] = columns.boolean_column(column, name, where)
         elif name in SUBMISSION_OPTIONAL.names:
-            typed[name] = columns.list_column(column, name, TYPES[name], where)
+            made[name] = columns.list_column(column, name, TYPES[name], where)
         else:
-            typed[name] = columns.integer_column(column, name, TYPES[name], where)
-    result = pa.table(typed)
+            made[name] = columns.integer_column(column, name, TYPES[name], where)
+    result = pa.table(made)
     try:
         result.validate(full=True)
     except pa.ArrowException as error:

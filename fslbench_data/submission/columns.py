@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from benchmark_spec.errors import CountError, FSLBenchError, SchemaError, Unknow
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 
-_ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
+ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     "task_id": (
         UnknownTaskError,
         "the task's id, 0..T-1, as an integer",
@@ -27,6 +25,7 @@ _ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     ),
     "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
 }
+"""Of integers: the error if there is none, what was expected, and how to mend it."""
 
 
 def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
@@ -44,7 +43,7 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     column = _encoded(column)
     if column.null_count:
         raise SchemaError(
-            f"column {name!r} is empty in {rows(_where(column.is_null()))}",
+            f"column {name!r} is empty in {rows(where_true(column.is_null()))}",
             where=where,
             expected="a name in every row",
         )
@@ -58,16 +57,19 @@ def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
         raise SchemaError(
-            f"column {name!r} is of type {column.type}", where=where, expected="texts"
+            f"column {name!r} is of type {column.type}",
+            where=where,
+            expected="texts",
+            fix=f"write `{name}` as strings",
         )
     return _encoded(column)
 
 
 def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
-    """The column `run`, texts or integers without nulls, as a dictionary column of texts."""
+    """The column `run`, texts or integers, as a dictionary column of texts; null is no run."""
     if pa.types.is_integer(column.type):
         column = column.cast(pa.string())
-    return name_column(column, "run", where)
+    return text_column(column, "run", where)
 
 
 def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
@@ -81,28 +83,14 @@ def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
     return column
 
 
-def parse_booleans(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A CSV column of ``true`` and ``false``, in any case; empty cells become nulls."""
-    low = pc.ascii_lower(column)
-    is_true, is_false = pc.equal(low, "true"), pc.equal(low, "false")
-    bad = _where(pc.fill_null(pc.invert(pc.or_(is_true, is_false)), pa.scalar(False)))
-    if bad.size:
-        raise SchemaError(
-            f"{name} is {column[int(bad[0])].as_py()!r:.40}",
-            where=f"{where}, {rows(bad)}",
-            expected="true or false",
-        )
-    return is_true
-
-
 def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
     """A column of integers as `kind`, without nulls, fractions, NaN or overflow."""
-    error, meaning, fix = _ABOUT[name]
+    error, meaning, fix = ABOUT[name]
 
     def refuse(what: str, bad: pa.ChunkedArray) -> FSLBenchError:
-        return error(what, where=f"{where}, {rows(_where(bad))}", expected=meaning, fix=fix)
+        return error(what, where=f"{where}, {rows(where_true(bad))}", expected=meaning, fix=fix)
 
     if column.null_count:
         raise refuse(f"{name} is null", column.is_null())
@@ -158,68 +146,6 @@ def list_column(
         ) from None
 
 
-def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A CSV column of texts as int64; empty cells become nulls."""
-    error, meaning, fix = _ABOUT[name]
-    whole = pc.match_substring_regex(column, r"^\s*-?[0-9]{1,15}\s*$")
-    bad = _where(pc.invert(pc.fill_null(whole, pa.scalar(True))))
-    if bad.size:
-        values = np.array([_as_float(column[int(row)].as_py()) for row in bad], dtype=object)
-        for kind, which in (
-            ("not a number", [value is None for value in values]),
-            ("NaN or infinite", [value is not None and not isfinite(value) for value in values]),
-            ("fractional", [value is not None and value % 1 != 0 for value in values]),
-            ("not written as an integer", [True] * bad.size),
-        ):
-            if any(which):
-                at = bad[np.array(which)]
-                text = column[int(at[0])].as_py()
-                kind_of_error = error if kind in ("NaN or infinite", "fractional") else SchemaError
-                remedy = {
-                    "not written as an integer": f"{fix}; if they are, write them as integers: "
-                    f'frame["{name}"].astype(int)'
-                }.get(kind, fix)
-                raise kind_of_error(
-                    f"{name} is {kind}: {text!r:.40}",
-                    where=f"{where}, {rows(at)}",
-                    expected=meaning,
-                    fix="the header stands there again: remove it" if text == name else remedy,
-                )
-    return pc.utf8_trim_whitespace(column).cast(pa.int64())
-
-
-def parse_lists(
-    column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
-) -> pa.ChunkedArray:
-    """A CSV column of JSON arrays of integers as `kind` (a list type)."""
-    bounds = np.iinfo(kind.value_type.to_pandas_dtype())
-    values: list[list[int] | None] = []
-    for index, text in enumerate(column.to_pylist()):
-        try:
-            value = None if text is None else json.loads(text)
-        except (ValueError, RecursionError):
-            value = text
-        if value is not None and not (
-            isinstance(value, list)
-            and all(type(item) is int and bounds.min <= item <= bounds.max for item in value)
-        ):
-            raise SchemaError(
-                f"{name} is {text!r:.40}",
-                where=f"{where}, {rows([index])}",
-                expected="a JSON array of small integers, such as [0, 3, 1]",
-                fix="write lists with json.dumps, or the file as Parquet",
-            )
-        values.append(value)
-    return pa.chunked_array([pa.array(values, kind)])
-
-
-def _as_float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of texts as a dictionary column, none of whose nulls hide in a dictionary."""
     if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
@@ -244,6 +170,6 @@ def is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _where(mask: Any) -> Any:
+def where_true(mask: Any) -> Any:
     """Indices at which a boolean column is true."""
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
-from benchmark_spec.errors import DoubledTaskError, OutputError
+from benchmark_spec.errors import OutputError
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import SPEC_VERSION, __version__
 from fslbench_data.files import whole_file
 from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
-from fslbench_data.submission.canonical import canonical, is_canonical
 from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
 
@@ -115,9 +114,10 @@ class Submission:
         names: list[str] = self.table.column_names
         return names
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The table in pieces."""
-        yield from self.table.to_batches(max_chunksize=BATCH)
+    def batches(self, only: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        """The table in pieces, perhaps only some of its columns."""
+        table = self.table.select(list(only)) if only else self.table
+        yield from table.to_batches(max_chunksize=BATCH)
 
     def on(self, infos: Collection[TaskSetInfo]) -> Submission:
         """What it answers of some task sets; perhaps no row."""
@@ -181,32 +181,3 @@ class Submission:
             "methods": entries,
         }
         return json.dumps(content, ensure_ascii=False).encode()
-
-
-def merge(submissions: Sequence[Submission], source: str = "the submission") -> Submission:
-    """Several submissions as one; a column that one of them has not is null in its rows.
-
-    Raises
-    ------
-    DoubledTaskError
-        If two of them answer the same task set with the same method.
-    """
-    bindings: dict[GroupKey, Binding] = {}
-    methods: dict[str, Method] = {}
-    for submission in submissions:
-        twice = bindings.keys() & submission.bindings.keys()
-        if twice:
-            method, dataset, task_set = min(twice)
-            raise DoubledTaskError(
-                f"{method} answers {dataset}/{task_set} in two submissions",
-                where=submission.source,
-                fix="leave one of them out",
-            )
-        bindings |= submission.bindings
-        methods |= submission.methods
-    tables = [
-        one.table if is_canonical(one.table) else canonical(one.table, one.source)
-        for one in submissions
-    ]
-    table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
-    return Submission(table, methods, bindings, source)

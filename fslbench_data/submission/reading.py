@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import FSLBenchWarning, UnreadableError
 from benchmark_spec.schemas import SUBMISSION
-from fslbench_data.submission import columns
+from fslbench_data.submission import columns, csv_cells
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
 from fslbench_data.submission.canonical import NAMES, TYPES, canonical, known_columns, printable
 from fslbench_data.submission.metadata import read_metadata
@@ -149,11 +149,11 @@ def _read_csv(path: Path) -> Content:
     for index, name in enumerate(table.column_names):
         column = table.column(name)
         if name in ("task_id", "n_correct", "n_query"):
-            column = columns.parse_integers(column, name, source)
+            column = csv_cells.parse_integers(column, name, source)
         elif name == "transductive":
-            column = columns.parse_booleans(column, name, source)
+            column = csv_cells.parse_booleans(column, name, source)
         elif name in ("class_correct", "predictions"):
-            column = columns.parse_lists(column, name, TYPES[name], source)
+            column = csv_cells.parse_lists(column, name, TYPES[name], source)
         table = table.set_column(index, name, column)
     return Content(canonical(table, source), {}, {}, source)
 

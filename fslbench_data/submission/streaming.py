@@ -1,8 +1,8 @@
-"""Reading a large Parquet submission a piece at a time, its table only when it is asked for."""
+"""Reading submissions: large Parquet files a piece at a time, their tables only when asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -11,20 +11,23 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.submission.bindings import METADATA_KEY
-from fslbench_data.submission.canonical import canonical
+from fslbench_data.submission.canonical import canonical, typed
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import BATCH, Submission
 from fslbench_data.submission.reading import check_rows, texts_of, warn_of_lost_metadata
 
+Source = Submission | str | Path
+"""Results, or a file of them."""
+
 _FEW = 1 << 21
-"""Rows up to which a file is read at once."""
+"""Rows up to which files that are opened together are read at once."""
 
 
 class Streamed(Submission):
     """The results in a Parquet file, read whenever they are asked for.
 
-    Raises an FSLBenchError, a pa.ArrowException or an OSError if something is wrong:
-    :meth:`Submission.read` then says what.
+    Raises an FSLBenchError, a pa.ArrowException or an OSError if something is wrong: :meth:`whole`
+    then says what.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +50,11 @@ class Streamed(Submission):
     @cached_property
     def table(self) -> pa.Table:
         """All of it in memory."""
-        return Submission.read(self.source).table
+        return self.whole().table
+
+    def whole(self) -> Submission:
+        """Read it at once; what is wrong is said with the rows of the file."""
+        return Submission.read(self.source)
 
     @property
     def columns(self) -> list[str]:
@@ -55,25 +62,55 @@ class Streamed(Submission):
         names: list[str] = self.__dict__["_columns"]
         return names
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, only: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """The table in pieces; what is wrong with one is said of the piece alone."""
         texts = texts_of(pq.read_schema(self.source))
         file = pq.ParquetFile(self.source, read_dictionary=texts, pre_buffer=False)
         rows = 0
-        for batch in file.iter_batches(BATCH):
+        for batch in file.iter_batches(BATCH, columns=list(only) or None):
             rows += len(batch)
-            yield from canonical(pa.Table.from_batches([batch]), self.source).to_batches()
+            table = pa.Table.from_batches([batch])
+            yield from (typed if only else canonical)(table, self.source).to_batches()
         check_rows(rows, self.__dict__["_rows"], self.source)
-        if not self.__dict__["_has_metadata"]:
+        if not self.__dict__["_has_metadata"] and not only:
             warn_of_lost_metadata(self.columns, self.source)
 
 
-def open_submission(path: str | Path) -> Submission:
+def open_all(sources: Source | Sequence[Source]) -> list[Submission]:
+    """Read one or several submissions, or files of them; Parquet files that are large in pieces.
+
+    Raises
+    ------
+    SubmissionError, SchemaError
+        As :meth:`Submission.read` does.
+    """
+    if isinstance(sources, Submission | str | Path):
+        sources = [sources]
+    rows = {path: _rows(path) for path in sources if not isinstance(path, Submission)}
+    large = sum(rows.values()) > _FEW
+    return [
+        source
+        if isinstance(source, Submission)
+        else open_submission(source, large=large and rows[source] > 0)
+        for source in sources
+    ]
+
+
+def open_submission(path: str | Path, *, large: bool | None = None) -> Submission:
     """Read a submission file as :meth:`Submission.read`, a large Parquet file in pieces."""
-    if Path(path).suffix.lower() == ".parquet" and Path(path).is_file():
+    if _rows(path) > _FEW if large is None else large:
         try:
-            if pq.read_metadata(path).num_rows > _FEW:
-                return Streamed(Path(path))
+            return Streamed(Path(path))
         except (FSLBenchError, pa.ArrowException, OSError, UnicodeError, MemoryError):
             pass  # reading it whole says what is wrong
     return Submission.read(path)
+
+
+def _rows(path: str | Path) -> int:
+    """The rows that the footer of a Parquet file claims; 0 for what can be no such file."""
+    if Path(path).suffix.lower() == ".parquet" and Path(path).is_file():
+        try:
+            return int(pq.read_metadata(path).num_rows)
+        except (pa.ArrowException, OSError, UnicodeError, MemoryError):
+            pass  # reading it whole says what is wrong
+    return 0

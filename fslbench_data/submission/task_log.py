@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import AccuracyError, CountError, SchemaError, listing, rows, shown
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
+from fslbench_data.submission.csv_cells import parse_integers
 from fslbench_data.submission.id_lists import labels_of, list_column, parsed_lists
 from fslbench_data.submission.task_log_table import table_of
 
@@ -176,7 +177,7 @@ def _values(table: pa.Table, where: str) -> NDArray[np.float64]:
 
 def _integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:
     if columns.is_text(column.type):
-        column = columns.parse_integers(column, name, where)
+        column = parse_integers(column, name, where)
     integers = columns.integer_column(column, name, pa.int64(), where)
     numbers: NDArray[np.int64] = integers.to_numpy()
     return numbers

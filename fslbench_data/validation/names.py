@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from benchmark_spec.errors import (
+    DoubledTaskError,
     FingerprintError,
     MethodNameError,
     MissingTaskError,
@@ -60,6 +61,19 @@ def check_names(answers: Rows, terms: Terms) -> None:
         check_not_taken(method, terms.taken, where)
     for run, row in runs.items():
         check_method_name(run, f"{answers.where}, from {rows([row])}", "run")
+
+
+def check_runs(answers: Rows, _: Terms) -> None:
+    """A method's answers to a task set are all in named runs, or none is."""
+    for members in answers.answers.values():
+        loose = next((group for group in members if answers.keys[group].run is None), None)
+        if len(members) > 1 and loose is not None:
+            raise DoubledTaskError(
+                f"{answers.keys[loose]} has rows without a run beside its runs",
+                where=f"{answers.where}, from {rows([answers.first[loose]])}",
+                expected="a run in every row of a method and task set, or in none",
+                fix="name the run of these rows, or leave them out",
+            )
 
 
 def check_fingerprints(answers: Rows, _: Terms) -> None:

@@ -60,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     names.check_declared_rows,
     RowRule("transductive", "marks", "transductive"),
     names.check_names,
+    names.check_runs,
     RowRule("n_query", "group_facts"),
     RowRule("unknown_task", "group_facts"),
     RowRule("count_out_of_range", "group_facts"),

@@ -9,7 +9,7 @@ from math import isqrt
 import numpy as np
 
 from analysis_sql.intervals.moments import EXACT
-from benchmark_spec.errors import DoubledTaskError, MissingTaskError, TooLargeError
+from benchmark_spec.errors import MissingTaskError, TooLargeError
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Array, Rows
 
@@ -59,9 +59,8 @@ class Group:
 def sum_runs(table: Rows) -> list[Group]:
     """One group a method and task set, in the order of their first row.
 
-    Raises a DoubledTaskError if a method has rows without a run beside its runs; a MissingTaskError
-    if its runs do not answer the same tasks; a TooLargeError if they are more than can be compared
-    exactly with as many runs of another method.
+    Raises a MissingTaskError if a method's runs do not answer the same tasks; a TooLargeError if
+    they are more than can be compared exactly with as many runs of another method.
     """
     for members in table.answers.values():
         _check_runs(table, members)
@@ -89,12 +88,6 @@ def _check_runs(table: Rows, members: Sequence[int]) -> None:
     """Refuse runs that cannot be summed task by task, or not exactly."""
     method, info = table.keys[members[0]].method, table.keys[members[0]].info
     where = f"{table.where}: {', '.join(str(table.keys[i]) for i in members)}"
-    if len(members) > 1 and not all(table.keys[i].run for i in members):
-        raise DoubledTaskError(
-            f"{method} on {info} has results without a run beside its runs",
-            where=where,
-            fix="leave these out, or name their run",
-        )
     if len({table.expected[i] for i in members}) > 1:
         raise MissingTaskError(
             f"the runs of {method} on {info} answer different numbers of tasks",

@@ -6,8 +6,8 @@ mend it.  What passes is, for every method and task set, the counts of its tasks
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
@@ -16,9 +16,9 @@ from analysis_sql.intervals.counts import Counts
 from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.canonical import canonical, is_canonical
+from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.streaming import Streamed
+from fslbench_data.submission.streaming import Source, Streamed, open_all
 from fslbench_data.validation.register import register
 from fslbench_data.validation.rows import Rows, Terms
 from fslbench_data.validation.rules import RULES
@@ -70,18 +70,18 @@ def counts_on(groups: list[Group]) -> Counts:
 
 
 def validate(
-    submission: Submission,
+    submission: Source | Sequence[Source],
     release: Release,
     *,
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
 ) -> Validated:
-    """Check a submission against a release.
+    """Check a submission against a release, or several as one.
 
     Parameters
     ----------
     submission
-        As read or recorded.
+        As read or recorded, or a file; or several, which :func:`fslbench_data.merge` joins.
     release
         Whose tasks were answered.
     taken
@@ -92,10 +92,21 @@ def validate(
     Raises
     ------
     SubmissionError
-        Its kind says which rule is broken.
+        Its kind says which rule is broken; of several, it names the file and its rows.
     """
-    answers = _registered(submission, release)
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
+    parts = open_all(submission)
+    try:
+        return _checked(merge(parts), terms)
+    except (FSLBenchError, pa.ArrowException, OSError):
+        for part in parts if len(parts) > 1 else ():
+            _checked(merge(part), terms)
+        raise
+
+
+def _checked(submission: Submission, terms: Terms) -> Validated:
+    """What was answered, if every rule is met."""
+    answers = _registered(submission, terms.release)
     try:
         for rule in RULES:
             rule(answers, terms)
@@ -111,10 +122,7 @@ def _registered(submission: Submission, release: Release) -> Rows:
         try:
             return register(submission, release)
         except (FSLBenchError, pa.ArrowException, OSError, UnicodeError, MemoryError):
-            submission = Submission.read(submission.source)
-    elif not is_canonical(submission.table):
-        table = canonical(submission.table, submission.source)
-        submission = replace(submission, table=table)
+            submission = submission.whole()
     if not submission.table.num_rows:
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     return register(submission, release)

@@ -160,10 +160,10 @@ def _json_lines(path: Path) -> tuple[list[Row], Any]:
     rows = [_json(line) for line in _text(path).split("\n") if line.strip(" \t\r")]
     _require(all(isinstance(row, dict) for row in rows), "a line that is no object")
     _check_columns(list({name: None for row in rows for name in row}))
-    runs = [row["run"] for row in rows if "run" in row]
-    if runs and all(type(run) is int for run in runs):
-        for row in rows:
-            row["run"] = str(row["run"]) if "run" in row else None
+    named = [row for row in rows if row.get("run") is not None]
+    if all(type(row["run"]) is int for row in named):
+        for row in named:
+            row["run"] = str(row["run"])
     return rows, None
 
 
@@ -265,14 +265,13 @@ def _check_name(name: Any) -> None:
 def _check_rows(
     rows: list[Row], facts: Mapping[tuple[str, str], Facts], taken: frozenset[str]
 ) -> None:
-    has_runs = any("run" in row for row in rows)
     for row in rows:
         _require(all(isinstance(row.get(name), str) for name in TEXTS), "a text")
         _require(all(type(row.get(name)) is int for name in INTEGERS), "an integer")
         _check_name(row["method"])
         _require(row["method"] not in taken, "a reference method's name")
-        if has_runs:
-            _check_name(row.get("run"))
+        if row.get("run") is not None:
+            _check_name(row["run"])
         known = facts.get((row["dataset"], row["task_set"]))
         if known is None:
             raise RefusedError("no such task set")
@@ -322,6 +321,8 @@ def _check_groups(
     for row in rows:
         groups[row["method"], row["dataset"], row["task_set"], row.get("run")].append(row)
     _require(set(declared) <= {key[:3] for key in groups}, "declared, but without rows")
+    without = {key[:3] for key in groups if key[3] is None}
+    _require(not without & {k[:3] for k in groups if k[3] is not None}, "runs, and rows of none")
     for key, runs in Counter(key[:3] for key in groups).items():
         known = facts[key[1:]]
         number = declared.get(key, Declared()).tasks or known.tasks

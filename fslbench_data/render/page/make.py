@@ -11,7 +11,7 @@ from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.html import check_folder, write_page
 from fslbench_data.scoring.bias import bias_on
-from fslbench_data.scoring.selection import Selection, read_all, select
+from fslbench_data.scoring.selection import Selection, select
 
 
 def make_page(
@@ -50,7 +50,7 @@ def make_page(
         chosen = f"{len(selection.methods)} methods are chosen"
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
     check_folder(folder)
-    selected = select(read_all(files), release, selection)
+    selected = select(files, release, selection)
     ladders = None
     if selected.left_out or any(info.name.attributes for info in selected.infos):
         ladders = bias_on(selected.on_ladders())

@@ -39,7 +39,7 @@ def answers(toy: Release, tmp_path: Path) -> Path:
         info = toy.task_set_info("cats", name)
         recorder.add_counts(info, counts)
         other.add_counts(info, counts[::-1])
-    from fslbench_data.submission.model import merge
+    from fslbench_data.submission.merging import merge
 
     path = tmp_path / "answers.parquet"
     merge([recorder.submission(), other.submission()]).write(path)

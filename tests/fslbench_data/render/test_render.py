@@ -22,7 +22,8 @@ from fslbench_data.render.sentences import sentence
 from fslbench_data.render.table_format import print_table
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 

@@ -17,7 +17,8 @@ from fslbench_data.release.release import Release
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 

@@ -24,7 +24,8 @@ from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 WORDS = "prefix chosen by the submitter"

@@ -15,7 +15,8 @@ from fslbench_data.release.release import Release
 from fslbench_data.render.recognition_text import together
 from fslbench_data.scoring.recognition import recognise_tasks
 from fslbench_data.submission.bindings import Binding
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 
 OPEN = "digits/open-5w1s1q"
 

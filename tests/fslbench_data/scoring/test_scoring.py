@@ -14,7 +14,8 @@ from analysis_sql.comparison.verdicts import Verdict
 from benchmark_spec.errors import SubmissionError, UnboundError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 

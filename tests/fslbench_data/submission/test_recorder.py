@@ -17,7 +17,8 @@ from benchmark_spec.errors import (
     SubmissionError,
 )
 from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 

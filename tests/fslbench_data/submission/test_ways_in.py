@@ -26,7 +26,8 @@ from fslbench_data.scoring.compare import find_two, score_two
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.accuracies import read_accuracies
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 
 SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
 COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
@@ -223,7 +224,7 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
 
 
 def compare_two(a: str, b: str, release: Release, **chosen: str) -> Report:
-    return score_two(*find_two(a, b, release), release, Selection.of(**chosen))  # type: ignore[arg-type]
+    return score_two(*find_two([a, b], release), release, Selection.of(**chosen))  # type: ignore[arg-type]
 
 
 def test_compare_takes_files_methods_of_files_and_references(
@@ -244,8 +245,10 @@ def test_compare_takes_files_methods_of_files_and_references(
     assert [c.verdict for c in two.comparisons] == ["="]
     both = tmp_path / "both.parquet"
     merge([Submission.read(example), Submission.read(old)]).write(both)
-    with pytest.raises(SubmissionError, match=r"holds 2 methods(.|\n)*both\.parquet::pixels/Ridge"):
+    with pytest.raises(SubmissionError, match=r"hold 3 methods(.|\n)*both\.parquet::pixels/Ridge"):
         compare_two(str(both), "pixels/LR", embedded)
+    together = score_two(*find_two([str(both)], embedded), embedded, Selection())
+    assert {(c.method, c.versus) for c in together.comparisons} == {("pixels/Ridge", "mine")}
     chosen = compare_two(f"{both}::mine", f"{both}::pixels/Ridge", embedded)
     assert {(c.method, c.versus) for c in chosen.comparisons} == {("mine", "pixels/Ridge")}
     with pytest.raises(UnknownNameError, match="did you mean 'mine'"):

@@ -14,7 +14,8 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.sql import connect
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 
 
 @pytest.fixture
@@ -73,5 +74,8 @@ def test_a_null_run_is_no_run(
 def test_a_method_has_runs_or_none(embedded: Release) -> None:
     plain, twice = _plain(embedded, "mine/one"), _twice(embedded, "mine/one")
     unbound = [replace(one, bindings={}) for one in (plain, twice)]
+    with pytest.raises(DoubledTaskError, match="in two submissions"):
+        merge(unbound)
+    table = pa.concat_tables([one.table for one in unbound], promote_options="permissive")
     with pytest.raises(DoubledTaskError, match="without a run"):
-        score(merge(unbound), embedded, allow_unbound=True)
+        score(Submission(table.unify_dictionaries()), embedded, allow_unbound=True)

@@ -8,7 +8,8 @@ import numpy as np
 
 import fslbench_data as fb
 from fslbench_data.submission.bindings import Stopping
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World
 

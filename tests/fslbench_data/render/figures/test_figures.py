@@ -19,7 +19,8 @@ from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.figures.sweep_rows import queries as sweep_queries
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 EXAMPLE = "examples/my_results.parquet"

@@ -21,7 +21,8 @@ from fslbench_data.render.page.encoding import counts, floats
 from fslbench_data.render.page.make import make_page
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Selected, Selection, select
-from fslbench_data.submission.model import Submission, merge
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 TYPES = {"f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}

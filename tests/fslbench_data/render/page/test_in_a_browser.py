@@ -316,7 +316,7 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
     from fslbench_data.release.release import load_release
     from fslbench_data.render.page.make import make_page
     from fslbench_data.scoring.selection import Selection
-    from fslbench_data.submission.model import merge
+    from fslbench_data.submission.merging import merge
     from fslbench_data.submission.recorder import Recorder
 
     release = load_release()
