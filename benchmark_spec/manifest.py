@@ -38,7 +38,7 @@ CARD_FILE = "README.md"
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Manifest:
     """A release's name, version, data sets and tables.
 
@@ -54,6 +54,9 @@ class Manifest:
     spec_version: str = SPEC_VERSION
     made_with: str = ""
     specification: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Manifest of {self.name}@{self.version}: {len(self.tables)} tables>"
 
     @property
     def digest(self) -> str:

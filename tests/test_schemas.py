@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from golden_inputs import INPUTS
@@ -16,6 +17,7 @@ from golden_inputs import INPUTS
 from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.cli import main as build_main
 from fslbench_data.cli import main
+from fslbench_data.scoring.result_rows import COMPARISONS, SCORES
 
 COMMANDS = {
     "score": [
@@ -145,3 +147,14 @@ def _may_be_missing(key: str, types: dict[str, set[str]]) -> bool:
 
     lists = [path for path, kinds in types.items() if kinds == {"list"}]
     return filled(key) or any(key.startswith(f"{path}[].") and not filled(path) for path in lists)
+
+
+@pytest.mark.parametrize(("name", "schema"), [("scores", SCORES), ("comparisons", COMPARISONS)])
+def test_columns_of_frames_and_sql_tables_are_documented(
+    name: str, schema: pa.Schema, root: Path
+) -> None:
+    documented = _sections(root)[f"Frames and SQL tables {name}"]
+    kinds = {pa.string(): "text", pa.bool_(): "boolean", pa.int32(): "integer"}
+    types = {field.name: kinds.get(field.type, "number") for field in schema}
+    assert {column: next(iter(of - {"null"})) for column, of in documented.items()} == types
+    assert list(documented) == schema.names

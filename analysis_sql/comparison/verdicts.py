@@ -56,7 +56,7 @@ class PairInterval:
     verdict_direct: Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Two methods on the T tasks of a task set that both answered.
 
@@ -86,6 +86,14 @@ class Comparison:
     intervals: Mapping[IntervalKind, PairInterval]
     verdict_closed: Verdict | None = None
     reason: str = ""
+
+    def __repr__(self) -> str:
+        others = ", ".join(kind for kind in self.intervals if kind != self.interval_kind)
+        beside = f"; other intervals: {others}" if others else ""
+        return (
+            f"<Comparison on {self.dataset}/{self.task_set}: {self.method} minus {self.versus}\n"
+            f" = {self.difference}, verdict {self.verdict.value!r}{beside}>"
+        )
 
     @property
     def about_new_images(self) -> Comparison | None:

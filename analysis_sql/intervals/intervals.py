@@ -56,6 +56,11 @@ class Interval:
     halfwidth: float | None
     constant: bool
 
+    def __str__(self) -> str:
+        width = "without an interval" if self.halfwidth is None else f"± {self.halfwidth:.2f}"
+        about = f"{self.kind}, level {self.level:g}, {self.tasks} tasks"
+        return f"{self.mean:.2f} {width} ({about})"
+
     @property
     def low(self) -> float | None:
         """Lower end, percentage points."""

@@ -27,7 +27,7 @@ Wanted = Callable[[int, TaskSetInfo], bool]
 """Whether a task set of the release number so and so shall have a table."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Board:
     """The table of one release: only submissions that answer its own tasks.
 
@@ -47,6 +47,10 @@ class Board:
     came: tuple[int, ...]
     sets: tuple[Standing, ...]
 
+    def __repr__(self) -> str:
+        about = f"{len(self.submissions)} submissions on {len(self.sets)} task sets"
+        return f"<Board of {self.release}: {about}>"
+
     @property
     def submissions_digest(self) -> str:
         """SHA-256 (hex) of the submissions' digests, a line each, with when they came, if known."""
@@ -60,7 +64,7 @@ class Board:
         return f"{self.signature}|submissions:{names}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
     """The tables of all releases, newest first, and the files that are in none."""
 
@@ -69,6 +73,10 @@ class Leaderboard:
     boards: tuple[Board, ...]
     rejected: tuple[Rejected, ...]
     ignored: tuple[Ignored, ...]
+
+    def __repr__(self) -> str:
+        about = f"{len(self.boards)} releases, {len(self.rejected)} files rejected"
+        return f"<Leaderboard of {self.where}: {about}>"
 
     @property
     def signature(self) -> str:

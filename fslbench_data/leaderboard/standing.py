@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class Row:
         return self._carried.could_be_best
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Standing:
     """A task set's table, best first; held as arrays, a :class:`Row` being made on demand.
 
@@ -149,11 +149,15 @@ class Standing:
     leader: str | None
     compared: int
     entries: tuple[Entry, ...]
-    ranks: NDArray[np.int64] = field(repr=False)
-    own: Moments = field(repr=False)
-    behind: Moments | None = field(repr=False)
-    by_kind: Mapping[IntervalKind, NDArray[Any]] = field(repr=False)
+    ranks: NDArray[np.int64]
+    own: Moments
+    behind: Moments | None
+    by_kind: Mapping[IntervalKind, NDArray[Any]]
     duplicates: tuple[tuple[Entry, ...], ...]
+
+    def __repr__(self) -> str:
+        leader = f", led by {self.leader}" if self.leader else ""
+        return f"<Standing on {self.scored}: {len(self)} methods{leader}>"
 
     def __len__(self) -> int:
         return len(self.entries)

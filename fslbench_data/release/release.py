@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,18 +21,18 @@ from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import Folder, ReleaseFiles, check_file, read_manifest
-from fslbench_data.release.tables import open_table, read_table, readable
+from fslbench_data.release.reference_results import read_results
+from fslbench_data.release.shown import release_html, release_text
+from fslbench_data.release.tables import read_table
 from fslbench_data.release.task_tables import read_tasks
-from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """An opened release: tables are fetched, compared with the manifest and read on demand."""
 
@@ -41,6 +41,12 @@ class Release:
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
+
+    def __repr__(self) -> str:
+        return release_text(self.manifest, self.files.where)
+
+    def _repr_html_(self) -> str:
+        return release_html(self.manifest)
 
     @property
     def hub(self) -> str:
@@ -162,8 +168,11 @@ class Release:
         only
             Leave out results on other task sets than these; their rows are not even checked.
         """
-        results = [self._results(table, counts_only) for table in self._tables("results")]
-        return tuple(results if only is None else [one.on(only) for one in results])
+        of_all = [
+            read_results(table, self.files.path(table), counts_only=counts_only)
+            for table in self._tables("results")
+        ]
+        return tuple(of_all if only is None else [results.on(only) for results in of_all])
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
@@ -207,15 +216,6 @@ class Release:
     def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
         path = self.files.path(entry)
         return read_table(path, entry, lambda table: schemas.check(table, schema, where))
-
-    def _results(self, entry: Table, counts_only: bool) -> Submission:
-        path = self.files.path(entry)
-        open_table(path, entry, lambda table: canonical(table, entry.path))
-        with readable(path, entry):
-            content = read_parquet(path, counts_only=counts_only, any_texts=False)
-            results = release_values.check_results(Submission(*content), entry)
-        bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
-        return replace(results, bindings=bound)
 
 
 def load_release(where: str | Path | None = None) -> Release:

@@ -27,6 +27,9 @@ class BiasReport:
     ladders: tuple[LadderReport, ...]
     agreement: tuple[Ranking, ...]
 
+    def __repr__(self) -> str:
+        return f"<BiasReport on {len(self.ladders)} ladders, level {self.signature.level:g}>"
+
 
 def bias(
     submission: Source | Sequence[Source] | None = None,

@@ -78,7 +78,7 @@ class Ranking:
     found: RankCorrelation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LadderReport:
     """The methods on one ladder.
 
@@ -110,7 +110,11 @@ class LadderReport:
     rankings: tuple[Ranking, ...]
     left_out: tuple[str, ...]
     prefixes: tuple[str, ...] = ()
-    last: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+    last: dict[str, Floats] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        about = f"{len(self.methods)} methods, {len(self.pairs)} pairs"
+        return f"<LadderReport {self.dataset}/{self.name}: {about}>"
 
 
 def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:

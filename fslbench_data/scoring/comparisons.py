@@ -1,31 +1,70 @@
-"""Comparisons of one or several task sets as one sequence, each made when it is looked at."""
+"""Scores and comparisons of one or several task sets as sequences that give tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from analysis_sql.comparison.verdicts import Comparison
+from fslbench_data.scoring.result_rows import (
+    COMPARISONS,
+    SCORES,
+    ComparedSet,
+    comparison_batches,
+    score_batch,
+)
+from fslbench_data.scoring.scores import Score
+from fslbench_data.submission.frames import AsFrame
 
 
-class ComparedSet(Protocol):
-    """The methods of a task set, and which of them are compared."""
+class Scores(AsFrame, Sequence[Score]):
+    """Scores of one or several task sets.
 
-    @property
-    def asked(self) -> NDArray[np.bool_]:
-        """Which methods (rows) are compared with which (columns)."""
+    A table of them has one row a score and kind of interval: the columns of
+    :data:`fslbench_data.scoring.result_rows.SCORES`.
+    """
 
-    def comparisons_of(
-        self, row: int, columns: NDArray[np.int64] | None = None
-    ) -> list[Comparison]:
-        """Return those of one row, or of some columns of it."""
+    def __init__(self, scores: Iterable[Score]) -> None:
+        self._scores = tuple(scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    @overload
+    def __getitem__(self, index: int) -> Score: ...
+    @overload
+    def __getitem__(self, index: slice) -> Scores: ...
+    def __getitem__(self, index: int | slice) -> Score | Scores:
+        if isinstance(index, slice):
+            return Scores(self._scores[index])
+        return self._scores[index]
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self._scores)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._scores == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        sets = {(score.dataset, score.task_set) for score in self}
+        return f"<Scores: {len(self)} on {len(sets)} task sets; .to_pandas(), .to_arrow()>"
+
+    def to_arrow(self) -> pa.Table:
+        """The scores as a table, one row a score and kind of interval."""
+        return pa.Table.from_batches([score_batch(self)], SCORES)
 
 
-class Comparisons(Sequence[Comparison]):
-    """Comparisons of one or several task sets, made when they are looked at."""
+class Comparisons(AsFrame, Sequence[Comparison]):
+    """Comparisons of one or several task sets, made when they are looked at.
+
+    A table of them has one row a comparison and kind of interval: the columns of
+    :data:`fslbench_data.scoring.result_rows.COMPARISONS`.
+    """
 
     def __init__(self, sets: Sequence[ComparedSet]) -> None:
         self._sets = sets
@@ -60,3 +99,11 @@ class Comparisons(Sequence[Comparison]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        about = f"{len(self)} on {len(self._sets)} task sets"
+        return f"<Comparisons: {about}; .to_pandas(), .to_arrow()>"
+
+    def to_arrow(self) -> pa.Table:
+        """The comparisons as a table, one row a comparison and kind of interval."""
+        return pa.Table.from_batches(comparison_batches(self._sets), COMPARISONS)

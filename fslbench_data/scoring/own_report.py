@@ -73,7 +73,7 @@ class Estimate:
         return Verdict.BETTER if self.mean > 0 else Verdict.WORSE
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OwnTaskSet:
     """Tasks, and the methods that answered exactly these.
 
@@ -101,6 +101,13 @@ class OwnTaskSet:
     unit: str
     why: Mapping[LeftOut, str]
     result: LeaveOneOut
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(self.kinds) or "none"
+        return (
+            f"<OwnTaskSet {self.digest}: {len(self.methods)} methods on {self.tasks} tasks of "
+            f"{self.way} classes; intervals for new: {kinds}>"
+        )
 
     @property
     def means(self) -> list[Estimate]:
@@ -135,7 +142,7 @@ class OwnTaskSet:
         return Estimate(self.methods[i], versus, self.tasks, mean, widths)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OwnTasks:
     """What a log of random tasks shows.
 

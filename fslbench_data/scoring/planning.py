@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
@@ -17,7 +16,8 @@ from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.pilot import Pilot, Results
 from fslbench_data.scoring.scores import Signature
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
 
 
@@ -52,7 +52,7 @@ class DatasetPlan:
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Plans of data sets, and what was asked for."""
 
@@ -63,6 +63,10 @@ class Plan:
     power: float
     sets: tuple[DatasetPlan, ...]
 
+    def __repr__(self) -> str:
+        about = f"{self.suite} tasks of {self.way} ways, {self.shot} shots"
+        return f"<Plan of {about}, on {len(self.sets)} data sets, power {self.power:g}>"
+
     @property
     def level(self) -> float:
         """Confidence level of every interval."""
@@ -70,7 +74,7 @@ class Plan:
 
 
 def plan(
-    pilot: Submission | str | Path | None = None,
+    pilot: Source | None = None,
     release: Release | None = None,
     *,
     method: str = "",
@@ -90,8 +94,8 @@ def plan(
     Parameters
     ----------
     pilot
-        Results to estimate variances from, besides the release's reference results; or a file of
-        them.
+        Results to estimate variances from, besides the release's reference results; or a file or
+        frame of them.
     release
         None is the one inside the package.
     method
@@ -118,9 +122,8 @@ def plan(
     for query in queries:
         Protocol(way, shot, query)
     release = load_release() if release is None else release
-    if isinstance(pilot, str | Path):
-        pilot = Submission.read(pilot)
-    results = Results.of(pilot, release, allow_unbound=allow_unbound)
+    read = None if pilot is None else merge(pilot)
+    results = Results.of(read, release, allow_unbound=allow_unbound)
     method = results.check_method(method) if method else results.only_method()
     if versus and results.check_method(versus) == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")

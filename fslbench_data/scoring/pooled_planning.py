@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.pilot import Results, check_not_stopped
 from fslbench_data.scoring.scores import Signature
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
 from fslbench_data.tasks.pooled import enough_tasks, number_of_tasks
 
@@ -67,7 +67,7 @@ class PooledSetPlan:
         return f"{self.method} minus {self.versus}" if self.versus else self.method
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PooledPlan:
     """Plans of sets that reuse images, what was asked for, and sets whose pilots say too little."""
 
@@ -78,6 +78,10 @@ class PooledPlan:
     sets: tuple[PooledSetPlan, ...]
     left_out: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        about = f"tasks of {self.way} ways, {self.shot} shots, on {len(self.sets)} task sets"
+        return f"<PooledPlan of {about}, power {self.power:g}>"
+
     @property
     def level(self) -> float:
         """Confidence level of every interval."""
@@ -85,7 +89,7 @@ class PooledPlan:
 
 
 def plan_pooled(
-    pilot: Submission | str | Path | None = None,
+    pilot: Source | None = None,
     release: Release | None = None,
     *,
     method: str = "",
@@ -123,9 +127,8 @@ def plan_pooled(
     if any(number < 2 for number in tasks):
         raise SpecError(f"{min(tasks)} tasks cannot be planned", expected="at least 2")
     release = load_release() if release is None else release
-    if isinstance(pilot, str | Path):
-        pilot = Submission.read(pilot)
-    results = Results.of(pilot, release, allow_unbound=allow_unbound, counts_only=True)
+    read = None if pilot is None else merge(pilot)
+    results = Results.of(read, release, allow_unbound=allow_unbound, counts_only=True)
     method = results.check_method(method) if method else results.only_method()
     if versus and results.check_method(versus) == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")

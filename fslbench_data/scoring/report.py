@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import BESIDE
-from fslbench_data.scoring.comparisons import Comparisons
+from fslbench_data.scoring.comparisons import Comparisons, Scores
 from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
-from fslbench_data.scoring.scores import Score, Signature
+from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 
@@ -52,9 +52,9 @@ class Report:
         return counts_where_reused([task_set for task_set in self.sets if task_set.leaves_out])
 
     @property
-    def scores(self) -> tuple[Score, ...]:
+    def scores(self) -> Scores:
         """The scores of all task sets."""
-        return tuple(score for task_set in self.sets for score in task_set.scores)
+        return Scores(score for task_set in self.sets for score in task_set.scores)
 
     @property
     def comparisons(self) -> Comparisons:

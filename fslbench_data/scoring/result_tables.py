@@ -7,49 +7,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
+from fslbench_data.scoring.result_rows import (
+    COMPARISONS,
+    SCORES,
+    comparison_batches,
+    score_batch,
+)
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Reports = Callable[[], Sequence[TaskSetReport]]
 """The reports on all task sets, made when they are asked for."""
-
-SCORES = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("task_set", pa.string()),
-        ("method", pa.string()),
-        ("is_reference", pa.bool_()),
-        ("interval", pa.string()),
-        ("tasks", pa.int32()),
-        ("mean", pa.float64()),
-        ("halfwidth", pa.float64()),
-        ("level", pa.float64()),
-        ("runs", pa.int32()),
-        ("transductive", pa.bool_()),
-    ]
-)
-COMPARISONS = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("task_set", pa.string()),
-        ("method", pa.string()),
-        ("versus", pa.string()),
-        ("interval", pa.string()),
-        ("tasks", pa.int32()),
-        ("difference", pa.float64()),
-        ("halfwidth", pa.float64()),
-        ("level", pa.float64()),
-        ("verdict", pa.string()),
-        ("verdict_direct", pa.string()),
-        ("p", pa.float64()),
-        ("reason", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -73,44 +45,11 @@ def result_tables(reports: Reports) -> dict[str, MadeWhenRead]:
 
 
 def _scores(reports: Reports) -> Iterator[pa.RecordBatch]:
-    for report in reports():
-        rows: list[dict[str, Any]] = []
-        for score in report.scores:
-            row = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
-            for kind, interval in score.intervals.items():
-                of_kind = {name: getattr(interval, name) for name in ("tasks", "mean", "level")}
-                width = interval.halfwidth
-                rows.append({**row, **of_kind, "interval": kind, "halfwidth": width})
-        yield pa.RecordBatch.from_pylist(rows, SCORES)
+    return (score_batch(report.scores) for report in reports())
 
 
 def _comparisons(reports: Reports) -> Iterator[pa.RecordBatch]:
-    """The comparisons of one method on one task set at a time."""
-    for report in reports():
-        for row in range(len(report.asked)):
-            rows: list[dict[str, Any]] = []
-            compared = zip(report.comparisons_of(row), report.evidence_of(row), strict=True)
-            for comparison, evidence in compared:
-                for kind, pair in comparison.intervals.items():
-                    carried = kind == comparison.interval_kind
-                    rows.append(
-                        {
-                            "dataset": comparison.dataset,
-                            "task_set": comparison.task_set,
-                            "method": comparison.method,
-                            "versus": comparison.versus,
-                            "interval": kind,
-                            "tasks": pair.difference.tasks,
-                            "difference": pair.difference.mean,
-                            "halfwidth": pair.difference.halfwidth,
-                            "level": pair.difference.level,
-                            "verdict": pair.verdict.value,
-                            "verdict_direct": pair.verdict_direct.value,
-                            "p": evidence.p if carried else None,
-                            "reason": comparison.reason,
-                        }
-                    )
-            yield pa.RecordBatch.from_pylist(rows, COMPARISONS)
+    return comparison_batches(reports())
 
 
 def only_named(

@@ -50,7 +50,7 @@ def score(
     Parameters
     ----------
     submission, release
-        The answers, a file of them, or several of both, which :func:`fslbench_data.merge` joins;
+        The answers, a file or frame of them, or several, which :func:`fslbench_data.merge` joins;
         and the release whose tasks they answer: None is the one inside the package.  Without
         answers, the reference methods are compared with each other.
     against, datasets, task_sets, level, allow_unbound, references

@@ -36,7 +36,7 @@ def scored_set(info: TaskSetInfo) -> ScoredSet:
     return ScoredSet(info.dataset, str(info.name), info.n_tasks, info.fingerprint)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Signature:
     """What a result rests on; ``str`` gives the line that every output starts with.
 
@@ -78,6 +78,11 @@ class Signature:
             unbound=tuple(unbound),
         )
 
+    def __repr__(self) -> str:
+        unbound = f", {len(self.unbound)} unbound" if self.unbound else ""
+        about = f"fslbench {self.package_version}, {self.release}#{self.release_digest[:12]}"
+        return f"<Signature: {about}, level {self.level!r}, {len(self.sets)} task sets{unbound}>"
+
     def __str__(self) -> str:
         repo_id, _, commit = self.hub.partition("@")
         parts = [
@@ -112,7 +117,7 @@ PREFIX = "prefix chosen by the submitter"
 """Why nothing is concluded from the first tasks of a set, as many as a submitter chose."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Score:
     """A method's mean accuracy over the tasks of a set that it answered.
 
@@ -157,6 +162,15 @@ class Score:
     prefix: bool = False
     near_perfect: NearPerfect | None = None
     backbone: str = ""
+
+    def __repr__(self) -> str:
+        marks = [name for name in ("is_reference", "transductive", "prefix") if getattr(self, name)]
+        marks += [f"{self.runs} runs"] if self.runs > 1 else []
+        marks += ["stopped by a rule"] if self.stopped else []
+        return (
+            f"<Score on {self.dataset}/{self.task_set}: {self.method}\n = "
+            f"{'; '.join([str(self.accuracy), *marks])}>"
+        )
 
     @property
     def accuracy(self) -> Interval:

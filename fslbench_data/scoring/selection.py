@@ -126,7 +126,7 @@ def select(
     Parameters
     ----------
     submission
-        Answers, a file of them, or several of both; None, or none, compares the reference methods.
+        Answers, a file or frame of them, or several; None, or none, compares the reference methods.
     selection
         By default everything.
     by_class

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from fslbench_data.scoring.result_tables import MadeWhenRead, result_tables
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.streaming import Source, open_all
 from fslbench_data.validation.validate import validate
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(p
 
 def connect(
     release: Release | None = None,
-    submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
+    submissions: Source | Sequence[Source] = (),
     *,
     allow_unbound: bool = False,
     memory: str = MEMORY,
@@ -90,7 +90,7 @@ def connect(
 
 def tables(
     release: Release | None = None,
-    submissions: Submission | str | Path | Sequence[Submission | str | Path] = (),
+    submissions: Source | Sequence[Source] = (),
     *,
     allow_unbound: bool = False,
 ) -> dict[str, pa.Table | MadeWhenRead]:
@@ -101,7 +101,7 @@ def tables(
     release
         None is the one inside the package.
     submissions
-        Submissions, or files of them; each is validated.
+        Submissions, files or frames of them; each is validated.
     allow_unbound
         Accept submissions that do not say which tasks they were made on.
 
@@ -113,9 +113,7 @@ def tables(
         Whatever else is wrong with a submission.
     """
     release = load_release() if release is None else release
-    if isinstance(submissions, Submission | str | Path):
-        submissions = [submissions]
-    read = [s if isinstance(s, Submission) else Submission.read(s) for s in submissions]
+    read = open_all(submissions)
     if read:
         validate(read, release, allow_unbound=allow_unbound)
 
@@ -199,8 +197,7 @@ def _attributes(release: Release) -> pa.Table:
     for name in release.attribute_sets:
         for dataset in release.datasets_with("attributes", name):
             table = release.attributes(dataset, name)
-            texts = [_repeated(text, table.num_rows) for text in (dataset, name)]
-            columns = [*texts, *table.columns]
+            columns = [*(_repeated(t, table.num_rows) for t in (dataset, name)), *table.columns]
             parts.append(pa.Table.from_arrays(columns, schema=parts[0].schema))
     return pa.concat_tables(parts)
 

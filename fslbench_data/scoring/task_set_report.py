@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import KIND
-from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import PairArrays, all_differences, pair_arrays, pair_at
+from analysis_sql.comparison.pairs import PairArrays, pair_arrays, pair_at
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
@@ -31,12 +30,12 @@ from analysis_sql.ranking.ties_with_best import Ties, ties_with_best
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
+from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row, p_of_pairs
 from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskSetReport:
     """The results on one task set: scores, and every pair that was asked for.
 
@@ -63,7 +62,11 @@ class TaskSetReport:
     designs: Designs
     units: Units
     closed: Mapping[str, Interval]
-    _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False, repr=False)
+    _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        about = f"{len(self.scores)} methods, {int(self.asked.sum())} comparisons"
+        return f"<TaskSetReport on {self.scored}: {about}, level {self.level:g}>"
 
     @property
     def kinds(self) -> tuple[IntervalKind, ...]:
@@ -144,14 +147,9 @@ class TaskSetReport:
 
         That is of runs that had a rule to stop, and of a prefix that its submitter chose.
         """
-        p = np.full(self.asked.shape, np.nan)
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
-        first, second = np.nonzero(wanted)
-        if kind == self.interval_kind:
-            p[wanted] = np.asarray(paired_p(all_differences(self.counts), kind))[first, second]
-        else:
-            p[wanted] = BESIDE[kind].p_values(self.designs[kind], self.counts, first, second)
-        return p
+        design = None if kind == self.interval_kind else self.designs[kind]
+        return p_of_pairs(self.counts, wanted, kind, design)
 
     @cached_property
     def of_stopped(self) -> NDArray[np.bool_]:

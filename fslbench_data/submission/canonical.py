@@ -42,11 +42,12 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
     doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
     missing = [name for name in SUBMISSION.names if name not in columns]
     unknown = [name for name in columns if name not in valid]
+    subject = where if where.startswith("the ") else "the file"
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
         if names:
             plural = "s" if len(names) > 1 else ""
             raise SchemaError(
-                f"the file {what} column{plural} {listing([shown(name) for name in names], 12)}",
+                f"{subject} {what} column{plural} {listing([shown(name) for name in names], 12)}",
                 where=f"{where}, whose columns are {listing(list(map(shown, columns)), 12)}",
                 expected=expected,
                 fix=_column_remedy(columns, missing),

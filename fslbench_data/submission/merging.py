@@ -19,7 +19,7 @@ _NAMED = ("method", "dataset", "task_set", "run", "fingerprint")
 
 
 def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
-    """Join several submissions, or files of them; what each says of itself is kept.
+    """Join several submissions, files or frames of them; what each says of itself is kept.
 
     Rows stand in the order of the sources, and in each as they were.  A column that one of them has
     not is null in its rows.  Where a Parquet file is streamed, so is the whole.

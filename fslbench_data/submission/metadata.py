@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
+
+import pyarrow as pa
 
 from benchmark_spec.declared import Expected, Wrong, field_of, is_table, is_text, is_whole
 from benchmark_spec.errors import FSLBenchError, SchemaError, shown
 from benchmark_spec.naming import check_method_name, check_text
 from benchmark_spec.version import SPEC_VERSION
+from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 
 _MOST_TASKS = 1 << 31
@@ -30,6 +34,50 @@ def read_metadata(raw: bytes, where: str) -> tuple[dict[str, Method], dict[Group
             '{"fingerprint": HEX}}}}}',
             fix="write the file with Submission.write, or use a `fingerprint` column instead",
         ) from None
+
+
+def written_metadata(
+    methods: Mapping[str, Method], bindings: Mapping[GroupKey, Binding], package_version: str
+) -> bytes:
+    """Write what :func:`read_metadata` reads."""
+    entries: dict[str, dict[str, Any]] = {}
+    for name, method in methods.items():
+        about = asdict(method)
+        del about["name"]
+        entries[name] = {**about, "task_sets": {}}
+    for (method_name, dataset, task_set), binding in bindings.items():
+        entry = entries.setdefault(method_name, {"task_sets": {}})
+        bound: dict[str, Any] = {"fingerprint": binding.fingerprint}
+        if binding.tasks is not None:
+            bound["tasks"] = binding.tasks
+        if binding.stopping is not None:
+            bound["stopping"] = asdict(binding.stopping)
+        entry["task_sets"][f"{dataset}/{task_set}"] = bound
+    content = {
+        "spec_version": SPEC_VERSION,
+        "package_version": package_version,
+        "methods": entries,
+    }
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def with_marks(
+    table: pa.Table, methods: Mapping[str, Method], bindings: Mapping[GroupKey, Binding]
+) -> pa.Table:
+    """Return the table with columns in the place of metadata: `fingerprint` and `transductive`.
+
+    Columns that are there stay.
+    """
+    names = [table.column(name).to_pylist() for name in ("method", "dataset", "task_set")]
+    if "transductive" not in table.column_names:
+        marked = {name for name, about in methods.items() if about.transductive}
+        marks = pa.array([name in marked for name in names[0]], pa.bool_())
+        table = table.append_column("transductive", marks)
+    if "fingerprint" not in table.column_names:
+        of_group = {key: binding.fingerprint for key, binding in bindings.items()}
+        texts = [of_group.get(key) for key in zip(*names, strict=True)]
+        table = table.append_column("fingerprint", pa.array(texts, columns.NAMES))
+    return table
 
 
 def _read(raw: bytes) -> tuple[dict[str, Method], dict[GroupKey, Binding], str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +15,12 @@ from numpy.typing import ArrayLike
 
 from benchmark_spec.errors import OutputError
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.version import SPEC_VERSION, __version__
+from benchmark_spec.version import __version__
 from fslbench_data.files import whole_file
 from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
+from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
+from fslbench_data.submission.metadata import with_marks, written_metadata
 from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
 
@@ -28,7 +29,7 @@ BATCH = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Submission:
+class Submission(AsFrame):
     """Per-task results of one or several methods on one or several task sets.
 
     Attributes
@@ -65,6 +66,38 @@ class Submission:
             A kind of them for each thing that can be wrong, naming rows and remedy.
         """
         return cls(*read_file(Path(path)))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Frame,
+        *,
+        methods: About | None = None,
+        fingerprints: Mapping[str, str] | None = None,
+        where: str = "the frame",
+    ) -> Submission:
+        """Make a submission of a frame of pandas or polars, or an Arrow table.
+
+        Parameters
+        ----------
+        frame
+            With the columns of docs/submissions.md; the index of a pandas frame is ignored.
+        methods
+            What methods of the frame say of themselves, by name:
+            ``{"mine": {"transductive": True, "backbone": "resnet18"}}``.
+        fingerprints
+            Vouch that task sets were answered on these very tasks: fingerprints by
+            ``dataset/task_set``, such as ``{str(i): i.fingerprint for i in release.task_sets}``.
+            Others than those of the frame are ignored.
+        where
+            What messages call the frame; they count its rows from 1.
+
+        Raises
+        ------
+        SubmissionError, SchemaError
+            As :meth:`read`, naming rows of the frame.
+        """
+        return cls(*read_frame(frame, methods or {}, fingerprints or {}, where))
 
     @classmethod
     def from_accuracies(
@@ -159,25 +192,15 @@ class Submission:
 
     def bound_table(self) -> pa.Table:
         """The table as a file holds it: with the metadata that says what it is bound to."""
-        return self.table.replace_schema_metadata({METADATA_KEY: self._metadata()})
+        metadata = written_metadata(self.methods, self.bindings, self.package_version)
+        return self.table.replace_schema_metadata({METADATA_KEY: metadata})
 
-    def _metadata(self) -> bytes:
-        entries: dict[str, dict[str, Any]] = {}
-        for name, method in self.methods.items():
-            about = asdict(method)
-            del about["name"]
-            entries[name] = {**about, "task_sets": {}}
-        for (method_name, dataset, task_set), binding in self.bindings.items():
-            entry = entries.setdefault(method_name, {"task_sets": {}})
-            bound: dict[str, Any] = {"fingerprint": binding.fingerprint}
-            if binding.tasks is not None:
-                bound["tasks"] = binding.tasks
-            if binding.stopping is not None:
-                bound["stopping"] = asdict(binding.stopping)
-            entry["task_sets"][f"{dataset}/{task_set}"] = bound
-        content = {
-            "spec_version": SPEC_VERSION,
-            "package_version": self.package_version,
-            "methods": entries,
-        }
-        return json.dumps(content, ensure_ascii=False).encode()
+    def to_arrow(self) -> pa.Table:
+        """The table with its metadata, as :meth:`write` writes it, and two columns more.
+
+        pandas and polars keep no metadata: `fingerprint` and `transductive` say there which tasks
+        were answered, and which methods use a task's queries together.  What a method says
+        besides, and that it answered only the first tasks, they lose.
+        """
+        table = with_marks(self.table, self.methods, self.bindings)
+        return table.replace_schema_metadata(self.bound_table().schema.metadata)

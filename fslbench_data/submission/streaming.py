@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import FSLBenchError
 from fslbench_data.submission.bindings import METADATA_KEY
 from fslbench_data.submission.canonical import canonical, typed
+from fslbench_data.submission.frames import Frame
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import BATCH, Submission
 from fslbench_data.submission.reading import check_rows, texts_of, warn_of_lost_metadata
 
-Source = Submission | str | Path
-"""Results, or a file of them."""
+Source = Submission | Frame | str | Path
+"""Results: a submission, a file of it, or a frame with its columns."""
 
 _FEW = 1 << 21
 """Rows up to which files that are opened together are read at once."""
@@ -77,23 +78,28 @@ class Streamed(Submission):
 
 
 def open_all(sources: Source | Sequence[Source]) -> list[Submission]:
-    """Read one or several submissions, or files of them; Parquet files that are large in pieces.
+    """Read one or several submissions, files or frames of them; large Parquet files in pieces.
 
     Raises
     ------
     SubmissionError, SchemaError
         As :meth:`Submission.read` does.
     """
-    if isinstance(sources, Submission | str | Path):
-        sources = [sources]
-    rows = {path: _rows(path) for path in sources if not isinstance(path, Submission)}
+    several = sources if isinstance(sources, list | tuple) else [sources]
+    rows = {path: _rows(path) for path in several if isinstance(path, str | Path)}
     large = sum(rows.values()) > _FEW
     return [
-        source
-        if isinstance(source, Submission)
-        else open_submission(source, large=large and rows[source] > 0)
-        for source in sources
+        open_submission(source, large=large and rows[source] > 0)
+        if isinstance(source, str | Path)
+        else _of_frame(source, f" number {number}" if len(several) > 1 else "")
+        for number, source in enumerate(several, start=1)
     ]
+
+
+def _of_frame(source: Submission | Frame, number: str) -> Submission:
+    if isinstance(source, Submission):
+        return source
+    return Submission.from_frame(source, where=f"the frame{number}")
 
 
 def open_submission(path: str | Path, *, large: bool | None = None) -> Submission:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import SchemaError, TooLargeError, UnreadableError, listing, shown
 from fslbench_data.submission.canonical import printable
 from fslbench_data.submission.columns import is_text
+from fslbench_data.submission.frames import frame_table, is_frame
 from fslbench_data.submission.nesting import check_lines
 from fslbench_data.submission.quoting import check_quotes
 from fslbench_data.submission.reading import check_rows
@@ -46,8 +47,8 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
         if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
             names = {name: None for row in source for name in row if name in wanted}
             return pa.table({n: _column(n, [row.get(n) for row in source], where) for n in names})
-        if hasattr(source, "__arrow_c_stream__") or isinstance(source, pa.Table):
-            table = pa.table(source)
+        if is_frame(source):
+            table = frame_table(source, where)
             return table.select([name for name in table.column_names if name in wanted])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(

@@ -41,7 +41,7 @@ class TaskSetInfo:
         return self.text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """One task: images are given by id, classes by their position 0..K-1.
 
@@ -63,8 +63,11 @@ class Task:
     query: Ids
     query_label: Labels
 
+    def __repr__(self) -> str:
+        return f"<Task {self.task_id} of {self.info}: classes {self.class_ids.tolist()}>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskSet:
     """All T tasks of a task set as read-only arrays; iterate or index it for single tasks.
 
@@ -81,6 +84,13 @@ class TaskSet:
     support: Ids
     query: Ids
     query_label: Labels
+
+    def __repr__(self) -> str:
+        about = self.info.protocol
+        return (
+            f"<TaskSet {self.info}: {len(self)} tasks of {about.way} classes, "
+            f"each with {about.shot} support and {about.query} query images>"
+        )
 
     @classmethod
     def from_table(cls, info: TaskSetInfo, table: pa.Table) -> TaskSet:

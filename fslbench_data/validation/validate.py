@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.errors import FSLBenchError, UnreadableError
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -25,13 +25,18 @@ from fslbench_data.validation.rules import RULES
 from fslbench_data.validation.runs import Group, sum_runs
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Validated:
     """A submission that fits a release, in groups: what each method answered, as first named."""
 
     submission: Submission
     groups: tuple[Group, ...]
     are_references: bool = False
+
+    def __repr__(self) -> str:
+        task_sets = len({group.info.text for group in self.groups})
+        about = f"{len(self.methods)} methods on {task_sets} task sets"
+        return f"<Validated {self.submission.source}: {about}>"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -71,7 +76,7 @@ def counts_on(groups: list[Group]) -> Counts:
 
 def validate(
     submission: Source | Sequence[Source],
-    release: Release,
+    release: Release | None = None,
     *,
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
@@ -81,9 +86,10 @@ def validate(
     Parameters
     ----------
     submission
-        As read or recorded, or a file; or several, which :func:`fslbench_data.merge` joins.
+        As read or recorded, a file, or a frame of pandas or polars; or several, which
+        :func:`fslbench_data.merge` joins.
     release
-        Whose tasks were answered.
+        Whose tasks were answered; None is the one inside the package.
     taken
         Names that a method may not have; by default those of the release's reference methods.
     allow_unbound
@@ -94,6 +100,7 @@ def validate(
     SubmissionError
         Its kind says which rule is broken; of several, it names the file and its rows.
     """
+    release = load_release() if release is None else release
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
     parts = open_all(submission)
     try:

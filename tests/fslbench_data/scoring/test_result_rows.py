@@ -1,0 +1,123 @@
+"""Scores and comparisons as tables: for pandas, polars, Arrow, SQL and CSV the same rows."""
+
+import csv
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from golden_inputs import INPUTS
+
+import fslbench_data as fb
+from fslbench_data.render.csv_format import render_csv
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.result_rows import COMPARISONS, SCORES
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("results") / "three.parquet"
+    INPUTS["three.parquet"](path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(path: Path) -> Report:
+    return fb.score(path)
+
+
+def test_a_row_a_score_and_kind_of_interval(report: Report) -> None:
+    table = report.scores.to_arrow()
+    assert table.schema == SCORES
+    wanted = [
+        (s.dataset, s.task_set, s.method, kind, i.tasks, i.mean, i.halfwidth, s.run_spread)
+        for s in report.scores
+        for kind, i in s.intervals.items()
+    ]
+    names = ["dataset", "task_set", "method", "interval", "tasks", "mean", "halfwidth"]
+    columns = [table.column(name).to_pylist() for name in [*names, "run_spread"]]
+    assert list(zip(*columns, strict=True)) == wanted
+    assert len(wanted) > len(report.scores)
+
+
+def test_a_row_a_comparison_and_kind_of_interval(report: Report) -> None:
+    table = report.comparisons.to_arrow()
+    assert table.schema == COMPARISONS
+    wanted = [
+        (
+            (c.dataset, c.task_set, c.method, c.versus, kind, pair.difference.tasks),
+            (pair.mean.mean, pair.mean.halfwidth),
+            (pair.versus_mean.mean, pair.versus_mean.halfwidth),
+            (pair.difference.mean, pair.difference.halfwidth, pair.difference.level),
+            (pair.verdict, pair.verdict_direct),
+            c.verdict_closed if kind == c.interval_kind else None,
+        )
+        for c in report.comparisons
+        for kind, pair in c.intervals.items()
+    ]
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    assert [(r[:6], r[6:8], r[8:10], r[10:13], r[13:15], r[15]) for r in rows] == wanted
+
+
+def test_p_is_that_of_the_kind_that_the_task_set_carries(report: Report) -> None:
+    rows = report.comparisons.to_arrow().to_pylist()
+    evidence = [
+        one.p
+        for task_set in report.sets
+        for number in range(len(task_set.asked))
+        for one in task_set.evidence_of(number)
+    ]
+    carried = {str(s.scored): s.interval_kind for s in report.sets}
+    is_carried = [r["interval"] == carried[f"{r['dataset']}/{r['task_set']}"] for r in rows]
+    assert [r["p"] for r, own in zip(rows, is_carried, strict=True) if own] == evidence
+    assert not [r for r, own in zip(rows, is_carried, strict=True) if r["p"] and not own]
+
+
+def test_sql_has_the_same_tables(report: Report, path: Path) -> None:
+    with fb.connect(None, path) as connection:
+        for name in ("scores", "comparisons"):
+            table = connection.sql(f"SELECT * FROM {name}").to_arrow_table()
+            assert table.equals(getattr(report, name).to_arrow().cast(table.schema))
+
+
+def test_csv_has_the_same_rows(report: Report) -> None:
+    text = render_csv(report).partition("\n")[2]
+    lines = list(csv.DictReader(io.StringIO(text)))
+    rows = report.comparisons.to_arrow().to_pylist()
+    assert len(lines) == len(rows)
+    for line, row in zip(lines, rows, strict=True):
+        shown = {name: "" if value is None else str(value) for name, value in row.items()}
+        assert line["T"] == shown["tasks"]
+        assert (line["diff"], line["diff_halfwidth"]) == (shown["difference"], shown["halfwidth"])
+        for name in line.keys() & row.keys():
+            assert line[name] == shown[name]
+
+
+@pytest.mark.parametrize("name", ["scores", "comparisons"])
+def test_pandas_and_polars_have_the_same_tables(name: str, report: Report) -> None:
+    rows = getattr(report, name)
+    wanted = rows.to_arrow()
+    pandas = pytest.importorskip("pandas")
+    frame = rows.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == wanted.column_names
+    assert frame["mean"].tolist() == wanted["mean"].to_pylist()
+    polars = pytest.importorskip("polars")
+    assert polars.from_arrow(rows.to_arrow())["mean"].to_list() == frame["mean"].tolist()
+    assert pa.table(rows).equals(wanted)
+
+
+def test_scores_are_a_sequence(report: Report) -> None:
+    scores = report.scores
+    assert scores == tuple(scores)
+    assert tuple(scores) == scores
+    assert scores != tuple(scores)[1:]
+    assert scores[1:3] == tuple(scores)[1:3]
+    assert scores[:1].to_arrow().num_rows == len(scores[0].intervals)
+    assert scores[-1] is list(scores)[-1]
+
+
+def test_nothing_compared_is_a_table_without_rows(report: Report) -> None:
+    none = Report(report.signature, ())
+    assert none.scores.to_arrow().schema == SCORES
+    assert none.comparisons.to_arrow().num_rows == 0

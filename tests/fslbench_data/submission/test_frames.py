@@ -1,0 +1,204 @@
+"""Frames of pandas and polars and Arrow tables are read as files are, with the same checks."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from golden_inputs import INPUTS
+
+import fslbench_data as fb
+from benchmark_spec.errors import (
+    CountError,
+    FSLBenchError,
+    FSLBenchWarning,
+    MissingTaskError,
+    SchemaError,
+    SpecError,
+    UnboundError,
+    UnreadableError,
+)
+
+COLUMNS = ("method", "dataset", "task_set", "task_id", "n_correct", "n_query")
+
+
+@pytest.fixture
+def answers() -> fb.Submission:
+    """Two methods on a task set, one of them transductive."""
+    tasks = fb.load_release().task_set("digits", "open-5w5s5q")
+    parts = []
+    for number, name in enumerate(("mine", "yours")):
+        recorder = fb.Recorder(name, transductive=name == "yours")
+        recorder.add_task_set(tasks, (tasks.query_label + number) % 5)
+        parts.append(recorder.submission())
+    return fb.merge(parts)
+
+
+def _pandas(table: pa.Table) -> Any:
+    return pytest.importorskip("pandas") and table.to_pandas()
+
+
+def _polars(table: pa.Table) -> Any:
+    return pytest.importorskip("polars").from_arrow(table)
+
+
+MAKERS: dict[str, Callable[[pa.Table], Any]] = {
+    "arrow": lambda table: table,
+    "pandas": _pandas,
+    "polars": _polars,
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_submission_comes_back_from_its_frame(kind: str, answers: fb.Submission) -> None:
+    frame = MAKERS[kind](answers.to_arrow())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FSLBenchWarning)
+        again = fb.Submission.from_frame(frame)
+        report = fb.score(frame)
+    assert again.table.select(list(COLUMNS)).equals(answers.table.select(list(COLUMNS)))
+    assert report == fb.score(answers)
+    assert not report.signature.unbound
+    assert [score.transductive for score in report.scores[:2]] == [False, True]
+    assert fb.validate(frame).methods == ("mine", "yours")
+    assert again.source == "the frame"
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_fingerprints_and_methods_are_said_beside_the_frame(
+    kind: str, answers: fb.Submission
+) -> None:
+    release = fb.load_release()
+    frame = MAKERS[kind](answers.table.select(list(COLUMNS)))
+    with pytest.raises(UnboundError):
+        fb.score(frame)
+    said = fb.Submission.from_frame(
+        frame,
+        methods={"yours": {"transductive": True, "description": "of rows"}},
+        fingerprints={str(info): info.fingerprint for info in release.task_sets},
+    )
+    assert said.methods["yours"].description == "of rows"
+    assert set(said.bindings) == set(answers.bindings)
+    assert fb.score(said) == fb.score(answers)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_whatever_takes_arrow_takes_a_submission(kind: str, answers: fb.Submission) -> None:
+    module = pytest.importorskip(kind)
+    frame = answers.to_pandas() if kind == "pandas" else module.DataFrame(answers)
+    assert isinstance(frame, module.DataFrame)
+    assert list(frame.columns)[:6] == list(COLUMNS)
+    assert {"fingerprint", "transductive"} < set(frame.columns)
+    assert fb.score(frame) == fb.score(answers)
+
+
+def test_an_index_is_ignored(answers: fb.Submission) -> None:
+    pytest.importorskip("pandas")
+    frame = answers.to_pandas()
+    shuffled = frame.sample(frac=1, random_state=0)
+    assert not shuffled.index.equals(frame.index)
+    assert fb.score(shuffled.set_index("n_query", drop=False)) == fb.score(answers)
+    with pytest.raises(SchemaError, match="the frame misses column 'task_id'"):
+        fb.score(frame.set_index("task_id"))
+
+
+def test_columns_of_many_types_are_read(answers: fb.Submission) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = answers.to_pandas()
+    for name in ("method", "dataset", "task_set", "fingerprint"):
+        frame[name] = frame[name].astype(str).astype(object)
+    frame["task_id"] = frame["task_id"].astype("Int64")
+    frame["n_query"] = frame["n_query"].astype(object)
+    frame["n_correct"] = pandas.array(frame["n_correct"], dtype="uint8")
+    assert fb.score(frame) == fb.score(answers)
+
+
+def test_categories_of_polars_are_read(answers: fb.Submission) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(answers)
+    names = polars.col("method", "dataset", "task_set").cast(polars.String)
+    assert fb.score(frame.with_columns(names)) == fb.score(answers)
+    categories = names.cast(polars.Categorical)
+    assert fb.score(frame.with_columns(categories)) == fb.score(answers)
+
+
+def _with(frame: Any, row: int, column: str, value: object) -> Any:
+    frame = frame.copy()
+    frame[column] = frame[column].astype(object)
+    frame.iloc[row, list(frame.columns).index(column)] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "error", "message"),
+    [
+        (16, "n_correct", float("nan"), CountError, "the frame, data row 17"),
+        (16, "n_correct", 0.5, CountError, "the frame, data row 17"),
+        (16, "n_correct", "many", SchemaError, "holds a int and then a str\n.*frame, data row 17"),
+        (16, "method", None, SchemaError, "column 'method' is empty in data row 17"),
+        (16, "task_id", 16.25, FSLBenchError, "the frame, data row 17"),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_row(
+    row: int,
+    column: str,
+    value: object,
+    error: type[Exception],
+    message: str,
+    answers: fb.Submission,
+) -> None:
+    pytest.importorskip("pandas")
+    with pytest.raises(error, match=message):
+        fb.score(_with(answers.to_pandas(), row, column, value))
+
+
+def test_a_nan_of_polars_is_named_by_its_row(answers: fb.Submission) -> None:
+    polars = pytest.importorskip("polars")
+    counts = [float(count) for count in answers.table["n_correct"].to_pylist()]
+    counts[16] = float("nan")
+    frame = polars.DataFrame(answers).with_columns(polars.Series("n_correct", counts))
+    with pytest.raises(CountError, match="the frame, data row 17"):
+        fb.score(frame)
+
+
+def test_frames_are_checked_as_files_are(answers: fb.Submission) -> None:
+    table = answers.to_arrow()
+    with pytest.raises(MissingTaskError):
+        fb.validate(table.slice(1))
+    with pytest.raises(SchemaError, match="the frame has the unknown column 'seed'"):
+        fb.validate(table.append_column("seed", pa.repeat(1, len(table))))
+    with pytest.raises(UnreadableError, match="the frame has columns but no rows"):
+        fb.validate(table.slice(0, 0))
+    with pytest.raises(SchemaError, match="the frame cannot be made a table"):
+        fb.score(object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ({"theirs": {}}, "says something of theirs"),
+        ({"mine": {"colour": "red"}}, "colour"),
+        ({"mine": {"backbone": "a\nb"}}, "backbone"),
+    ],
+)
+def test_what_methods_say_is_checked(methods: Any, message: str, answers: fb.Submission) -> None:
+    with pytest.raises(SpecError, match=message):
+        fb.Submission.from_frame(answers.to_arrow(), methods=methods)
+
+
+def test_a_file_that_arrow_reads_keeps_what_it_declares(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "prefix.parquet"
+    INPUTS["prefix.parquet"](path)
+    assert fb.score(pq.read_table(path)) == fb.score(path)
+
+
+def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> None:
+    with fb.connect(None, answers.to_arrow()) as connection:
+        asked = "SELECT DISTINCT method FROM results WHERE NOT is_reference ORDER BY ALL"
+        assert connection.execute(asked).fetchall() == [("mine",), ("yours",)]
+    planned = fb.plan(answers.to_arrow(), method="mine", datasets="digits", queries=(1, 2))
+    assert planned.sets[0].dataset == "digits"
