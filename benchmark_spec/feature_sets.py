@@ -1,8 +1,9 @@
 """Feature sets: one table of the manifest for each shard, and what the values stand for.
 
 The shards are ``features/<backbone>/<dataset>-0000i-of-0000N.parquet`` for i in 0..N-1; the image
-ids of a shard go on where those of the one before it end.  Values are float16, or int8 that stand
-for their product with ``scale`` in the tables' provenance.
+ids of a shard go on where those of the one before it end.  Values are float16, or float32 that are
+whole steps of ``scale`` in the tables' provenance, at most 127 of them: anyone who reads the file
+has the features.  Older releases hold the steps alone, as int8.
 """
 
 from __future__ import annotations
@@ -58,19 +59,19 @@ def check_shards(tables: Iterable[Table]) -> None:
 
 
 def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
-    """Return what one step of int8 features stands for; None of float16 features.
+    """Return what one step of int8 or float32 features stands for; None of float16 features.
 
-    Raises a ReleaseError if int8 features have no positive scale in their table's provenance, or
-    float16 ones have any; `where` says whose.
+    Raises a ReleaseError if steps have no positive scale in their table's provenance, or float16
+    features have any; `where` says whose.
     """
     scale = provenance.get("scale")
-    if str(kind) != "int8":
+    if str(kind) not in ("int8", "float", "float32"):
         if scale is None:
             return None
         raise ReleaseError(f"{where}: features of type {kind} with a scale", expected="no scale")
     if isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < _LARGEST:
         return float(scale)
     raise ReleaseError(
-        f"{where}: int8 features whose provenance gives scale {shown(scale, 60)}",
+        f"{where}: {kind} features whose provenance gives scale {shown(scale, 60)}",
         expected="the positive number that one step of their values stands for",
     )

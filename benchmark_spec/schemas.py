@@ -108,15 +108,15 @@ def task_set(name: TaskSetName) -> pa.Schema:
 
 
 FEATURE_COLUMNS = ["image_id", "feature"]
-FEATURE_VALUES = (pa.float16(), pa.int8())
-"""What the values of features may be."""
+FEATURE_VALUES = (pa.float16(), pa.float32(), pa.int8())
+"""What the values of features may be; int8 in older releases alone."""
 
 
 def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
     """Return the schema of a feature table: one row an image, `dimensions` values each.
 
-    Values are float16, or int8 if `kind` says so: these stand for their product with ``scale`` in
-    the table's provenance.
+    Values are float16, or what `kind` says: float32, or int8 that stand for their product with
+    ``scale`` in the table's provenance (:mod:`benchmark_spec.feature_sets`).
     """
     values = pa.list_(kind or pa.float16(), dimensions)
     return pa.schema(list(zip(FEATURE_COLUMNS, (pa.int32(), values), strict=True)))
@@ -125,7 +125,7 @@ def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
 def check_features(table: pa.Table, where: str) -> pa.Table:
     """Return `table` if it is one of features, of any number of dimensions.
 
-    Raises a SchemaError if it has other columns, or values that are neither float16 nor int8.
+    Raises a SchemaError if it has other columns, or values of another type.
     """
     if table.column_names == FEATURE_COLUMNS:
         kind = table.schema.field("feature").type

@@ -69,7 +69,7 @@ class Table:
         Of a task set, else empty.
     provenance
         How the table was made: sampler and seed, or backbone and preprocessing, and so on.  Of
-        int8 features, `scale` is what one step of their values stands for.
+        rounded features, `scale` is what one step stands for.
     drawn
         Whether the release holds no file of it: a task set that is drawn again from its provenance
         and compared with its digest.  It has 0 bytes and no SHA-256.

@@ -81,17 +81,12 @@ def drawn_again(
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table small: zstd, ids split by byte, and dictionaries of tasks' attributes only.
+    """Write a table small: zstd, ids split by byte, dictionaries of few texts and rounded features.
 
     Byte-stream-split halves the tables of ids.  It is left off float16, which DuckDB cannot
     read that way; dictionary encoding would make both larger and slower.  Random ids hardly
     compress, so large tables are not given the time that the highest level takes.
     """
-    named = [
-        f"{field.name}.list.element"
-        for field in table.schema
-        if pa.types.is_fixed_size_list(field.type) and field.type.value_type == pa.string()
-    ]
     split = [
         f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
         for field in table.schema
@@ -103,7 +98,7 @@ def write_table(table: pa.Table, path: Path) -> None:
             temporary,
             compression="zstd",
             compression_level=19 if table.nbytes < _LARGE else 3,
-            use_dictionary=named or False,
+            use_dictionary=_of_few_values(table.schema),
             use_byte_stream_split=split,
             store_schema=True,
         )
@@ -150,10 +145,24 @@ def _write_features(table: pa.Table, path: Path) -> None:
             row_group_size=_ROWS,
             compression="zstd",
             compression_level=3,
-            use_dictionary=False,
+            use_dictionary=_of_few_values(table.schema),
             write_statistics=["image_id"],
             store_schema=True,
         )
+
+
+def _of_few_values(schema: pa.Schema) -> list[str] | bool:
+    """Name the columns to be written with dictionaries: lists of attributes, rounded features.
+
+    The latter, float32, have 255 values at most: a byte each, as the steps themselves would take.
+    """
+    few = (pa.string(), pa.float32())
+    columns = [
+        f"{field.name}.list.element"
+        for field in schema
+        if pa.types.is_fixed_size_list(field.type) and field.type.value_type in few
+    ]
+    return columns or False
 
 
 def _without_nulls(table: pa.Table) -> pa.Table:

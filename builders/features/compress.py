@@ -1,4 +1,4 @@
-"""Features made small: projected onto their principal directions and kept as int8.
+"""Features made small: projected onto their principal directions and rounded to int8 steps.
 
 A data set's own L2-normalised features, and no labels, say what the directions are: the right
 singular vectors of the uncentred matrix (N, D), so that cosines between images are kept as well as
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import SpecError
 
 DIMENSIONS = 128
+
+STORED = {"dtype": "float32", "stored": "float32"}
+"""What a projection's provenance says of its values: the steps times their scale are stored."""
 
 _NAME = re.compile(r"(.+)-pca([1-9][0-9]{0,3})")
 _ROWS = 4096
@@ -66,7 +69,7 @@ class Projection:
     def provenance(self) -> dict[str, Any]:
         """Tell what a feature table's provenance says of it."""
         return {
-            "dtype": "int8",
+            **STORED,
             "scale": self.scale,
             "pca": {
                 "dimensions": int(self.directions.shape[1]),

@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from benchmark_spec import feature_sets
 from benchmark_spec.errors import SpecError
 from benchmark_spec.schemas import check_features, features
+from fslbench_data.release.features import are_steps, multiplied
 
 Pieces: TypeAlias = pa.Table | Iterable[pa.Table | NDArray[Any]]
 """Features in the order of image ids: a table, or tables and arrays (n, D) one after another."""
 
+_TYPES = "float16, or int8 with a scale"
+
 
 def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
-    """Make a table of features (n, D), float16 or int8, of the images from id `first` on."""
-    if values.ndim != 2 or values.dtype not in (np.float16, np.int8):
+    """Make a table of features (n, D), of a type that is stored; image ids begin at `first`."""
+    if values.ndim != 2 or values.dtype not in (np.float16, np.float32, np.int8):
         raise SpecError(
             f"features are of type {values.dtype} and shape {values.shape}",
-            expected="float16, or int8 with a scale: (images, dimensions)",
+            expected=f"{_TYPES}: (images, dimensions)",
         )
     schema = features(values.shape[1], pa.from_numpy_dtype(values.dtype))
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
@@ -31,19 +34,20 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
     return pa.Table.from_arrays([pa.array(ids), lists], schema=schema)
 
 
-def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
+def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> Iterator[pa.Table]:
     """Return the shards of a feature set, one at a time; no more than one is held in memory.
 
     They are tables of the schema :func:`benchmark_spec.schemas.features`: ``SHARD_IMAGES`` rows, of
-    the last perhaps fewer.  Pieces that are not one finite row for each image, in order, are a
-    SpecError; `where` says in it what they are.
+    the last perhaps fewer.  Steps of a `scale`, which are int8, become the float32 values that they
+    stand for.  Pieces that are not one finite row for each image, in order, are a SpecError;
+    `where` says in it what they are.
     """
     held: list[pa.Table] = []
     size, first, kind = 0, 0, None
     for piece in [pieces] if isinstance(pieces, pa.Table) else pieces:
         if not len(piece):
             continue
-        table = _checked(piece, first, where)
+        table = _checked(piece, first, where, scale)
         kind = kind or table.schema
         if table.schema != kind:
             raise SpecError(
@@ -66,7 +70,9 @@ def cut(pieces: Pieces, images: int, where: str) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _checked(piece: pa.Table | NDArray[Any], first: int, where: str) -> pa.Table:
+def _checked(
+    piece: pa.Table | NDArray[Any], first: int, where: str, scale: float | None
+) -> pa.Table:
     """Make one piece a table whose ids begin at `first`."""
     if not isinstance(piece, pa.Table):
         piece = feature_table(piece, first)
@@ -78,8 +84,22 @@ def _checked(piece: pa.Table | NDArray[Any], first: int, where: str) -> pa.Table
     values = lists.flatten()
     if lists.null_count or values.null_count:
         raise SpecError(f"{where}: features are missing among those from image {first} on")
-    finite = np.isfinite(values.to_numpy()).reshape(len(table), -1).all(axis=1)
+    numbers = values.to_numpy().reshape(len(table), -1)
+    finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
         image = first + int(finite.argmin())
         raise SpecError(f"{where}: the features of image {image} are not all finite numbers")
-    return table
+    if numbers.dtype == np.float16:
+        return table
+    if scale is None:
+        raise SpecError(
+            f"{where}: features from image {first} on are of type {numbers.dtype}, without a scale",
+            expected=_TYPES,
+        )
+    stored = multiplied(numbers, scale)
+    if not are_steps(stored, scale):
+        raise SpecError(
+            f"{where}: features from image {first} on are not -127 to 127 steps of {scale}",
+            expected=_TYPES,
+        )
+    return feature_table(stored, first)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmark_spec.schemas import check_features
 from benchmark_spec.tables import Table
 from builders.features import Settings, is_network
-from builders.features.compress import base_of
+from builders.features.compress import STORED, base_of
 from builders.features.extraction import described
 from builders.release.writer import ReleaseWriter
 from builders.sources.packaged import canaries
@@ -25,7 +25,7 @@ from fslbench_data.submission.model import Submission
 Bindings = Mapping[tuple[str, str, str], Binding]
 """By method, data set and task set: which tasks are answered."""
 
-_OF_PROJECTION = ("dtype", "scale", "pca")
+_OF_PROJECTION = (*STORED, "scale", "pca")
 """What the provenance of a projection says otherwise than its backbone's, or besides."""
 
 
@@ -83,7 +83,7 @@ class EarlierRelease:
             return None
         path_of = self._release.files.path
         tables = (read_table(path_of(t), t, partial(check_features, where=t.path)) for t in shards)
-        return [_stored(table) for table in tables], made
+        return [_stored(table) for table in tables], made if dimensions is None else made | STORED
 
     def results(
         self, method: str, provenance: Mapping[str, Any], bindings: Bindings, features: str = ""
@@ -130,7 +130,7 @@ def _features(release: Release, dataset: str, name: str) -> list[Table]:
 
 
 def _stored(table: pa.Table) -> NDArray[Any]:
-    """Return features (n, D) as a table has them: of int8 the values without their scale."""
+    """Return features (n, D) as a table has them: of older releases int8 without their scale."""
     column = table.column("feature").combine_chunks()
     values: NDArray[Any] = column.flatten().to_numpy().reshape(len(table), column.type.list_size)
     return values

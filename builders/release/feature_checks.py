@@ -13,6 +13,7 @@ from benchmark_spec.errors import ReleaseError
 from benchmark_spec.feature_sets import scale_of
 from benchmark_spec.schemas import check_features
 from benchmark_spec.tables import Table, shard_of
+from fslbench_data.release.features import are_steps
 
 
 @dataclass
@@ -50,7 +51,11 @@ class FeatureChecks:
         missing = column.null_count + values.null_count
         if missing or not np.isfinite(values.to_numpy()).all():
             yield "holds values that are not finite"
+            return
         try:
-            scale_of(kind.value_type, entry.provenance, "it holds")
+            scale = scale_of(kind.value_type, entry.provenance, "it holds")
         except ReleaseError as error:
             yield str(error)
+            return
+        if kind.value_type == pa.float32() and not are_steps(values.to_numpy(), scale or 0.0):
+            yield f"holds values that are not -127 to 127 steps of {scale}"

@@ -131,7 +131,8 @@ class ReleaseWriter(ReleaseFolder):
         features
             In the order of image ids; one shard of them is held in memory.
         provenance
-            Of int8 features with `scale`.
+            With `scale`, the features are int8 steps of it; the values that these stand for are
+            written.
 
         Raises
         ------
@@ -139,8 +140,9 @@ class ReleaseWriter(ReleaseFolder):
             If they are not one finite row for each image, in order, of one type.
         """
         images, where = self._dataset(dataset).n_images, f"{backbone} of {dataset}"
+        scale = scale_of(pa.float32(), provenance, where) if "scale" in provenance else None
         shards, entries = number_of_shards(images), []
-        for shard, table in enumerate(cut(features, images, where)):
+        for shard, table in enumerate(cut(features, images, where, scale)):
             scale_of(table.schema.field("feature").type.value_type, provenance, where)
             path = self._new(table_path("features", dataset, backbone, shard, shards), backbone)
             entry = self._journal.same(path, table, provenance)

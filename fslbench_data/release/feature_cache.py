@@ -49,7 +49,7 @@ class FeatureCopy:
 
     @classmethod
     def of(cls, sha256s: Iterable[str], scale: float | None, rows: int) -> FeatureCopy:
-        """Name the copy of files with these digests; values are float16, or int8 with a scale."""
+        """Name the copy of files with these digests; float16 values, or with a scale float32."""
         content = json.dumps([_VERSION, list(sha256s), scale])
         name = hashlib.sha256(content.encode()).hexdigest()
         dtype = np.float16 if scale is None else np.float32

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +25,14 @@ from fslbench_data.release.values import corrupt
 WORTH_A_COPY = 8 * 2**20
 """Bytes of a feature set's files from which a raw copy is made of it."""
 
+MOST_STEPS = 127
+"""Steps from zero that a rounded feature may be, upwards and downwards."""
+
 Features = NDArray[np.float16] | NDArray[np.float32]
 
 
 def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> Features:
-    """Read the features (N, D) of a data set's images: float16, or float32 of int8 and a scale.
+    """Read the features (N, D) of a data set's images: float16, or float32 that was rounded.
 
     Large ones are memory-mapped from a raw copy of the files, which is made the first time if it
     can be (:mod:`fslbench_data.release.feature_cache`).  `path_of` gives the file of a shard,
@@ -43,6 +47,21 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     if mapped is None and copy.write(features.dimensions, features.parts(compare=True)):
         mapped = copy.open()
     return features.read() if mapped is None else mapped
+
+
+def multiplied(values: NDArray[Any], scale: float | None) -> Features:
+    """Return steps (int8) times their scale in float32; features of other types as they are."""
+    if scale is None or values.dtype != np.int8:
+        return values
+    return values.astype(np.float32) * np.float32(scale)
+
+
+def are_steps(values: NDArray[Any], scale: float) -> bool:
+    """Whether float32 features are -127..127 times their scale, to the last bit."""
+    with np.errstate(all="ignore"):  # values of strangers
+        steps = np.rint(values / np.float32(scale))
+    few = bool((np.abs(steps) <= MOST_STEPS).all())
+    return few and np.array_equal(multiplied(steps.astype(np.int8), scale), values)
 
 
 class _FeatureSet:
@@ -115,9 +134,9 @@ class _FeatureSet:
         flat = column.flatten()
         if column.null_count or flat.null_count:
             raise _corrupt(table, "lacks features")
-        values: NDArray[np.float16] = flat.to_numpy().reshape(len(rows), self.dimensions)
+        values = flat.to_numpy().reshape(len(rows), self.dimensions)
         scale = scale_of(column.type.value_type, table.provenance, table.path)
-        return values if scale is None else values.astype(np.float32) * np.float32(scale)
+        return multiplied(values, scale)
 
 
 def _opened(path: Path, table: Table) -> pq.ParquetFile:

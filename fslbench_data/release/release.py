@@ -146,7 +146,7 @@ class Release:
     def features(self, dataset: str, backbone: str) -> Features:
         """Features of a data set's images, (N, D), read-only: row i is image id i.
 
-        float16, or float32 where the release keeps them as int8.
+        float16, or float32 where they were rounded to steps of a scale.
         """
         return read_features(self._find_all("features", dataset, backbone), self.files.path)
 

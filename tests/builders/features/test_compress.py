@@ -1,4 +1,4 @@
-"""Features projected onto their principal directions and kept as int8."""
+"""Features projected onto their principal directions and rounded to int8 steps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_is_the_singular_value_decomposition() -> None:
     assert np.abs(values * scale - expected).max() <= scale / 2 + 1e-9
     assert np.abs(values).max() == 127
     assert about["pca"]["kept"] == pytest.approx((s[:6] ** 2).sum() / (s**2).sum(), abs=1e-4)
-    assert (about["scale"], about["dtype"], about["pca"]["from"]) == (scale, "int8", 20)
+    assert (about["scale"], about["dtype"], about["pca"]["from"]) == (scale, "float32", 20)
     assert float(np.float32(scale)) == scale
 
 

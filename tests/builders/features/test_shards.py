@@ -174,8 +174,10 @@ def test_shards_of_two_runs_are_not_one_set(tmp_path: Path) -> None:
 
 def test_scales_are_checked_and_names_that_collide_refused(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "r")
-    with pytest.raises(FSLBenchError, match="provenance gives scale None"):
+    with pytest.raises(SpecError, match="from image 0 on are of type int8, without a scale"):
         writer.add_features("one", "net", [X.astype(np.int8)], {})
+    with pytest.raises(FSLBenchError, match="provenance gives scale -1"):
+        writer.add_features("one", "net", [X.astype(np.int8)], {"scale": -1})
     with pytest.raises(FSLBenchError, match="with a scale"):
         writer.add_features("one", "net", [X], {"scale": 1.0})
     writer.add_features("one", "a/b", [X], {})
@@ -195,7 +197,7 @@ def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:
         assert not feature.type.value_field.nullable
         ids, values = (file.metadata.row_group(0).column(i) for i in (0, 1))
         assert ids.compression == values.compression == "ZSTD"
-        assert not values.has_dictionary_page
+        assert values.has_dictionary_page is (table.name == "net-pca4")
         assert "BYTE_STREAM_SPLIT" not in values.encodings
         assert ids.statistics is not None
         assert values.statistics is None
@@ -213,29 +215,63 @@ def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.Monk
         assert np.array_equal(load_release(tmp_path / str(large)).features("one", "net"), X)
 
 
-@pytest.mark.parametrize("backbone", ["net", "net-pca4"])
-def test_datasets_and_duckdb_read_shards_as_one(
-    sharded: Release, backbone: str, tmp_path: Path
-) -> None:
-    datasets = pytest.importorskip("datasets")
-    folder = Path(sharded.files.where)
-    expected = np.concatenate(
-        [
-            feature_array(pq.read_table(folder / t.path, partitioning=None))
-            for t in sharded.manifest.tables
-            if t.name == backbone
-        ]
+def test_steps_are_written_as_what_they_stand_for(tmp_path: Path) -> None:
+    """Given as int8, or as an earlier release gives them; a byte each with few bytes besides."""
+    chance = np.random.default_rng(2)
+    steps = chance.integers(-127, 128, (20, 300)).astype(np.int8)
+    scale = 0.006986899767071009
+    stand_for = steps.astype(np.float32) * np.float32(scale)
+    writer = _writer(tmp_path / "r")
+    writer.add_features("one", "steps", iter([steps[:9], steps[9:]]), {"scale": scale})
+    writer.add_features(
+        "one", "floats", [stand_for[:9], feature_table(stand_for[9:], 9)], {"scale": scale}
     )
+    for wrong, about in (
+        (stand_for + np.float32(1e-6), f"are not -127 to 127 steps of {scale}"),
+        (stand_for * np.float32(1.5), "are not -127 to 127 steps"),
+        (np.full((20, 2), 128, np.float32) * np.float32(scale), "are not -127 to 127 steps"),
+    ):
+        with pytest.raises(SpecError, match=about):
+            writer.add_features("one", "wrong", [wrong], {"scale": scale})
+    writer.finish()
+    assert verify(tmp_path / "r").problems == ()
+    release = load_release(tmp_path / "r")
+    for name in ("steps", "floats"):
+        tables = [table for table in release.manifest.tables if table.name == name]
+        stored = [pq.ParquetFile(tmp_path / "r" / table.path).read() for table in tables]
+        assert np.array_equal(np.concatenate([feature_array(table) for table in stored]), stand_for)
+        assert sum(table.bytes for table in tables) < steps.size + 3 * 2000
+    first, again = ([t.digest for t in release.manifest.tables if t.name == name]
+                    for name in ("steps", "floats"))  # fmt: skip
+    assert first == again
+
+
+@pytest.mark.parametrize("backbone", ["net", "net-pca4"])
+def test_datasets_duckdb_and_pandas_read_what_the_client_reads(
+    sharded: Release, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same numbers of the same type, to the last bit; DuckDB widens halves, which is exact."""
+    datasets = pytest.importorskip("datasets")
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "ours")
+    folder = Path(sharded.files.where)
+    expected = sharded.features("birds", backbone)
+    assert expected.dtype == (np.float16 if backbone == "net" else np.float32)
     config = f"features-{backbone}-birds"
     loaded = datasets.load_dataset(str(folder), config, split="birds", cache_dir=str(tmp_path))
     assert loaded["image_id"][:] == list(range(100))
-    values = loaded.with_format("numpy")["feature"][:]
-    assert np.array_equal(values, expected)
+    values = loaded.with_format("arrow")["feature"][:].combine_chunks().flatten().to_numpy()
+    assert (values.dtype, values.tobytes()) == (expected.dtype, expected.tobytes())
+    assert np.array_equal(loaded.with_format("numpy")["feature"][:], expected)
     ours = sharded.load_dataset(config, "birds")
     assert content_digest(ours.data.table) == content_digest(loaded.data.table)
     pattern = str(folder / f"features/{backbone}/birds-*.parquet")
     query = "SELECT image_id, feature FROM read_parquet(?) ORDER BY image_id"
     rows = duckdb.connect().execute(query, [pattern]).fetchall()
     assert [row[0] for row in rows] == list(range(100))
-    assert np.array_equal(np.array([row[1] for row in rows], expected.dtype), expected)
+    assert np.array_equal(np.array([row[1] for row in rows], np.float64), expected)
+    frames = [pd.read_parquet(path) for path in sorted(folder.glob(f"features/{backbone}/*"))]
+    frame = pd.concat(frames, ignore_index=True)
+    assert frame["image_id"].tolist() == list(range(100))
+    assert np.stack(list(frame["feature"])).tobytes() == expected.tobytes()
     assert len(pq.read_table(folder / f"features/{backbone}")) == 100  # one schema for all

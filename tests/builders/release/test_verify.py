@@ -252,6 +252,7 @@ def test_the_command_says_what_was_drawn_again(built: Path) -> None:
 
 
 SHARD = "features/net/birds-0000{}-of-00004.parquet"
+STEPS = "features/net-pca4/birds-00000-of-00004.parquet"
 
 
 def _ids_from(first: int) -> Any:
@@ -280,6 +281,16 @@ def _ids_from(first: int) -> Any:
         (SHARD.format(2), lambda t: _other_values(t, pa.int8(), 8), "holds fixed_size_list<"),
         (SHARD.format(2), lambda t: _other_values(t, pa.float16(), 7), "[7], the first of its"),
         (SHARD.format(2), lambda t: t.rename_columns(["a", "b"]), "columns are a, b"),
+        (
+            STEPS,
+            lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), 0.01)),
+            "not -127 to 127 steps of 0.0625",
+        ),
+        (
+            STEPS,
+            lambda t: _column(t, "feature", lambda v: _set(v, (3, 0), 8.0)),
+            "not -127 to 127 steps of 0.0625",
+        ),
     ],
 )
 def test_shards_forged_with_their_digests(
@@ -311,7 +322,7 @@ def test_shards_of_different_provenance_or_without_a_scale(
     for path, provenance, what in (
         (SHARD.format(2), {"backbone": "other"}, "another provenance than the first of its shards"),
         (SHARD.format(0), {"backbone": "net", "scale": 1.0}, "with a scale"),
-        ("features/net-pca4/birds-00000-of-00004.parquet", {}, "gives scale None"),
+        (STEPS, {}, "gives scale None"),
     ):
         folder = tmp_path / what
         shutil.copytree(sharded.files.where, folder)

@@ -13,9 +13,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from feature_arrays import feature_array
+from older_release import with_steps
 
 import fslbench_data as fb
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
+from builders.release.diff import diff
+from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About
 from fslbench_data.release import feature_cache as feature_copies
@@ -52,13 +55,11 @@ def _copy() -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("backbone", "dtype", "scale"), [("net", np.float16, 1), ("net-pca4", np.float32, 0.0625)]
-)
+@pytest.mark.parametrize(("backbone", "dtype"), [("net", np.float16), ("net-pca4", np.float32)])
 def test_shards_read_as_one_and_again(
-    sharded: Release, backbone: str, dtype: Any, scale: float, monkeypatch: pytest.MonkeyPatch
+    sharded: Release, backbone: str, dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = _stored(sharded, backbone).astype(dtype) * dtype(scale)
+    expected = _stored(sharded, backbone)
     first = sharded.features("birds", backbone)
     raw = np.load(_copy())
     monkeypatch.setattr("fslbench_data.release.features.open_table", None)  # it is not read again
@@ -71,6 +72,23 @@ def test_shards_read_as_one_and_again(
         assert type(found) is np.ndarray
         assert not found.flags.writeable
     assert sorted(p.suffix for p in copies_folder().iterdir()) == [".npy", ".whole"]
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_steps_of_older_releases_are_multiplied(
+    sharded: Release, tmp_path: Path, copied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not copied:
+        monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 2**40)
+    older = with_steps(sharded, tmp_path / "older")
+    assert _stored(older, "net-pca4").dtype == np.int8
+    for _ in range(2):
+        features = older.features("birds", "net-pca4")
+        assert features.dtype == np.float32
+        assert np.array_equal(features, _stored(older, "net-pca4") * np.float32(0.0625))
+        assert np.array_equal(features, sharded.features("birds", "net-pca4"))
+    assert verify(tmp_path / "older").problems == ()
+    assert diff(older, sharded).needed == "minor"
 
 
 def test_names(sharded: Release) -> None:
@@ -228,7 +246,7 @@ def test_shards_that_do_not_fit_each_other(
         ([replace(a, provenance={"scale": 2.0})], "with a scale"),
         ([replace(small, provenance={})], "gives scale None"),
         ([a, small], "has another scale than the first"),
-        ([a, replace(small, provenance={})], "holds fixed_size_list<element: int8 not null>"),
+        ([a, replace(small, provenance={})], "holds fixed_size_list<element: float not null>"),
     ):
         with pytest.raises(ReleaseError, match=what):
             read_features(shards, lambda table: folder / table.path)
