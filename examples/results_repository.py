@@ -17,6 +17,8 @@ import numpy as np
 from my_method import ridge
 from numpy.typing import NDArray
 from outside_methods import linear_svm, logistic_regression
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF
 
 import fslbench_data as fb
 from builders.hub.results_repo import start_results_repository
@@ -40,17 +42,6 @@ def nearest_image(support: Array, query: Array, rng: np.random.Generator) -> Arr
     return np.asarray((query @ images.T).argmax(axis=1) // shot)
 
 
-def gaussian_process(support: Array, query: Array, rng: np.random.Generator) -> Array:
-    """scikit-learn's GaussianProcessClassifier, a good deal slower than the others."""
-    from sklearn.gaussian_process import GaussianProcessClassifier
-    from sklearn.gaussian_process.kernels import RBF
-
-    way, shot, dimensions = support.shape
-    classifier = GaussianProcessClassifier(RBF(20.0), optimizer=None)
-    classifier.fit(support.reshape(-1, dimensions), np.repeat(np.arange(way), shot))
-    return np.asarray(classifier.predict(query))
-
-
 def main(folder: str) -> None:
     """Start the repository, and put every submission into it under its digest."""
     start_results_repository(Path(folder), ["embedded"], "Digits, from pixels")
@@ -66,7 +57,7 @@ def main(folder: str) -> None:
     ]
     submissions.append(
         fb.evaluate(
-            gaussian_process,
+            fb.sklearn(GaussianProcessClassifier(RBF(20.0), optimizer=None)),
             name="sklearn/GaussianProcess",
             features="pixels",
             task_sets=TASK_SETS[0],

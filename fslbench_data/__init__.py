@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from benchmark_spec.version import __version__
 
 if TYPE_CHECKING:
+    from fslbench_data.evaluation.adapters import easyfsl, sklearn
     from fslbench_data.evaluation.loop import evaluate
     from fslbench_data.release.release import Release, load_release
     from fslbench_data.scoring.own_tasks import interval
@@ -35,12 +36,14 @@ __all__ = [
     "TaskSet",
     "__version__",
     "connect",
+    "easyfsl",
     "evaluate",
     "interval",
     "load_release",
     "merge",
     "plan",
     "score",
+    "sklearn",
     "validate",
 ]
 
@@ -52,12 +55,14 @@ _HOMES = {
     "Task": "tasks",
     "TaskSet": "tasks",
     "connect": "scoring.sql",
+    "easyfsl": "evaluation.adapters",
     "evaluate": "evaluation.loop",
     "interval": "scoring.own_tasks",
     "load_release": "release.release",
     "merge": "submission.merging",
     "plan": "scoring.planning",
     "score": "scoring.score",
+    "sklearn": "evaluation.adapters",
     "validate": "validation.validate",
 }
 

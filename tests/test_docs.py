@@ -72,7 +72,7 @@ def test_every_command_has_these_options(page: Path) -> None:
             pytest.fail(f"{page.name}: {shlex.join([program, name, *arguments])}: {error}")
 
 
-OPTIONAL = {"torch", "easyfsl"}
+OPTIONAL = {"torch", "torchvision", "easyfsl", "sklearn"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

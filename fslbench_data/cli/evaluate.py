@@ -14,6 +14,7 @@ from fslbench_data.cli.options import FILE, dataset_option, release_option, task
 @release_option
 @click.option("--features", metavar="B", help="Run on the release's features of this backbone.")
 @click.option("--images", metavar="DIR", type=FILE, help="Run on the images in this folder.")
+@click.option("--device", metavar="D", help="Give features as PyTorch tensors on it, e.g. cuda.")
 @click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
 @dataset_option
 @task_set_option
@@ -37,6 +38,7 @@ def evaluate(
     release: str | None,
     features: str | None,
     images: Path | None,
+    device: str | None,
     name: str | None,
     datasets: tuple[str, ...],
     task_sets: tuple[str, ...],
@@ -83,6 +85,7 @@ def evaluate(
         task_sets=task_sets,
         features=features,
         images=images,
+        device=device,
         seed=seed,
         batch=batch,
         max_tasks=max_tasks,

@@ -51,7 +51,7 @@ def answer_tasks(
                 answer = method(*arguments, rng)
             except Exception as error:
                 raise _failed(error, group) from error
-        rows = np.asarray(answer)[None] if batch is None else np.asarray(answer)
+        rows = _array(answer) if batch else _array(answer)[None]
         for task, row in zip(group, _checked(rows, group), strict=True):
             log.add(str(tasks.info), task.task_id, row.tolist())
         yield group, False
@@ -62,6 +62,11 @@ def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Gene
     text = json.dumps(["fslbench-evaluate-1", seed, info.dataset, str(info.name), task_id])
     key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))
+
+
+def _array(answer: Any) -> NDArray[Any]:
+    """Make an array of an answer, a tensor of any device among them."""
+    return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
 
 
 def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:

@@ -1,13 +1,12 @@
-"""What a method is given: the features of a task's images, or copies of them as files."""
+"""What a method is given: the features of a task's images, copies of them as files, or tensors."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import SourceError, listing
-from fslbench_data.evaluation.numbered_images import MARK, has_other_mark, is_numbered, picture_name
+from benchmark_spec.errors import SourceError, SpecError
+from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import Task
-
-_PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
-"""What ends a path that names a part of a file."""
 
 
 class Inputs(Protocol):
@@ -95,48 +91,60 @@ def _name(seed: int, task: Task, place: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def image_inputs(release: Release, dataset: str, folder: Path, seed: int) -> ImageInputs:
-    """Make inputs from images on disk, copied under names that the seed decides.
+@dataclass(frozen=True, eq=False)
+class InputChoice:
+    """What of a task's images a method is to be given.
 
-    Where `folder` holds numbered pictures (:mod:`fslbench_data.evaluation.numbered_images`),
-    these; else the files of the source's own layout.  Raises a SourceError if an image has no
-    picture file of its own, or is not there, or the numbered pictures are of other images.
+    Attributes
+    ----------
+    features, images
+        Name of a backbone of the release, or the folder of the pictures; one of the two.
+    transform
+        Makes a tensor of a picture; pictures are given as files without it.
+    device
+        Of PyTorch, where tensors are put; None gives features as arrays.
+
+    Raises a SpecError if these do not go together, or there is no such device.
     """
-    images = release.images(dataset)
-    export = f"write its pictures: fslbench-build source {dataset} RAW --pictures DIR"
-    if is_numbered(folder):
-        if has_other_mark(folder, images):
-            raise SourceError(
-                f"the pictures are not those of {dataset} in release {release}",
-                where=str(folder / MARK),
-                fix=f"{export}; a folder holds those of one data set (--dataset)",
-            )
-        names = [picture_name(i) for i in range(len(images))]
-        expected = f"{names[0]} to {names[-1]}"
-        export = f"go on with them: fslbench-build source {dataset} RAW --pictures {folder}"
-    else:
-        names = images.column("path").to_pylist()
-        without = [i for i, name in enumerate(names) if not _is_picture_file(name)]
-        if without:
-            raise SourceError(
-                f"{len(without)} images of {dataset} are not files of pictures: image_id "
-                f"{listing(without)}",
-                expected="images that are whole files, or a folder of numbered pictures",
-                fix=f"{export}; or run the method on features",
-            )
-        expected = "the source's own layout in the folder given as --images, or numbered pictures"
-    paths = [folder / name for name in names]
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
-        raise SourceError(
-            f"{len(missing)} of {len(paths)} images of {dataset} are missing",
-            where=listing(missing, 3),
-            expected=expected,
-            fix=export,
-        )
-    return ImageInputs(paths, seed)
 
+    features: str | None
+    images: Path | None
+    transform: Callable[[Any], Any] | None = None
+    device: Any = None
 
-def _is_picture_file(name: str | None) -> bool:
-    """Whether a path of an images table is a whole file, and one of pixels."""
-    return name is not None and not _PART.search(name) and not name.endswith(".svg")
+    def __post_init__(self) -> None:
+        if (self.features is None) == (self.images is None):
+            raise SpecError("a method is run on features or on images", expected="one of the two")
+        if self.transform is not None and self.images is None:
+            raise SpecError("features need no transform", fix="give images=, or no transform=")
+        if self.device is not None and self.images is not None and self.transform is None:
+            raise SpecError(
+                "images are put on a device as tensors, which a transform makes of them",
+                fix="in Python give transform= with device=, or let the method read the files",
+            )
+        if self.tensor_device:
+            from fslbench_data.torch.tensors import device_of
+
+            device_of(self.tensor_device)
+
+    @property
+    def tensor_device(self) -> str:
+        """Where tensors of PyTorch are given; empty for a method that gets none."""
+        if self.device is None and self.transform is None:
+            return ""
+        return "cpu" if self.device is None else str(self.device)
+
+    def of(self, release: Release, dataset: str, seed: int) -> Inputs:
+        """Open the inputs of a data set; `seed` decides the names of copies of images.
+
+        Raises a SourceError if pictures are missing.
+        """
+        if self.tensor_device:
+            from fslbench_data.torch.tensors import TensorInputs, device_of, image_tensors
+
+            images = image_tensors(release, dataset, self.features, self.images, self.transform)
+            return TensorInputs(images, device_of(self.tensor_device))
+        if self.features is not None:
+            return FeatureInputs(release.features(dataset, self.features))
+        assert self.images is not None  # noqa: S101
+        return ImageInputs(picture_paths(release, dataset, self.images), seed)

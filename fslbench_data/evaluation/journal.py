@@ -84,9 +84,9 @@ class Journal:
             return b""  # nothing was answered: begin anew
         if whole and earlier != run:
             differs = [
-                f"{key}: {earlier.get(key)!r:.60}, now {run[key]!r:.60}"
-                for key in run
-                if is_table(earlier) and earlier.get(key) != run[key]
+                f"{key}: {earlier.get(key)!r:.60}, now {run.get(key)!r:.60}"
+                for key in ({**run, **earlier} if is_table(earlier) else {})
+                if earlier.get(key) != run.get(key)
             ]
             raise OutputError(
                 f"{path} is of another run",

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError, UnknownNameError
 from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
-from fslbench_data.evaluation.inputs import FeatureInputs, Inputs, image_inputs
+from fslbench_data.evaluation.inputs import InputChoice
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.evaluation.stopping import Rival
@@ -30,6 +31,8 @@ def evaluate(
     task_sets: str | Sequence[str] = (),
     features: str | None = None,
     images: str | Path | None = None,
+    transform: Callable[[Any], Any] | None = None,
+    device: Any = None,
     seed: int = 0,
     batch: int | None = None,
     max_tasks: int | None = None,
@@ -60,6 +63,12 @@ def evaluate(
         Which task sets; by default all whose inputs there are.
     features, images
         Name of a backbone of the release, or the folder of the images; one of the two.
+    transform
+        With `images`: makes a tensor of a picture, an RGB image of Pillow.  The method then gets
+        tensors of PyTorch, support (K, S, ...) and query (K·Q, ...), and no files.
+    device
+        Give tensors of PyTorch on this device, such as ``"cuda"``, instead of arrays; the method
+        may answer with a tensor.  Seed random numbers of PyTorch from `rng`.
     seed
         Of `rng`, and of the names of images: these depend on the seed and the task alone.
     batch
@@ -100,12 +109,13 @@ def evaluate(
         If the method raises; names the task.  What was answered is in the journal.
     PredictionError
         If it returns anything but positions; names the task.
+    MissingPackageError
+        If tensors are asked for without PyTorch.
     DriftError
         If classes drift along a task set that is to be stopped early.
     """
     release = load_release() if release is None else release
-    if (features is None) == (images is None):
-        raise SpecError("a method is run on features or on images", expected="one of the two")
+    choice = InputChoice(features, None if images is None else Path(images), transform, device)
     if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
         raise SpecError("a batch, and a number of tasks, is at least 1")
     if transductive is None:
@@ -126,6 +136,7 @@ def evaluate(
         "features": features or "images",
         "seed": seed,
         "batch": batch,
+        **({"device": choice.tensor_device} if choice.tensor_device else {}),
         **({} if rival is None else {"stopping": asdict(rival.rule)}),
     }
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
@@ -141,7 +152,7 @@ def evaluate(
     ):
 
         def calls(info: TaskSetInfo, count: int) -> Calls:
-            inputs = _inputs(release, info.dataset, features, images, seed)
+            inputs = choice.of(release, info.dataset, seed)
             tasks = release.task_set(info.dataset, str(info.name))
             yield from answer_tasks(method, inputs, tasks, count, log, seed=seed, batch=batch)
 
@@ -191,12 +202,3 @@ def _chosen(
         if task_set not in names:
             raise UnknownNameError("task set", task_set, names, where=", ".join(datasets or able))
     return [info for info in wanted if not task_sets or str(info.name) in task_sets]
-
-
-def _inputs(
-    release: Release, dataset: str, features: str | None, images: str | Path | None, seed: int
-) -> Inputs:
-    if features is not None:
-        return FeatureInputs(release.features(dataset, features))
-    assert images is not None  # noqa: S101
-    return image_inputs(release, dataset, Path(images), seed)

@@ -21,7 +21,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data import score
-from fslbench_data.evaluation.numbered_images import picture_name
+from fslbench_data.release.pictures import picture_name
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate

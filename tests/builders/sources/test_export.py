@@ -14,7 +14,7 @@ from builders.sources import image_folder
 from builders.sources.catalogued import omniglot
 from builders.sources.export import check_folder, write_pictures
 from builders.sources.image_set import About, ImageSet
-from fslbench_data.evaluation.numbered_images import MARK, picture_name
+from fslbench_data.release.pictures import MARK, picture_name
 
 Draw = Callable[..., str]
 ABOUT = About("Pets", "https://example.org", "CC0", "@misc{pets}")

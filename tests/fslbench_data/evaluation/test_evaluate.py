@@ -30,9 +30,9 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from fslbench_data.cli import main
-from fslbench_data.evaluation import inputs
 from fslbench_data.evaluation.loader import load_callable
-from fslbench_data.evaluation.numbered_images import MARK, mark_of, picture_name
+from fslbench_data.release import pictures as pictures_on_disk
+from fslbench_data.release.pictures import MARK, mark_of, picture_name
 from fslbench_data.release.release import Release
 
 Array = np.ndarray[Any, Any]
@@ -502,7 +502,7 @@ def test_images_that_are_not_there(
     ],
 )
 def test_which_paths_are_files_of_pictures(path: str | None, file: bool) -> None:
-    assert inputs._is_picture_file(path) == file
+    assert pictures_on_disk._is_picture_file(path) == file
 
 
 def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: Path) -> None:
@@ -613,37 +613,3 @@ def test_methods_that_cannot_be_loaded(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=said):
         load_callable(text)
-
-
-# ---- methods of others, unchanged ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["logistic_regression", "linear_svm"])
-def test_scikit_learns_classifiers(name: str, embedded: Release, root: Path) -> None:
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-    method = load_callable(f"{root}/examples/outside_methods.py:{name}")
-    found = fb.evaluate(method, embedded, task_sets="open-5w5s5q", **ALL)
-    assert found.methods[name].backbone == "pixels"
-    assert 85 < fb.score(found, embedded).scores[0].accuracy.mean < 95
-
-
-def test_easyfsls_prototypical_networks(embedded: Release, root: Path) -> None:
-    pytest.importorskip("easyfsl", reason="needs easyfsl")
-    method = load_callable(f"{root}/examples/outside_methods.py:PrototypicalNetworks")
-    found = fb.evaluate(method, embedded, name="easyfsl", task_sets="open-5w5s5q", **ALL)
-
-    def euclidean(support: Array, query: Array, rng: object) -> Array:
-        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
-
-    ours = fb.evaluate(euclidean, embedded, name="easyfsl", task_sets="open-5w5s5q", **ALL)
-    assert content_digest(found.table) == content_digest(ours.table)
-
-
-def test_the_example_of_all_three(embedded: Release, root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("easyfsl", reason="needs easyfsl")
-    path = tmp_path / "x.parquet"
-    script = root / "examples/outside_methods.py"
-    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
-    report = fb.score(path, embedded)
-    assert len(report.scores) == 6
-    assert not report.signature.unbound

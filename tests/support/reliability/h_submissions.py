@@ -12,8 +12,8 @@ from fuzzing.two_validators import compare
 
 from fslbench_data.cli import main
 from fslbench_data.evaluation.loop import evaluate
-from fslbench_data.evaluation.numbered_images import picture_name
 from fslbench_data.leaderboard.labels import unique_labels
+from fslbench_data.release.pictures import picture_name
 from fslbench_data.render.interval_text import labels
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission

@@ -1,0 +1,122 @@
+"""Methods of other libraries as methods that `evaluate` runs; nothing of them is imported here."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import SpecError
+from fslbench_data.evaluation.calling import MethodCallable
+
+RANDOM_STATES = 2**32
+"""scikit-learn takes seeds below."""
+
+
+def sklearn(estimator: Any) -> MethodCallable:
+    """Make a method of a classifier of scikit-learn, or of a pipeline that ends in one.
+
+    Every task is answered by a clone that is fitted to its K·S support features, labelled with
+    positions 0..K-1; the estimator itself stays as it is.  Whatever has a `random_state` of None,
+    a step of a pipeline too, gets a seed from the task's generator, so that a run can be repeated
+    and resumed; a `random_state` that you set is kept.
+
+    Parameters
+    ----------
+    estimator
+        With `fit` and `predict`, such as ``LinearSVC()``.  Its class names the method.
+
+    Raises
+    ------
+    SpecError
+        If it is no such object.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC  # doctest: +SKIP
+    >>> fb.evaluate(fb.sklearn(LinearSVC()), features="pixels")  # doctest: +SKIP
+    """
+    _check(estimator, ("fit", "predict"), "a classifier of scikit-learn, such as LinearSVC()")
+    return _Estimator(estimator)
+
+
+def easyfsl(classifier: Any) -> MethodCallable:
+    """Make a method of a few-shot classifier of easyfsl; needs PyTorch.
+
+    On features its backbone is the identity: ``PrototypicalNetworks()``.  With a backbone of its
+    own it is run on pictures: ``evaluate(..., images=FOLDER, transform=FUNCTION)``.  It is put in
+    evaluation mode and on the device of `evaluate`, and gets one task at a time without
+    gradients; the random numbers of PyTorch, on the CPU and on CUDA, are seeded from the task's
+    generator.  What easyfsl calls transductive is marked so.
+
+    Parameters
+    ----------
+    classifier
+        Of `easyfsl.methods`.  Its class names the method.
+
+    Raises
+    ------
+    SpecError
+        If it is no such object.
+    MissingPackageError
+        If PyTorch is not installed.
+
+    Examples
+    --------
+    >>> from easyfsl.methods import PrototypicalNetworks  # doctest: +SKIP
+    >>> fb.evaluate(fb.easyfsl(PrototypicalNetworks()), features="pixels")  # doctest: +SKIP
+    """
+    from fslbench_data.torch.easyfsl_methods import EasyFSLMethod
+
+    needed = ("process_support_set", "is_transductive")
+    _check(classifier, needed, "a method of easyfsl, such as PrototypicalNetworks()")
+    return EasyFSLMethod(classifier)
+
+
+def _check(model: Any, needed: tuple[str, ...], expected: str) -> None:
+    if isinstance(model, type):
+        raise SpecError(f"{model.__name__} is a class", expected=expected, fix="call it first")
+    if missing := [name for name in needed if not hasattr(model, name)]:
+        raise SpecError(f"a {type(model).__name__} has no {', '.join(missing)}", expected=expected)
+
+
+class _Estimator:
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+        self.__name__ = type(estimator).__name__
+
+    def __call__(
+        self, support: Any, query: Any, rng: np.random.Generator
+    ) -> NDArray[np.integer[Any]]:
+        """Predict positions (K·Q,) from support (K, S, D) and query (K·Q, D)."""
+        x = np.asarray(support)
+        if x.ndim != 3:
+            raise SpecError(
+                f"{self.__name__} got a support of shape {x.shape}",
+                expected="features of one task (K, S, D)",
+                fix="run it on features, without a batch",
+            )
+        way, shot, dimensions = x.shape
+        estimator = _seeded(_clone(self._estimator), rng)
+        estimator.fit(x.reshape(way * shot, dimensions), np.repeat(np.arange(way), shot))
+        return np.asarray(estimator.predict(np.asarray(query)))
+
+
+def _clone(estimator: Any) -> Any:
+    """An unfitted copy, as `sklearn.base.clone` makes it."""
+    clone = getattr(estimator, "__sklearn_clone__", None)
+    return copy.deepcopy(estimator) if clone is None else clone()
+
+
+def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
+    """The estimator, with seeds where a `random_state` of it or of its parts is None."""
+    if not hasattr(estimator, "get_params"):
+        return estimator
+    seeds = {
+        name: int(rng.integers(RANDOM_STATES))
+        for name, value in sorted(estimator.get_params().items())
+        if name.split("__")[-1] == "random_state" and value is None
+    }
+    return estimator.set_params(**seeds)

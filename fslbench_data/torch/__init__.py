@@ -1,0 +1,20 @@
+"""Frozen tasks for PyTorch: a data set of tasks, and batches of them as tensors.
+
+>>> from torch.utils.data import DataLoader  # doctest: +SKIP
+>>> from fslbench_data.torch import TaskDataset, collate  # doctest: +SKIP
+>>> tasks = TaskDataset(release, "digits", "open-5w5s5q", features="pixels")  # doctest: +SKIP
+>>> for batch in DataLoader(tasks, batch_size=8, collate_fn=collate):  # doctest: +SKIP
+...     batch.record(recorder, model(batch.support, batch.query).argmax(dim=-1))
+
+Nothing else in the client imports PyTorch.  Without it, importing this package raises a
+MissingPackageError.
+"""
+
+from benchmark_spec.extras import require
+
+require("torch", "torch")
+
+from fslbench_data.torch.batches import TaskBatch, collate  # noqa: E402 - only where there is torch
+from fslbench_data.torch.dataset import TaskDataset  # noqa: E402
+
+__all__ = ["TaskBatch", "TaskDataset", "collate"]

@@ -1,0 +1,150 @@
+"""Methods of scikit-learn and easyfsl, run as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fslbench_data as fb
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import MethodFailedError, SpecError
+from fslbench_data.evaluation.loader import load_callable
+from fslbench_data.release.release import Release
+
+Array = np.ndarray[Any, Any]
+WHERE: Any = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w5s5q"}
+
+
+def _digest(method: Any, release: Release, **options: Any) -> str:
+    return content_digest(fb.evaluate(method, release, name="it", **WHERE | options).table)
+
+
+# ---- scikit-learn --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("logistic_regression", "LogisticRegression"), ("linear_svm", "LinearSVC")]
+)
+def test_the_examples_classifiers(name: str, shown: str, embedded: Release, root: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    method = load_callable(f"{root}/examples/outside_methods.py:{name}")
+    submission = fb.evaluate(method, embedded, **WHERE)
+    assert submission.methods[shown].backbone == "pixels"
+    assert 85 < fb.score(submission, embedded).scores[0].accuracy.mean < 95
+
+
+def test_an_estimator_is_cloned_for_every_task(embedded: Release) -> None:
+    neighbors = pytest.importorskip("sklearn.neighbors", reason="needs scikit-learn")
+
+    def by_hand(support: Array, query: Array, rng: object) -> Array:
+        nearest = neighbors.KNeighborsClassifier(3)
+        nearest.fit(support.reshape(25, 64), np.arange(5).repeat(5))
+        return np.asarray(nearest.predict(query))
+
+    estimator = neighbors.KNeighborsClassifier(3)
+    assert _digest(fb.sklearn(estimator), embedded) == _digest(by_hand, embedded)
+    assert not hasattr(estimator, "classes_")
+
+
+def test_seeds_come_from_the_task_where_none_is_set(embedded: Release) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    from sklearn.ensemble import BaggingClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import ExtraTreeClassifier
+
+    def trees(seed: int | None) -> Any:
+        tree = ExtraTreeClassifier(max_depth=3, random_state=seed)
+        return fb.sklearn(make_pipeline(BaggingClassifier(tree, n_estimators=2, random_state=seed)))
+
+    few = {"max_tasks": 3}
+    first = _digest(trees(None), embedded, **few)
+    assert first == _digest(trees(None), embedded, **few)
+    assert first != _digest(trees(None), embedded, seed=1, **few)
+    fixed = _digest(trees(5), embedded, **few)
+    assert fixed == _digest(trees(5), embedded, seed=1, **few)
+    assert fixed != first
+
+
+def test_what_is_no_estimator(embedded: Release) -> None:
+    class Half:
+        def fit(self, x: Array, y: Array) -> None: ...
+
+    class Whole(Half):  # no parameters, no protocol of clones: copied as it is
+        def predict(self, x: Array) -> Array:
+            return np.zeros(len(x), int)
+
+    with pytest.raises(SpecError, match=r"Whole is a class(.|\n)*call it first"):
+        fb.sklearn(Whole)
+    with pytest.raises(SpecError, match="a Half has no predict"):
+        fb.sklearn(Half())
+    assert fb.evaluate(fb.sklearn(Whole()), embedded, **WHERE).table.num_rows == 31
+    with pytest.raises(MethodFailedError, match=r"shape \(2, 5, 5, 64\)"):
+        fb.evaluate(fb.sklearn(Whole()), embedded, batch=2, **WHERE)
+
+
+# ---- easyfsl -------------------------------------------------------------------------------------
+
+
+def test_easyfsls_prototypical_networks(embedded: Release) -> None:
+    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+
+    def euclidean(support: Array, query: Array, rng: object) -> Array:
+        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+    networks = fb.easyfsl(methods.PrototypicalNetworks())
+    assert _digest(networks, embedded) == _digest(euclidean, embedded)
+    assert _digest(networks, embedded, device="cpu") == _digest(euclidean, embedded)
+
+
+@pytest.mark.parametrize(
+    "name", ["BDCSPN", "Finetune", "LaplacianShot", "PTMAP", "SimpleShot", "TIM"]
+)
+def test_easyfsls_methods_answer_each_task_by_itself(name: str, embedded: Release) -> None:
+    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+    kind, options = getattr(methods, name), {"max_tasks": 4, "device": "cpu"}
+    adapted = fb.easyfsl(kind())
+    submission = fb.evaluate(adapted, embedded, **WHERE, **options)
+    assert submission.methods[name].transductive == kind.is_transductive()
+    once = _digest(adapted, embedded, **options)
+    assert once == _digest(adapted, embedded, **options)  # nothing is left of the tasks before
+    assert np.mean(submission.table.column("n_correct").to_numpy()) > 18  # of 25
+
+
+def test_easyfsls_random_numbers_come_from_the_task(embedded: Release) -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+
+    class Noisy(torch.nn.Module):  # type: ignore[name-defined]
+        def forward(self, features: Any) -> Any:
+            return features + 20 * torch.randn_like(features)
+
+    noisy = fb.easyfsl(methods.SimpleShot(Noisy()))
+    before = torch.random.get_rng_state()
+    first = _digest(noisy, embedded)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert first == _digest(noisy, embedded)
+    assert first != _digest(noisy, embedded, seed=1)
+
+
+def test_what_is_no_method_of_easyfsl() -> None:
+    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+    with pytest.raises(SpecError, match="SimpleShot is a class"):
+        fb.easyfsl(methods.SimpleShot)
+    with pytest.raises(SpecError, match="a dict has no process_support_set"):
+        fb.easyfsl({})
+
+
+@pytest.mark.slow
+def test_the_example_of_all_three(embedded: Release, root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("easyfsl", reason="needs easyfsl")
+    path = tmp_path / "x.parquet"
+    script = root / "examples/outside_methods.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    report = fb.score(path, embedded)
+    assert len(report.scores) == 6
+    assert not report.signature.unbound

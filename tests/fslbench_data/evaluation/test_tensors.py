@@ -1,0 +1,130 @@
+"""Methods that are run on tensors: what they get, resuming, stopping, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import MethodFailedError, OutputError, PredictionError, SpecError
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+
+torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
+
+WHERE: Any = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+def nearest(support: Any, query: Any, rng: object) -> Any:
+    """Positions of one task, (K, S, D) and (K·Q, D), or of B of them."""
+    return torch.cdist(query, support.mean(dim=-2)).argmin(dim=-1)
+
+
+def _digest(**options: Any) -> str:
+    return content_digest(fb.evaluate(nearest, **{"name": "it"} | WHERE | options).table)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_task_or_many(device: str, embedded: Release) -> None:
+    shapes = set()
+
+    def look(support: Any, query: Any, rng: object) -> Any:
+        shapes.add((tuple(support.shape), tuple(query.shape)))
+        assert support.dtype == query.dtype == torch.float32
+        assert support.device.type == query.device.type == device
+        return nearest(support, query, rng)
+
+    def digest(**options: Any) -> str:
+        submission = fb.evaluate(look, embedded, name="it", device=device, **WHERE | options)
+        return content_digest(submission.table)
+
+    alone = digest()
+    assert shapes == {((5, 1, 64), (5, 64))}
+    assert digest(batch=50) == alone
+    assert {support[0] for support, _ in shapes if len(support) == 4} == {50, 26}
+
+    def of_arrays(support: Any, query: Any, rng: object) -> Any:
+        return nearest(torch.from_numpy(support), torch.from_numpy(query), rng)
+
+    arrays = fb.evaluate(of_arrays, embedded, name="it", **WHERE)
+    assert content_digest(arrays.table) == alone
+
+
+def test_a_stopped_run_goes_on_where_it_was(embedded: Release, tmp_path: Path) -> None:
+    calls = 0
+
+    def fragile(support: Any, query: Any, rng: object) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise RuntimeError("out of memory")
+        return nearest(support, query, rng)
+
+    run: Any = {"name": "it", "device": "cpu", "batch": 50, "journal": tmp_path / "j"}
+    with pytest.raises(MethodFailedError, match=r"tasks? 100\.\.149"):
+        fb.evaluate(fragile, embedded, **WHERE, **run)
+    whole = fb.evaluate(fragile, embedded, **WHERE, **run)
+    assert calls == 5  # two of four calls again
+    assert content_digest(whole.table) == _digest(device="cpu", batch=50)
+    for other, said in (
+        ({"device": None}, "device: 'cpu', now None"),
+        ({"device": torch.device("cpu", 0)}, "device: 'cpu', now 'cpu:0'"),
+    ):
+        with pytest.raises(OutputError, match=said):
+            fb.evaluate(fragile, embedded, **WHERE, **run | other)
+
+
+def test_it_stops_when_it_is_conclusive(embedded: Release) -> None:
+    def guess(support: Any, query: Any, rng: Any) -> Any:
+        generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
+        return torch.randint(0, 5, query.shape[:2], generator=generator)
+
+    stopped = fb.evaluate(
+        guess, embedded, device="cpu", batch=7, stop_when_conclusive="pixels/LR", **WHERE
+    )
+    assert stopped.table.num_rows < 100
+    assert stopped.table.num_rows % 7 == 0
+
+
+def test_settings_that_are_wrong(embedded: Release, tmp_path: Path) -> None:
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"features": "pixels", "device": "abacus"}, "opens no device 'abacus'"),
+        ({"features": "pixels", "device": 1.5}, "opens no device"),
+        ({"features": "pixels", "transform": abs}, "features need no transform"),
+        ({"images": tmp_path, "device": "cpu"}, "which a transform makes of them"),
+    )
+    for options, said in wrong:
+        with pytest.raises(SpecError, match=said):
+            fb.evaluate(nearest, embedded, **options)
+
+
+@pytest.mark.skipif("cuda" in DEVICES, reason="there is a GPU here")
+def test_a_device_that_is_not_here(embedded: Release) -> None:
+    with pytest.raises(SpecError, match="opens no device 'cuda'"):
+        fb.evaluate(nearest, embedded, device="cuda", **WHERE)
+
+
+def test_scores_are_no_predictions(embedded: Release) -> None:
+    def scores(support: Any, query: Any, rng: object) -> Any:
+        return torch.cdist(query, support.mean(dim=1)).requires_grad_()
+
+    with pytest.raises(PredictionError, match="float32"):
+        fb.evaluate(scores, embedded, device="cpu", **WHERE)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tensor_method.py").write_text(
+        "def nearest(support, query, rng):\n"
+        "    return (query[:, None] - support.mean(dim=1)).norm(dim=2).argmin(dim=1)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    options = "--features pixels --dataset digits --task-set open-5w1s1q --device cpu -o x.parquet"
+    result = CliRunner().invoke(main, ["evaluate", "tensor_method.py:nearest", *options.split()])
+    assert result.exit_code == 0, result.output
+    written = fb.Submission.read(tmp_path / "x.parquet")
+    assert content_digest(written.table) == _digest(name="nearest", device="cpu")
