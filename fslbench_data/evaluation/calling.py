@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import MethodFailedError, PredictionError
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
+from fslbench_data.evaluation.whose_line import lines_of
 from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
 
 MethodCallable = Callable[[Any, Any, np.random.Generator], Any]
@@ -93,11 +93,9 @@ def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:
 
 
 def _failed(error: Exception, group: Sequence[Task]) -> MethodFailedError:
-    frames = traceback.extract_tb(error.__traceback__)
-    last = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
     return MethodFailedError(
         f"the method raised {type(error).__name__}: {error}",
-        where=f"{_where(group)}; {last}",
+        where=f"{_where(group)}; {lines_of(error)}",
         fix="mend the method and run again; with a journal (or -o) answered tasks are kept",
     )
 

@@ -83,7 +83,7 @@ def evaluate(
         File that keeps every answered task, so that a stopped run resumes where it was.  It is
         left in place; remove it when the submission has been written.
     show_progress
-        Show a progress bar on standard error, where that is a terminal.
+        Show a progress bar on standard error, where that is a terminal, or in a notebook's cell.
     stop_when_conclusive
         Stop each task set as soon as a confidence sequence tells the method apart from this one
         (the name of a reference method, or results of one method on the same sets): valid however
@@ -106,7 +106,7 @@ def evaluate(
     Raises
     ------
     MethodFailedError
-        If the method raises; names the task.  What was answered is in the journal.
+        If the method raises; names the task and the lines.  What was answered is in the journal.
     PredictionError
         If it returns anything but positions; names the task.
     MissingPackageError

@@ -1,10 +1,18 @@
-"""A progress bar with tasks (or images) per second and the time left, on standard error."""
+"""A progress bar with tasks (or images) per second and the time left: in a terminal or notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from importlib import import_module
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+_SECONDS = 0.25
+"""Between two pictures of a bar in a notebook."""
 
 
 class Progress(Protocol):
@@ -16,7 +24,10 @@ class Progress(Protocol):
 
 @contextmanager
 def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Progress]:
-    """Show how far `total` tasks are; silent unless shown on a terminal."""
+    """Show how far `total` tasks are, on standard error or in a notebook's cell.
+
+    Silent unless shown, and where standard error is neither terminal nor notebook.
+    """
     if not show:
         yield _silent
         return
@@ -40,17 +51,42 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         TimeRemainingColumn(),
         TextColumn("left", markup=False),
     )
-    with Progress(*columns, console=shown, disable=not shown.is_terminal) as bar:
-        task = bar.add_task(unit, total=total, rate="…")
+    bar = Progress(*columns, console=shown, disable=not shown.is_terminal)
+    task = bar.add_task(unit, total=total, rate="…")
 
-        def advance(tasks: int, /, *, resumed: bool = False) -> None:
-            if resumed:
-                bar.update(task, advance=tasks)
-                return
-            speed = bar.tasks[0].speed
-            bar.update(task, advance=tasks, rate=f"{speed:.1f}" if speed else "…")
+    def advance(tasks: int, /, *, resumed: bool = False) -> None:
+        if resumed:
+            bar.update(task, advance=tasks)
+            return
+        speed = bar.tasks[0].speed
+        bar.update(task, advance=tasks, rate=f"{speed:.1f}" if speed else "…")
 
+    if shown.is_jupyter:
+        with _in_a_cell(bar, advance) as advance_there:
+            yield advance_there
+        return
+    with bar:
         yield advance
+
+
+@contextmanager
+def _in_a_cell(bar: Bar, advance: Progress) -> Iterator[Progress]:
+    """Show the bar in the output of a notebook's cell; rich's own way needs ipywidgets."""
+    notebook: Any = import_module("IPython.display")
+    cell = notebook.display(bar, display_id=True)
+    last = monotonic()
+
+    def advance_there(tasks: int, /, *, resumed: bool = False) -> None:
+        nonlocal last
+        advance(tasks, resumed=resumed)
+        if monotonic() - last >= _SECONDS:
+            cell.update(bar)
+            last = monotonic()
+
+    try:
+        yield advance_there
+    finally:
+        cell.update(bar)
 
 
 def _silent(tasks: int, /, *, resumed: bool = False) -> None:
