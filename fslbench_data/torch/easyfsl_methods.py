@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+
+from benchmark_spec.errors import SpecError
 
 
 class EasyFSLMethod:
@@ -22,12 +26,34 @@ class EasyFSLMethod:
 
     def __call__(self, support: Any, query: Any, rng: np.random.Generator) -> torch.Tensor:
         """Predict positions (K·Q,) from support (K, S, ...) and query (K·Q, ...)."""
+        if not hasattr(support, "shape") or support.shape[2:] != query.shape[1:]:
+            shape = getattr(support, "shape", None)
+            raise SpecError(
+                f"{self.__name__} got a support of {'files' if shape is None else tuple(shape)}",
+                expected="numbers of one task: support (K, S, ...), query (K·Q, ...)",
+                fix="run it on features, or on images with transform=; without a batch",
+            )
         support, query = torch.as_tensor(support), torch.as_tensor(query)
-        classifier, device = self._classifier.to(support.device), support.device
+        device = support.device
         labels = torch.arange(len(support), device=device).repeat_interleave(support.shape[1])
-        on_device = [device] if device.type == "cuda" else []
-        with torch.random.fork_rng(on_device), torch.no_grad():
-            torch.manual_seed(int(rng.integers(2**63)))
+        classifier = self._classifier.to(device)
+        with _seeded(device, int(rng.integers(2**63))), torch.no_grad():
             classifier.process_support_set(support.flatten(0, 1), labels)
             scores: torch.Tensor = classifier(query)
         return scores.argmax(dim=1)
+
+
+@contextmanager
+def _seeded(device: torch.device, seed: int) -> Iterator[None]:
+    """Seed the random numbers of the CPU and of a CUDA device, and put them back afterwards."""
+    generators = [torch.default_generator]
+    if device.type == "cuda":
+        generators.append(torch.cuda.default_generators[device.index])
+    before = [generator.get_state() for generator in generators]
+    try:
+        for generator in generators:
+            generator.manual_seed(seed)
+        yield
+    finally:
+        for generator, state in zip(generators, before, strict=True):
+            generator.set_state(state)

@@ -131,12 +131,16 @@ def test_easyfsls_random_numbers_come_from_the_task(embedded: Release) -> None:
     assert first != _digest(noisy, embedded, seed=1)
 
 
-def test_what_is_no_method_of_easyfsl() -> None:
+def test_what_easyfsl_cannot_answer(embedded: Release, root: Path) -> None:
     methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
     with pytest.raises(SpecError, match="SimpleShot is a class"):
         fb.easyfsl(methods.SimpleShot)
     with pytest.raises(SpecError, match="a dict has no process_support_set"):
         fb.easyfsl({})
+    with pytest.raises(MethodFailedError, match=r"support of \(2, 5, 5, 64\)"):
+        fb.evaluate(fb.easyfsl(methods.SimpleShot()), embedded, batch=2, **WHERE)
+    with pytest.raises(SpecError, match="support of files"):
+        fb.easyfsl(methods.SimpleShot())([[root]], [root], np.random.default_rng(0))
 
 
 @pytest.mark.slow
