@@ -82,6 +82,19 @@ def write_whole(path: Path | str, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
+def is_taken(path: Path) -> bool:
+    """Tell whether writing to `path` would replace a file.
+
+    A device, a FIFO or an open file is written into, and nothing there is replaced.  Raises an
+    OutputError for what cannot be written into, such as a folder.
+    """
+    try:
+        target = _replaced(path)
+        return target is not None and target.exists()
+    except OSError:
+        return False  # who writes says what is wrong
+
+
 def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False) -> None:
     """Remove temporary files of :func:`whole_file`, perhaps of one name, whose writers were killed.
 

@@ -16,6 +16,7 @@ from builders.cli.options import (
     settings_from,
     source_options,
 )
+from fslbench_data.cli.options import output_to
 
 
 @click.command()
@@ -28,13 +29,8 @@ from builders.cli.options import (
     help="Such as given+textblob, blip+spacy, given or pixels.",
 )
 @source_options
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.parquet",
-    help="Write the table there. Captions that are not finished lie beside it.",
+@output_to(
+    about="Write the table there (.parquet). Captions that are not finished lie beside it.",
 )
 @extraction_options
 def attributes(

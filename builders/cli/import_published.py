@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from builders.cli.options import made_option
-from fslbench_data.cli.options import FILE, release_option
+from fslbench_data.cli.options import FILE, check_free, output_to, release_option
 
 
 @click.command("import-published")
 @click.argument("folder", type=FILE, metavar="DIR")
-@made_option("path", "Submission file to write (.parquet).")
+@output_to(about="Submission file to write (.parquet).", required=True)
 @release_option
 def import_published(folder: Path, path: Path, release: str | None) -> None:
     """Turn the released per-task accuracies of Lafargue et al. (TMLR 2024) into a submission.
@@ -22,6 +21,7 @@ def import_published(folder: Path, path: Path, release: str | None) -> None:
     from builders.baselines.published_results import import_published as read
     from fslbench_data.release.release import load_release
 
+    check_free(path)
     submission = read(folder, load_release(release))
     submission.write(path)
     sets = {key[1:] for key in submission.bindings}

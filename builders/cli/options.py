@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fslbench_data.cli.options import FILE
+from fslbench_data.cli.options import FILE, check_free
 
 if TYPE_CHECKING:
     from builders.execution.engine import Engine
@@ -97,14 +97,15 @@ extraction_options = _all_of(
 
 
 def made_option(name: str, about: str) -> Callable[[F], F]:
-    """Make the option of the file or folder that a command always writes."""
+    """Make the option of the folder that a command fills; called again, it goes on there."""
     return click.option("-o", "--output", name, type=FILE, required=True, help=about)
 
 
 def check_table_file(path: Path | None) -> None:
-    """Refuse a file for a table whose name says that it is something else."""
+    """Refuse a file for a table whose name says that it is something else, or that is there."""
     from benchmark_spec.errors import OutputError
 
+    check_free(path)
     if path is not None and path.suffix != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
 

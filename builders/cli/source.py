@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from builders.cli.options import check_table_file, named_source, spec_option
-from fslbench_data.cli.options import FILE
+from fslbench_data.cli.options import FILE, output_to
 
 
 @click.command()
 @click.argument("name", metavar="SOURCE")
 @click.argument("folder", required=False, type=FILE, metavar="[DIR]")
 @click.option("--allow-missing", is_flag=True, help="Leave out what is missing or damaged.")
-@click.option("-o", "--output", "path", type=FILE, help="Write the images table there (.parquet).")
+@output_to(about="Write the images table there (.parquet).")
 @click.option(
     "--pictures",
     type=FILE,

@@ -111,6 +111,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.info import info
     from fslbench_data.cli.interval import interval
     from fslbench_data.cli.leaderboard import leaderboard
+    from fslbench_data.cli.merge import merge
     from fslbench_data.cli.plan import plan
     from fslbench_data.cli.plot import plot
     from fslbench_data.cli.report import report
@@ -124,6 +125,7 @@ def _add_commands() -> None:
         score,
         compare,
         validate,
+        merge,
         interval,
         evaluate,
         plan,

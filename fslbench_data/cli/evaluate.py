@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import FILE, dataset_option, release_option, task_set_option
+from fslbench_data.cli.options import (
+    FILE,
+    check_free,
+    dataset_option,
+    output_to,
+    release_option,
+    task_set_option,
+)
 
 
 @click.command(short_help="Run a method over frozen tasks, resumably.")
@@ -32,7 +39,7 @@ from fslbench_data.cli.options import FILE, dataset_option, release_option, task
     "FILE::METHOD.",
 )
 @click.option("--description", default="", help="What readers should know of the method.")
-@click.option("-o", "--output", "path", type=FILE, required=True, help="Submission (.parquet).")
+@output_to(about="Submission (.parquet).", required=True)
 def evaluate(
     method: str,
     release: str | None,
@@ -67,12 +74,7 @@ def evaluate(
 
     if path.suffix.lower() != ".parquet":
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-    if path.exists():
-        raise OutputError(
-            f"{path} exists already",
-            expected="a new file: a finished run is never written over",
-            fix="name another file, or remove that one",
-        )
+    check_free(path)
     loaded, opened = load_callable(method), load_release(release)
     name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import FILE, release_option
+from fslbench_data.cli.options import FILE, check_free, output_to, release_option
 
 
 @click.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
@@ -20,9 +20,7 @@ from fslbench_data.cli.options import FILE, release_option
 @click.option("--dataset", metavar="D", help="Data set of the task set.")
 @click.option("--method", required=True, metavar="M", help="Name of the method.")
 @click.option("--percent/--fraction", default=None, help="By default: percent if any is above 1.")
-@click.option(
-    "-o", "--output", "path", type=FILE, required=True, help="Submission to write (.parquet)."
-)
+@output_to(about="Submission to write (.parquet).", required=True)
 @release_option
 def import_accuracies(
     file: Path,
@@ -45,6 +43,7 @@ def import_accuracies(
     from fslbench_data.submission.model import Submission
     from fslbench_data.validation.names import check_not_taken
 
+    check_free(path, file)
     opened = load_release(release)
     if dataset is None:
         dataset, slash, task_set = task_set.partition("/")

@@ -68,9 +68,32 @@ report_format_option: Callable[[Command], Command] = click.option(
     help="By default the one that the ending of --output names, else table.",
 )
 
-output_option: Callable[[Command], Command] = click.option(
-    "-o", "--output", "path", type=FILE, help="Write to this file."
-)
+_OVERWRITE = "fslbench_data.overwrite"
+
+
+def output_to(
+    name: str = "path", about: str = "Write to this file.", *, required: bool = False
+) -> Callable[[Command], Command]:
+    """Make the option of the file that a command writes, and ``--overwrite`` beside it.
+
+    The command calls :func:`check_output` or :func:`check_free` before it works.
+    """
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[_OVERWRITE] = value
+
+    overwrite = click.option(
+        "--overwrite",
+        is_flag=True,
+        expose_value=False,
+        callback=remember,
+        help="Replace what is there.",
+    )
+    to = click.option("-o", "--output", name, type=FILE, required=required, help=about)
+    return lambda command: to(overwrite(command))
+
+
+output_option: Callable[[Command], Command] = output_to()
 
 
 def selection_of(unbound: bool, **chosen: Any) -> Selection:
@@ -81,17 +104,38 @@ def selection_of(unbound: bool, **chosen: Any) -> Selection:
 
 
 def check_output(path: Path | None, *sources: Path) -> None:
-    """Refuse, before any work, to write over the input or under a name that says another kind."""
+    """Refuse, before any work, to write text over a file, or under a name of another kind."""
     from benchmark_spec.errors import OutputError
 
     if path is None:
         return
-    if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
-        raise OutputError(f"{path} is the submission itself", fix="name another file to write")
+    check_free(path, *sources)
     if path.suffix.lower() in (".parquet", ".xlsx", ".jsonl", ".pdf"):
         raise OutputError(
             f"{path} cannot be written: there is no output of that kind",
             expected=".csv, .json, .md, .tex, or any other ending for the table as text",
+        )
+
+
+def check_free(path: Path | None, *sources: Path) -> None:
+    """Refuse, before any work, to write over a file without ``--overwrite``, or over the input.
+
+    Raises
+    ------
+    OutputError
+    """
+    from benchmark_spec.errors import OutputError
+    from fslbench_data.files import is_taken
+
+    if path is None or not is_taken(path):
+        return
+    if any(source.exists() and path.samefile(source) for source in sources):
+        raise OutputError(f"{path} is the submission itself", fix="name another file to write")
+    if not click.get_current_context().meta.get(_OVERWRITE):
+        raise OutputError(
+            f"{path} exists already",
+            expected="a new file: what is there is not written over unasked",
+            fix="name another file, or give --overwrite to replace that one",
         )
 
 

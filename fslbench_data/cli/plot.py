@@ -9,8 +9,10 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
+    check_free,
     dataset_option,
     level_option,
+    output_to,
     release_option,
     selection_of,
     task_set_option,
@@ -54,7 +56,7 @@ KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "concl
     show_default=True,
     help="As wide as one column of a paper (3.25 inches) or as two (6.75).",
 )
-@click.option("-o", "--output", "path", type=FILE, required=True, help="File: .pdf, .svg or .png.")
+@output_to(about="File: .pdf, .svg or .png.", required=True)
 def plot(
     kind: str,
     files: tuple[Path, ...],
@@ -86,6 +88,7 @@ def plot(
     from fslbench_data.scoring.selection import select
 
     check_figure_path(path)
+    check_free(path, *files, *sweeps)
     if kind == "queries":
         write_figure(queries(sweeps), path, int(columns))
         return

@@ -10,8 +10,10 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
+    check_free,
     dataset_option,
     level_option,
+    output_to,
     release_option,
     selection_of,
     task_set_option,
@@ -47,9 +49,7 @@ from fslbench_data.cli.options import (
     metavar="ORG/NAME",
     help="Publish the page as a static Space of the Hub.",
 )
-@click.option(
-    "-o", "--output", "folder", type=FILE, required=True, help="Folder of the page, index.html."
-)
+@output_to("folder", "Folder of the page, index.html.", required=True)
 def report(
     files: tuple[Path, ...],
     release: str | None,
@@ -64,8 +64,10 @@ def report(
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.page.html import INDEX
     from fslbench_data.render.page.make import make_page
 
+    check_free(folder / INDEX)
     arguments = [*map(str, files), *(["--release", release] if release else [])]
     arguments += ["--unbound"] if chosen["unbound"] else []
     path = make_page(

@@ -11,6 +11,7 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
+    check_free,
     draw,
     output,
     output_option,
@@ -71,6 +72,7 @@ def sql(
     from fslbench_data.scoring.result_tables import only_named
     from fslbench_data.scoring.sql import connect, described, tables
 
+    check_free(path, *submissions)
     if show is not None:
         from analysis_sql.queries.engine import query_text
 

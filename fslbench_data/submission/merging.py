@@ -55,6 +55,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
         return _Together(parts, source)
     tables = [part.table for part in parts]
     table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    table = table.select([name for name in TYPES if name in table.column_names])
     return Submission(table, **_about(parts, source))
 
 

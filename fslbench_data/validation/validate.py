@@ -103,8 +103,9 @@ def validate(
     release = load_release() if release is None else release
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
     parts = open_all(submission)
+    together = merge(parts)
     try:
-        return _checked(merge(parts), terms)
+        return _checked(together, terms)
     except (FSLBenchError, pa.ArrowException, OSError):
         for part in parts if len(parts) > 1 else ():
             _checked(merge(part), terms)

@@ -263,7 +263,8 @@ def test_every_command_writes_through_links_and_into_fifos(
     os.mkfifo(fifo)
     reader = Reader(fifo)
     for path in (link, fifo):
-        run = CliRunner().invoke(main, [*command, "-o", str(path)])
+        replacing = ["--overwrite"] if path == link else []
+        run = CliRunner().invoke(main, [*command, "-o", str(path), *replacing])
         assert run.exit_code == 0, run.output
     assert reader.content() == target.read_bytes() != b"before"
     assert _tree(tmp_path) == {"far": "d", f"far/{name}": "-", name: f"l {target}", fifo.name: "p"}

@@ -113,6 +113,17 @@ def _content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
+@attempt("`-o` names a file that is there, and a link to it")
+def _(world: World) -> str:
+    there, link = world.folder / "there.csv", world.folder / "to_there.csv"
+    there.write_text("precious", encoding="utf-8")
+    link.symlink_to(there)
+    said = [world.fslbench("sql", QUERY, "-o", path) for path in (there, link)]
+    assert there.read_text(encoding="utf-8") == "precious"
+    assert said[0] == said[1]
+    return f"it stays;{said[0].partition(':')[2]}"
+
+
 @attempt("`-o` names a symbolic link")
 def _(world: World) -> str:
     link = world.folder / "link.csv"

@@ -1,0 +1,283 @@
+"""Several files of results as one: nothing that they say is lost, and what disagrees is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.errors import (
+    ContradictionError,
+    CountError,
+    DoubledTaskError,
+    FingerprintError,
+    FSLBenchError,
+    SubmissionError,
+    UnreadableError,
+)
+from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.submission import streaming
+from fslbench_data.submission.bindings import Binding, Method, Stopping
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.streaming import Streamed
+
+SETS = ("open-5w5s5q", "open-5w1s1q")
+STOPPED = "closed-5w1s1q"
+
+
+def answers(release: Release, method: str, task_set: str = SETS[0], **about: Any) -> Submission:
+    """A method's answers to a task set of digits, which say which tasks they are of."""
+    info = release.task_set_info("digits", task_set)
+    right = np.random.default_rng(len(method)).integers(0, info.protocol.n_query + 1, info.n_tasks)
+    made = Submission.from_accuracies(right / info.protocol.n_query, info, method, percent=False)
+    key = (method, "digits", task_set)
+    return replace(
+        made,
+        methods={method: Method(method, **about)},
+        bindings={key: Binding(info.fingerprint)},
+        package_version="0.1.0",
+    )
+
+
+def in_run(submission: Submission, run: str) -> Submission:
+    """The same answers in a named run."""
+    column = pa.repeat(pa.scalar(run), submission.table.num_rows)
+    return replace(submission, table=submission.table.append_column("run", column))
+
+
+def rows_of(submission: Submission, release: Release, **more: Any) -> list[dict[str, Any]]:
+    """Rows as a CSV or JSON Lines file has them, with the fingerprint in a column."""
+    rows = submission.table.to_pylist()
+    for row in rows:
+        row["fingerprint"] = release.task_set_info("digits", row["task_set"]).fingerprint
+        row |= more
+    return rows
+
+
+def write(path: Path, content: Submission | list[dict[str, Any]]) -> Path:
+    """Write a submission, or rows as CSV, JSON Lines or Parquet without metadata."""
+    if isinstance(content, Submission):
+        content.write(path)
+    elif path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(content[0]))
+            writer.writeheader()
+            writer.writerows(content)
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, content)), encoding="utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(content), path)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path, embedded: Release) -> list[Path]:
+    """Files of every kind, with everything that any of them may say."""
+    some = answers(embedded, "some", STOPPED)
+    first = replace(
+        some,
+        table=some.table.slice(0, 20),
+        bindings={
+            key: replace(bound, tasks=20, stopping=Stopping("pixels/LR", 0.9))
+            for key, bound in some.bindings.items()
+        },
+    )
+    by_class = [
+        {**row, "class_correct": [min(5, max(0, row["n_correct"] - 5 * k)) for k in range(5)]}
+        for row in rows_of(answers(embedded, "counted"), embedded)
+    ]
+    mine = answers(embedded, "mine", description="ours", link="https://example.org")
+    return [
+        write(tmp_path / "mine.parquet", replace(mine, package_version="0.2.0")),
+        write(tmp_path / "again.parquet", answers(embedded, "mine", SETS[1], backbone="net")),
+        write(tmp_path / "first.parquet", first),
+        write(tmp_path / "a.parquet", in_run(answers(embedded, "runs"), "a")),
+        write(tmp_path / "b.parquet", in_run(answers(embedded, "runs"), "b")),
+        write(tmp_path / "rows.csv", rows_of(answers(embedded, "plain"), embedded)),
+        write(tmp_path / "rows.jsonl", by_class),
+        write(
+            tmp_path / "marked.csv",
+            rows_of(answers(embedded, "together"), embedded, transductive=True),
+        ),
+    ]
+
+
+def test_a_merged_file_says_all_that_its_parts_say(
+    files: list[Path], embedded: Release, tmp_path: Path
+) -> None:
+    out = tmp_path / "all.parquet"
+    result = CliRunner().invoke(main, ["merge", *map(str, files), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "methods: 6" in result.stderr
+    merged, parts = Submission.read(out), [Submission.read(file) for file in files]
+    assert merged.bindings == {k: b for part in parts for k, b in part.bindings.items()}
+    assert merged.methods["mine"] == Method("mine", "ours", "net", "https://example.org")
+    assert set(merged.methods) == {"mine", "some", "runs"}
+    assert merged.package_version == "0.2.0, 0.1.0"
+    names = merged.table.column_names
+    empty = dict.fromkeys(names)
+    expected = [{**empty, **row} for part in parts for row in part.table.to_pylist()]
+    assert merged.table.to_pylist() == expected
+    together = fb.score(files, embedded, task_sets=[*SETS, STOPPED])
+    again = fb.score(out, embedded, task_sets=[*SETS, STOPPED])
+    assert together.scores == again.scores
+    assert [str(c) for c in together.comparisons] == [str(c) for c in again.comparisons]
+    own = {score.method: score for score in again.scores if not score.is_reference}
+    assert own["runs"].runs == 2
+    assert own["together"].transductive
+    assert own["some"].stopped is not None
+    assert fb.validate(files, embedded).methods == fb.validate(out, embedded).methods
+
+
+def test_streamed_parts_give_the_same(
+    files: list[Path], embedded: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = fb.merge(files)
+    groups = fb.validate(files, embedded).groups
+    monkeypatch.setattr(streaming, "_FEW", 10)
+    monkeypatch.setattr(streaming, "BATCH", 7)
+    merged = fb.merge(files)
+    assert isinstance(merged, Streamed)
+    found = fb.validate(files, embedded)
+    assert "table" not in vars(found.submission)
+    for one, other in zip(found.groups, groups, strict=True):
+        assert (one.method, one.info, one.runs, one.bound) == (
+            other.method,
+            other.info,
+            other.runs,
+            other.bound,
+        )
+        assert np.array_equal(one.counts, other.counts)
+    assert merged.columns == expected.columns
+    assert (merged.methods, merged.bindings) == (expected.methods, expected.bindings)
+    assert merged.table.to_pylist() == expected.table.to_pylist()
+
+
+def test_one_file_stays_as_it_is_and_none_is_refused(files: list[Path]) -> None:
+    alone = fb.merge(files[0])
+    assert alone.table.equals(Submission.read(files[0]).table)
+    with pytest.raises(SubmissionError, match="nothing to merge"):
+        fb.merge([])
+
+
+Change = Callable[[Submission, Release], Submission | list[dict[str, Any]]]
+
+
+def _other_tasks(submission: Submission, _: Release) -> Submission:
+    bindings = {key: Binding("0" * 64) for key in submission.bindings}
+    table = submission.table
+    index = table.column_names.index("method")
+    other = pa.repeat(pa.scalar("other"), table.num_rows)
+    return Submission(
+        table.set_column(index, "method", other),
+        bindings={("other", *key[1:]): bound for key, bound in bindings.items()},
+    )
+
+
+DISAGREEMENTS: dict[str, tuple[type[FSLBenchError], str, Change]] = {
+    "the same file": (DoubledTaskError, "mine answers digits/open-5w5s5q in two", lambda s, _: s),
+    "the same in CSV": (DoubledTaskError, "in two submissions", rows_of),
+    "tasks split": (
+        DoubledTaskError,
+        "in two submissions",
+        lambda s, r: rows_of(replace(s, table=s.table.slice(20)), r),
+    ),
+    "a run beside none": (DoubledTaskError, "in two submissions", lambda s, _: in_run(s, "a")),
+    "another description": (
+        ContradictionError,
+        "description is 'ours' and 'theirs'",
+        lambda _, r: answers(r, "mine", SETS[1], description="theirs"),
+    ),
+    "another mark": (
+        ContradictionError,
+        "transductive is False and True",
+        lambda _, r: answers(r, "mine", SETS[1], description="ours", transductive=True),
+    ),
+    "another mark in a column": (
+        ContradictionError,
+        "transductive is False and True",
+        lambda _, r: rows_of(answers(r, "mine", SETS[1]), r, transductive=True),
+    ),
+    "other tasks": (FingerprintError, "not the same tasks", _other_tasks),
+}
+
+
+@pytest.mark.parametrize("name", DISAGREEMENTS)
+def test_what_disagrees_is_refused_and_both_files_are_named(
+    name: str, embedded: Release, tmp_path: Path
+) -> None:
+    error, match, change = DISAGREEMENTS[name]
+    mine = answers(embedded, "mine", description="ours")
+    content = change(mine, embedded)
+    ending = "parquet" if isinstance(content, Submission) else "csv"
+    both = [write(tmp_path / "one.parquet", mine), write(tmp_path / f"two.{ending}", content)]
+    for order in (both, both[::-1]):
+        with pytest.raises(error, match=match if order is both else "") as caught:
+            fb.score(order, embedded)
+        assert all(file.name in caught.value.where for file in both)
+        assert caught.value.fix
+    result = CliRunner().invoke(
+        main, ["merge", *map(str, both), "-o", str(tmp_path / "out.parquet")]
+    )
+    assert result.exit_code == 2
+    assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("loose", ["column", "number"])
+def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_path: Path) -> None:
+    one, two = (in_run(answers(embedded, "mine"), run) for run in "ab")
+    if loose == "column":
+        two = replace(two, bindings={}, methods={})
+    else:
+        bound = {key: replace(b, tasks=20) for key, b in two.bindings.items()}
+        two = replace(two, table=two.table.slice(0, 20), bindings=bound)
+    files = [write(tmp_path / "one.parquet", one), write(tmp_path / "two.parquet", two)]
+    with pytest.raises(ContradictionError, match=r"one.parquet and .*two.parquet"):
+        fb.merge(files)
+
+
+def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_path: Path) -> None:
+    rows = rows_of(answers(embedded, "bad"), embedded)
+    rows[4]["n_correct"] = 26
+    files = [
+        write(tmp_path / "good.parquet", answers(embedded, "mine")),
+        write(tmp_path / "bad.csv", rows),
+    ]
+    with pytest.raises(CountError, match=r"bad.csv, data row 5 ") as caught:
+        fb.validate(files, embedded)
+    assert "good" not in str(caught.value)
+    with pytest.raises(UnreadableError, match="there is no file"):
+        fb.score([files[0], tmp_path / "nowhere.csv"], embedded)
+
+
+def test_two_methods_however_many_files(embedded: Release, tmp_path: Path) -> None:
+    """`compare` takes files that hold two methods together, in any division."""
+    one = [answers(embedded, "one", task_set) for task_set in SETS]
+    other = [answers(embedded, "other", task_set) for task_set in SETS]
+    apart = [
+        write(tmp_path / f"{number}.parquet", part) for number, part in enumerate([*one, *other])
+    ]
+    whole = write(tmp_path / "whole.parquet", fb.merge(apart))
+    of_sets = [write(tmp_path / f"set{i}.parquet", fb.merge([one[i], other[i]])) for i in range(2)]
+
+    def compared(*names: object) -> str:
+        texts = [str(name) for name in names]
+        result = CliRunner().invoke(main, ["compare", *texts, "--format", "csv"])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    expected = compared(f"{whole}::one", f"{whole}::other")
+    assert compared(whole) == compared(*apart) == compared(*of_sets) == expected
+    result = CliRunner().invoke(main, ["compare", str(apart[0])])
+    assert (result.exit_code, "holds 1 method: one" in result.stderr) == (2, True)
