@@ -12,6 +12,9 @@ from benchmark_spec.errors import CountError, FSLBenchError, SchemaError, Unknow
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 
+_WHOLE = 2.0**53
+"""From here on not every whole number is a float."""
+
 ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     "task_id": (
         UnknownTaskError,
@@ -86,7 +89,10 @@ def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
 def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
-    """A column of integers as `kind`, without nulls, fractions, NaN or overflow."""
+    """A column of integers, or of floats that are whole, as `kind`.
+
+    Refuses nulls, NaN, fractions and overflow, in this order, by their rows; then other types.
+    """
     error, meaning, fix = ABOUT[name]
 
     def refuse(what: str, bad: pa.ChunkedArray) -> FSLBenchError:
@@ -96,12 +102,14 @@ def integer_column(
         raise refuse(f"{name} is null", column.is_null())
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
-        not_a_number = pc.invert(pc.is_finite(column))
-        if pc.any(not_a_number).as_py():
-            raise refuse(f"{name} is NaN or infinite", not_a_number)
-        fractional = pc.not_equal(pc.floor(column), column)
-        if pc.any(fractional).as_py():
-            raise refuse(f"{name} is fractional", fractional)
+        for what, bad in (
+            ("NaN or infinite", pc.invert(pc.is_finite(column))),
+            ("fractional", pc.not_equal(pc.floor(column), column)),
+            ("out of range", pc.greater_equal(pc.abs(column), _WHOLE)),
+        ):
+            if pc.any(bad).as_py():
+                raise refuse(f"{name} is {what}", bad)
+        column = column.cast(pa.int64())
     if not pa.types.is_integer(column.type):
         raise SchemaError(
             f"column {name!r} is of type {column.type}",

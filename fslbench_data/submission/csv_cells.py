@@ -28,15 +28,15 @@ def parse_booleans(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
 
 
 def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A CSV column of texts as int64; empty cells become nulls."""
+    """A CSV column of texts, of which 23.0 is 23, as int64; empty cells become nulls."""
     error, meaning, fix = ABOUT[name]
-    whole = pc.match_substring_regex(column, r"^\s*-?[0-9]{1,15}\s*$")
+    whole = pc.match_substring_regex(column, r"^\s*-?[0-9]{1,15}(\.0+)?\s*$")
     bad = where_true(pc.invert(pc.fill_null(whole, pa.scalar(True))))
     if bad.size:
         values = np.array([_as_float(column[int(row)].as_py()) for row in bad], dtype=object)
         for kind, which in (
-            ("not a number", [value is None for value in values]),
             ("NaN or infinite", [value is not None and not isfinite(value) for value in values]),
+            ("not a number", [value is None for value in values]),
             ("fractional", [value is not None and value % 1 != 0 for value in values]),
             ("not written as an integer", [True] * bad.size),
         ):
@@ -54,7 +54,8 @@ def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
                     expected=meaning,
                     fix="the header stands there again: remove it" if text == name else remedy,
                 )
-    return pc.utf8_trim_whitespace(column).cast(pa.int64())
+    digits = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), r"\.0+$", "")
+    return digits.cast(pa.int64())
 
 
 def parse_lists(

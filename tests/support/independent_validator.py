@@ -129,8 +129,10 @@ def _csv(path: Path) -> tuple[list[Row], Any]:
         row: Row = dict(zip(names, cells, strict=True))
         for name in INTEGERS:
             cell = row[name] or ""
-            _require(bool(re.fullmatch(r"\s*-?[0-9]{1,15}\s*", cell, re.ASCII)), f"{name} {cell!r}")
-            row[name] = int(cell)
+            found = re.fullmatch(r"\s*(-?[0-9]{1,15})(\.0+)?\s*", cell, re.ASCII)
+            if found is None:
+                raise RefusedError(f"{name} {cell!r}")
+            row[name] = int(found[1])
         for name in LISTS:
             if row.get(name) is not None:
                 row[name] = _json(row[name])
@@ -267,6 +269,9 @@ def _check_rows(
 ) -> None:
     for row in rows:
         _require(all(isinstance(row.get(name), str) for name in TEXTS), "a text")
+        for name in INTEGERS:
+            if isinstance(row.get(name), float) and row[name].is_integer():
+                row[name] = int(row[name])
         _require(all(type(row.get(name)) is int for name in INTEGERS), "an integer")
         _check_name(row["method"])
         _require(row["method"] not in taken, "a reference method's name")

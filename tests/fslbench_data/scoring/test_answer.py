@@ -11,7 +11,7 @@ from fslbench_data.scoring.answer import Answer, answer
 from fslbench_data.scoring.headlines import leading_sets
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.standings import Mark, standings
-from fslbench_data.submission.model import merge
+from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"
 

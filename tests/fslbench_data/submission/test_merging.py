@@ -281,3 +281,29 @@ def test_two_methods_however_many_files(embedded: Release, tmp_path: Path) -> No
     assert compared(whole) == compared(*apart) == compared(*of_sets) == expected
     result = CliRunner().invoke(main, ["compare", str(apart[0])])
     assert (result.exit_code, "holds 1 method: one" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_whole_floats_are_integers_in_any_file(
+    ending: str, embedded: Release, tmp_path: Path
+) -> None:
+    """As pandas makes of integers when a column was once without a value."""
+    expected = answers(embedded, "mine")
+    rows = rows_of(expected, embedded)
+    for row in rows:
+        for name in ("task_id", "n_correct", "n_query"):
+            row[name] = float(row[name])
+    path = write(tmp_path / f"x.{ending}", rows)
+    read = Submission.read(path)
+    assert read.table.select(expected.table.column_names).equals(expected.table)
+    rows[6]["n_correct"] += 0.5
+    with pytest.raises(CountError, match=r"n_correct is fractional(.|\n)*data row 7"):
+        Submission.read(write(path, rows))
+    if ending == "parquet":
+        rows[6]["n_correct"] = 2.0**60
+        with pytest.raises(CountError, match=r"n_correct is out of range(.|\n)*data row 7"):
+            Submission.read(write(path, rows))
+    rows[6]["n_correct"], rows[11]["n_correct"] = 7.0, float("nan")
+    if ending != "jsonl":  # which has no NaN
+        with pytest.raises(CountError, match=r"n_correct is NaN(.|\n)*data row 12"):
+            Submission.read(write(path, rows))

@@ -150,10 +150,15 @@ CASES: dict[str, tuple[Edit, type[errors.FSLBenchError], list[str]]] = {
         errors.CountError,
         ["NaN", "row 2"],
     ),
-    "counts as floats": (
-        _all(_bare, _cast("n_correct", float)),
-        errors.SchemaError,
-        ["n_correct", "integer"],
+    "NaN before a fraction": (
+        _all(
+            _bare,
+            _cast("n_correct", float),
+            _set("n_correct", 3, 0.5),
+            _set("n_correct", 9, float("nan")),
+        ),
+        errors.CountError,
+        ["NaN", "row 10"],
     ),
     "counts as texts": (
         _all(_bare, _cast("n_correct", str)),
