@@ -76,5 +76,14 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if _HOMES[name].startswith("scoring."):
+        import_module(f"{__name__}.scoring.report").Report.as_text = _as_text
     globals()[name] = value
     return value
+
+
+def _as_text(report: Report) -> str:
+    """Write a report as the terminal shows it; what scores stands below what writes."""
+    from fslbench_data.render.answer_format import report_text
+
+    return report_text(report)

@@ -11,11 +11,13 @@ from fslbench_data.cli.options import (
     bias_option,
     check_output,
     dataset_option,
+    details_option,
     level_option,
     output_option,
     release_option,
     report_format_option,
     selection_of,
+    signature_option,
     task_set_option,
     unbound_option,
 )
@@ -31,6 +33,8 @@ from fslbench_data.cli.options import (
 @click.option(
     "--fail-if-worse", is_flag=True, help="Exit with 1 if A is worse than B on any task set."
 )
+@details_option
+@signature_option
 @bias_option
 @report_format_option
 @output_option
@@ -38,6 +42,8 @@ def compare(
     names: tuple[str, ...],
     release: str | None,
     fail_if_worse: bool,
+    details: bool,
+    whole_signature: bool,
     bias: bool,
     output_format: str | None,
     path: Path | None,
@@ -51,7 +57,7 @@ def compare(
     judged by its pooled set, or else its closed one, or else its open ones; 2 if something is wrong
     with the input.
     """
-    from fslbench_data.cli.report_output import say_left_out, write_bias, write_report
+    from fslbench_data.cli.report_output import write_bias, write_report
     from fslbench_data.release.release import load_release
     from fslbench_data.scoring.compare import answered, bias_of_two, find_two, score_two
     from fslbench_data.scoring.headlines import headlines
@@ -65,8 +71,7 @@ def compare(
         write_bias(bias_of_two(first, second, opened, selection_of(**chosen)), output_format, path)
         return
     report = score_two(first, second, opened, selection_of(**chosen))
-    write_report(report, output_format, path)
-    say_left_out(report)
+    write_report(report, output_format, path, details=details, whole_signature=whole_signature)
     left_out = sorted(answered(first) ^ answered(second))
     if left_out:
         click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)

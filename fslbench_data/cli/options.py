@@ -57,6 +57,19 @@ level_option: Callable[[Command], Command] = click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
 )
 
+details_option: Callable[[Command], Command] = click.option(
+    "--details",
+    is_flag=True,
+    help="A block for each task set, with every comparison, instead of the answer.",
+)
+
+signature_option: Callable[[Command], Command] = click.option(
+    "--signature",
+    "whole_signature",
+    is_flag=True,
+    help="End with the whole signature: every task set and its fingerprint.",
+)
+
 queries_option: Callable[[Command], Command] = click.option(
     "--queries", default="1-15", show_default=True, help="Queries per class: 1-15, or 1,2,5-7."
 )

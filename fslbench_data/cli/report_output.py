@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fslbench_data.render.table import Table
+    from fslbench_data.scoring.answer import Answer
     from fslbench_data.scoring.bias import BiasReport
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
@@ -56,27 +58,75 @@ def write(
         draw(table, path)
 
 
-def write_report(report: Report, output_format: str | None, path: Path | None) -> None:
-    """Write a report."""
-    from fslbench_data.render import csv_format, json_format, report_tables
+def write_report(
+    report: Report,
+    output_format: str | None,
+    path: Path | None,
+    *,
+    details: bool = False,
+    all_references: bool = False,
+    whole_signature: bool = False,
+) -> None:
+    """Write a report: its answer, or with `details` a block for each task set.
 
-    def table(console: Console) -> None:
-        from fslbench_data.render.table_format import print_table
+    Files for machines hold everything in either case.
+    """
+    from fslbench_data.render import csv_format, json_format
 
-        print_table(report, console)
-
+    say = _details if details else partial(_answer, all_references, whole_signature)
+    table, paper = say(report)
     write(
         output_format,
         path,
         csv=lambda: csv_format.render_csv(report),
         json=lambda: json_format.render_json(report),
         table=table,
-        paper=lambda: (
-            report_tables.report_tables(report),
-            str(report.signature),
-            report_tables.legend(report),
-        ),
+        paper=paper,
     )
+    if details or format_of(output_format, path) in ("csv", "json"):
+        say_left_out(report)
+
+
+Draw = Callable[["Console"], None]
+Paper = Callable[[], "tuple[Sequence[Table], str, Sequence[str]]"]
+
+
+def _details(report: Report) -> tuple[Draw, Paper]:
+    from fslbench_data.render import report_tables
+
+    def table(console: Console) -> None:
+        from fslbench_data.render.table_format import print_table
+
+        print_table(report, console)
+
+    return table, lambda: (
+        report_tables.report_tables(report),
+        str(report.signature),
+        report_tables.legend(report),
+    )
+
+
+def _answer(all_references: bool, whole_signature: bool, report: Report) -> tuple[Draw, Paper]:
+    from fslbench_data.render.answer_format import answer_paper, print_answer
+    from fslbench_data.render.console import steps
+    from fslbench_data.scoring.answer import answer
+
+    def found() -> Answer:
+        with steps("comparing methods"):
+            return answer(report, all_references=all_references)
+
+    def table(console: Console) -> None:
+        print_answer(found(), console, whole_signature=whole_signature)
+
+    return table, lambda: answer_paper(found())
+
+
+def write_brief(report: Report, path: Path | None, *, all_references: bool) -> None:
+    """Write a line a method for scripts: how many comparisons came to which verdict."""
+    from fslbench_data.render.brief_text import brief_text
+    from fslbench_data.scoring.brief import briefs
+
+    output(brief_text(briefs(report, all_references=all_references)), path)
 
 
 def say_left_out(report: Report) -> None:

@@ -12,11 +12,13 @@ from fslbench_data.cli.options import (
     bias_option,
     check_output,
     dataset_option,
+    details_option,
     level_option,
     output_option,
     release_option,
     report_format_option,
     selection_of,
+    signature_option,
     task_set_option,
     unbound_option,
 )
@@ -36,6 +38,18 @@ from fslbench_data.cli.options import (
 @level_option
 @unbound_option
 @click.option(
+    "--all-references",
+    is_flag=True,
+    help="Meet every reference method, not only those of the same features or the most accurate.",
+)
+@details_option
+@signature_option
+@click.option(
+    "--brief",
+    is_flag=True,
+    help="One line a method for scripts: how many comparisons came to which verdict.",
+)
+@click.option(
     "--summary",
     is_flag=True,
     help="One line a task set: how many comparisons each kind of interval calls conclusive.",
@@ -46,6 +60,10 @@ from fslbench_data.cli.options import (
 def score(
     files: tuple[Path, ...],
     release: str | None,
+    all_references: bool,
+    details: bool,
+    whole_signature: bool,
+    brief: bool,
     summary: bool,
     bias: bool,
     output_format: str | None,
@@ -54,29 +72,46 @@ def score(
 ) -> None:
     """Compare the methods in FILEs with each other and with the reference methods.
 
-    A FILE holds per-task counts (Parquet, CSV or JSON Lines).  Every comparison is paired by task;
-    beside it stands what comparing the two methods' separate intervals would conclude, on these
-    tasks and on tasks that reuse images.  Without FILE, the reference methods are compared with
-    each other.  Task sets made with attributes of images are read with --bias.
+    A FILE holds per-task counts (Parquet, CSV or JSON Lines).  Said first is what is shown of each
+    method, for new images and for new classes; then one table, of the task set that leads of each
+    data set and shot.  A method meets the reference methods of its own features, or else the three
+    most accurate ones.  JSON and CSV hold every comparison.  Without FILE, the reference methods
+    are compared with each other.  Task sets made with attributes of images are read with --bias.
     """
     from fslbench_data.cli.report_output import (
         say_left_out,
         write_bias,
+        write_brief,
         write_report,
         write_summary,
     )
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import score_selected
 
+    views = {"--bias": bias, "--summary": summary, "--brief": brief, "--details": details}
+    if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
+        raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files)
-    if bias and summary:
-        raise click.UsageError("--bias does not go with --summary")
     opened, selection = load_release(release), selection_of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
         write_bias(measured(files, opened, selection), output_format, path)
         return
-    report = score_selected(files, opened, selection)
-    (write_summary if summary else write_report)(report, output_format, path)
-    say_left_out(report)
+    with steps("scoring") as step:
+        report = score_selected(files, opened, selection, progress=step)
+    if brief:
+        write_brief(report, path, all_references=all_references)
+    elif summary:
+        write_summary(report, output_format, path)
+        say_left_out(report)
+    else:
+        write_report(
+            report,
+            output_format,
+            path,
+            details=details,
+            all_references=all_references,
+            whole_signature=whole_signature,
+        )

@@ -19,7 +19,7 @@ from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.duplicate_results import duplicates
 from fslbench_data.leaderboard.standing import KIND_NUMBERS, Entry, Standing
 from fslbench_data.scoring.designs import NO_UNITS, Units
-from fslbench_data.scoring.scores import ScoredSet
+from fslbench_data.scoring.signature import ScoredSet
 
 MOST_PREFIXES = 32
 """Numbers of tasks for which class-aware intervals are computed: each takes eigenvectors of its

@@ -14,7 +14,7 @@ from analysis_sql.intervals.moments import Moments
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import ScoredSet
+from fslbench_data.scoring.signature import ScoredSet
 
 REFERENCE = "reference"
 """Stands in place of a submission's digest where a method is one of the release's own."""

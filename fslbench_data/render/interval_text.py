@@ -10,7 +10,8 @@ from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.scores import Score, ScoredSet
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.signature import ScoredSet
 
 VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 """Colours on the terminal."""

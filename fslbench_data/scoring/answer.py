@@ -7,16 +7,17 @@ terminal, a notebook and a page, and has no text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison
 from fslbench_data.scoring.headlines import Headline, headline, leading_sets
-from fslbench_data.scoring.opponents import most_accurate, of_same_features, opponents
+from fslbench_data.scoring.opponents import most_accurate, of_same_features, opponents, rival
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import Score, Signature
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.signature import Signature
 from fslbench_data.scoring.standings import Standings, standings
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -97,40 +98,55 @@ def answer(report: Report, *, all_references: bool = False) -> Answer:
         Let methods meet every reference method, not only those that one would compare with first
         (:func:`fslbench_data.scoring.opponents.opponents`).
     """
-    leading = leading_sets(report.sets)
-    subjects = _subjects(report.sets, report.against)
-    shown = [name for name in subjects if any(name in own_methods(each) for each in leading)]
-    meeting = [
-        (each, _meetings(each, shown, report.against, all_references=all_references))
-        for each in leading
-    ]
-    meeting = [(each, meetings) for each, meetings in meeting if meetings]
+    meeting = meetings(report, all_references=all_references)
+    subjects = _subjects(report)
+    answering = {each.methods[row] for each, met in meeting for row in met}
+    shown = [name for name in subjects if name in answering]
     rows: tuple[Row, ...] = ()
     columns: tuple[Standings, ...] = ()
     if len(shown) == 1:
         rows = tuple(
             _row(each, *one, named=bool(report.against))
-            for each, meetings in meeting
-            for one in meetings.items()
+            for each, met in meeting
+            for one in met.items()
         )
     else:
-        columns = tuple(standings(each, _together(meetings)) for each, meetings in meeting)
-    scores = tuple(_scores(meeting))
-    met = dict.fromkeys(score.method for score in scores if score.method not in shown)
+        columns = tuple(standings(each, _together(met)) for each, met in meeting)
+    scores = tuple(_scores(meeting, rows))
+    beside = dict.fromkeys(s.method for s in scores if s.method not in answering)
     references = dict.fromkeys(score.method for score in report.scores if score.is_reference)
     return Answer(
         signature=report.signature,
         methods=tuple(_best_first(shown, columns)),
-        references=tuple(_best_first([*met], columns)),
+        references=tuple(_best_first([*beside], columns)),
         rows=rows,
         columns=columns,
         scores=scores,
         other_sets=len(report.sets) - len(meeting),
         unshown=tuple(name for name in subjects if name not in shown),
         left_out=len(report.left_out),
-        unmet=0 if report.against else len(references.keys() - met.keys()),
+        unmet=0 if report.against else len(references.keys() - beside.keys()),
         against=report.against,
     )
+
+
+def meetings(
+    report: Report, *, all_references: bool = False
+) -> list[tuple[TaskSetReport, dict[int, list[int]]]]:
+    """Return for each task set that leads whom each method of the submission meets, by position."""
+    subjects = {*_subjects(report)}
+    found = [
+        (
+            each,
+            {
+                row: opponents(each, row, report.against, all_references=all_references)
+                for row, name in enumerate(own_methods(each))
+                if name in subjects
+            },
+        )
+        for each in leading_sets(report.sets)
+    ]
+    return [(each, met) for each, met in found if met]
 
 
 def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
@@ -138,25 +154,10 @@ def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
     return task_set.methods[: len(task_set.asked)]
 
 
-def _subjects(sets: Sequence[TaskSetReport], against: Collection[str]) -> list[str]:
+def _subjects(report: Report) -> list[str]:
     """The methods of the submission; of those that it is compared with, only if all are."""
-    own = dict.fromkeys(name for each in sets for name in own_methods(each))
-    return [name for name in own if name not in against] or [*own]
-
-
-def _meetings(
-    each: TaskSetReport,
-    subjects: Collection[str],
-    against: Collection[str],
-    *,
-    all_references: bool,
-) -> dict[int, list[int]]:
-    """Whom each subject that answers a set meets there, by position."""
-    return {
-        row: opponents(each, row, against, all_references=all_references)
-        for row, name in enumerate(own_methods(each))
-        if name in subjects
-    }
+    own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
+    return [name for name in own if name not in report.against] or [*own]
 
 
 def _row(each: TaskSetReport, row: int, met: Sequence[int], *, named: bool) -> Row:
@@ -164,7 +165,7 @@ def _row(each: TaskSetReport, row: int, met: Sequence[int], *, named: bool) -> R
     if not named:
         others = [i for i in range(len(each.scores)) if i != row]
         found = most_accurate(each, of_same_features(each, row)), most_accurate(each, others)
-        best = dict.fromkeys(i for i in found if i is not None)
+        best = dict.fromkeys([*rival(each, row), *(i for i in found if i is not None)])
     compared = [*dict.fromkeys([*met, *best])]
     comparisons = {}
     if compared:
@@ -178,13 +179,19 @@ def _row(each: TaskSetReport, row: int, met: Sequence[int], *, named: bool) -> R
     )
 
 
-def _together(meetings: dict[int, list[int]]) -> list[int]:
-    return sorted({*meetings, *(i for met in meetings.values() for i in met)})
+def _together(met: dict[int, list[int]]) -> list[int]:
+    return sorted({*met, *(i for others in met.values() for i in others)})
 
 
-def _scores(meeting: Iterable[tuple[TaskSetReport, dict[int, list[int]]]]) -> Iterator[Score]:
-    for each, meetings in meeting:
-        yield from (each.scores[i] for i in _together(meetings))
+def _scores(
+    meeting: Iterable[tuple[TaskSetReport, dict[int, list[int]]]], rows: Iterable[Row]
+) -> Iterator[Score]:
+    shown = {(row.headline.scored, c.versus) for row in rows for c in row.best}
+    for each, met in meeting:
+        together = {*_together(met)}
+        for i, score in enumerate(each.scores):
+            if i in together or (each.scored, score.method) in shown:
+                yield score
 
 
 def _best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:

@@ -13,8 +13,8 @@ from benchmark_spec.errors import SubmissionError
 from benchmark_spec.protocol import COUNTERFACTUAL, LADDER, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias_report import LadderReport, Ranking, ladder_report, step_of
-from fslbench_data.scoring.scores import Signature, signature_of
 from fslbench_data.scoring.selection import Selected, Selection, select
+from fslbench_data.scoring.signature import Signature, signature_of
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo
 

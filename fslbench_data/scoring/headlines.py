@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analysis_sql.comparison.verdicts import Comparison
 from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName
-from fslbench_data.scoring.scores import ScoredSet
+from fslbench_data.scoring.signature import ScoredSet
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 ORDER = ("pooled", "closed")
@@ -60,7 +60,7 @@ def leading_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
     """Choose for each data set and protocol the task set that leads, as :func:`headlines` does.
 
     Of sets that not every method of a submission answers, those lead that most of them answer.
-    They stand in the order in which their data sets and protocols first came.
+    They stand in the order in which their data sets first came, and of their protocols.
     """
     chosen: dict[tuple[str, Protocol], tuple[tuple[int, int], TaskSetReport]] = {}
     for task_set in sets:
@@ -70,7 +70,9 @@ def leading_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
         key = task_set.scored.dataset, name.protocol
         if key not in chosen or rank < chosen[key][0]:
             chosen[key] = rank, task_set
-    return [task_set for _, task_set in chosen.values()]
+    datasets = [*dict.fromkeys(dataset for dataset, _ in chosen)]
+    order = sorted(chosen, key=lambda key: (datasets.index(key[0]), key[1]))
+    return [chosen[key][1] for key in order]
 
 
 def headline(task_set: TaskSetReport) -> Headline:

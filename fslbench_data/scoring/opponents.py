@@ -16,7 +16,8 @@ def opponents(
     """Return positions of the methods that the submission's method number `row` meets on a set.
 
     Those named in `against`, if any are; else the submission's other methods, and of the reference
-    methods those of its own features, or where there are none the most accurate ones.
+    methods those of its own features, or where there are none the most accurate ones.  A run with
+    a rule to stop meets the one that it was compared with too.
     """
     if against:
         return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
@@ -24,7 +25,14 @@ def opponents(
     references = range(len(task_set.asked), len(task_set.scores))
     if all_references:
         return [*peers, *references]
-    return [*peers, *(of_same_features(task_set, row) or sorted(_best(task_set, references)))]
+    chosen = {*(of_same_features(task_set, row) or _best(task_set, references))}
+    return [*peers, *sorted(chosen | {*rival(task_set, row)} - {*peers})]
+
+
+def rival(task_set: TaskSetReport, row: int) -> list[int]:
+    """Return the position of the method that a run with a rule to stop was run against, if any."""
+    stopped = task_set.scores[row].stopped
+    return [i for i, name in enumerate(task_set.methods) if stopped and name == stopped.versus]
 
 
 def of_same_features(task_set: TaskSetReport, row: int) -> list[int]:

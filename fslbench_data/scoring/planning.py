@@ -15,7 +15,7 @@ from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.pilot import Pilot, Results
-from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of

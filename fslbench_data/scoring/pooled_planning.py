@@ -18,7 +18,7 @@ from benchmark_spec.protocol import Protocol, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.pilot import Results, check_not_stopped
-from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of

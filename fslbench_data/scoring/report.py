@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.scoring.comparisons import Comparisons, Scores
 from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
-from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.signature import Signature
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 
@@ -33,6 +34,9 @@ class Report:
     against
         The methods that were asked for by name to be compared with; empty for all.
     """
+
+    as_text: ClassVar[Callable[[Report], str] | None] = None
+    """Writes a report as text.  A room above does, and the package puts it here."""
 
     signature: Signature
     sets: tuple[TaskSetReport, ...]
@@ -60,6 +64,11 @@ class Report:
     def comparisons(self) -> Comparisons:
         """The comparisons of all task sets."""
         return Comparisons(self.sets)
+
+    def __str__(self) -> str:
+        """Return the answer as the terminal shows it, where the package has said how."""
+        write = type(self).as_text
+        return repr(self) if write is None else write(self)
 
     def __repr__(self) -> str:
         return f"<Report: {len(self.comparisons)} comparisons on {len(self.sets)} task sets>"

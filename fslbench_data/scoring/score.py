@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +18,9 @@ from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import (
-    IntervalsOfMethod,
-    MethodIntervals,
-    Score,
-    scored_set,
-    signature_of,
-)
+from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score
 from fslbench_data.scoring.selection import Names, Selected, Selection, select
+from fslbench_data.scoring.signature import scored_set, signature_of
 from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.streaming import Source
@@ -86,10 +81,15 @@ def score_selected(
     selection: Selection,
     *,
     only_compared: bool = False,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> Report:
-    """Score what a selection asks for; see :func:`score`."""
+    """Score what a selection asks for; see :func:`score`.
+
+    `progress` is called with what is done next.
+    """
+    progress("reading and checking")
     selected = select(submission, load_release() if release is None else release, selection)
-    report = report_on(selected)
+    report = report_on(selected, progress=progress)
     compared = [task_set for task_set in report.sets if task_set.asked.any()]
     if selection.against and not compared:
         raise SubmissionError(
@@ -100,10 +100,21 @@ def score_selected(
     return _report(selected, compared, selection.level) if only_compared else report
 
 
-def report_on(selected: Selected, level: float | None = None) -> Report:
-    """Compute scores and comparisons, at the selection's level or another."""
+def report_on(
+    selected: Selected,
+    level: float | None = None,
+    progress: Callable[[str], object] = lambda _: None,
+) -> Report:
+    """Compute scores and comparisons, at the selection's level or another.
+
+    `progress` is called with the name of each task set before it is scored.
+    """
     level = selected.selection.level if level is None else level
-    return _report(selected, [_set_report(info, selected, level) for info in selected.infos], level)
+    sets = []
+    for info in selected.infos:
+        progress(str(info))
+        sets.append(_set_report(info, selected, level))
+    return _report(selected, sets, level)
 
 
 def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> Report:

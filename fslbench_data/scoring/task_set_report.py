@@ -31,7 +31,8 @@ from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row, p_of_pairs
-from fslbench_data.scoring.scores import PREFIX, Score, ScoredSet
+from fslbench_data.scoring.scores import PREFIX, Score
+from fslbench_data.scoring.signature import ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
 
 

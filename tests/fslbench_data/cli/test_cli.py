@@ -143,7 +143,7 @@ def test_the_installed_command(mine: str) -> None:
     out = subprocess.run([command, "score", mine], capture_output=True, text=True, check=True)
     assert out.stderr == ""
     assert "\x1b" not in out.stdout
-    assert "pixels/Ridge: better than pixels/MatchingNet" in out.stdout
+    assert "pixels/Ridge: for new images better than pixels/MatchingNet" in out.stdout
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     plain = subprocess.run([command, "score", mine], capture_output=True, env=ascii_only)
     assert (plain.returncode, plain.stderr) == (0, b"")

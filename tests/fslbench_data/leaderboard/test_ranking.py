@@ -19,7 +19,7 @@ from fslbench_data.leaderboard import ranking as module
 from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry, Standing
-from fslbench_data.scoring.scores import scored_set
+from fslbench_data.scoring.signature import scored_set
 from fslbench_data.tasks import TaskSetInfo
 
 T = 40

@@ -1,14 +1,18 @@
 """What a report answers: the sets that lead, whom a method meets, and how several stand."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.ranking.ties_with_best import ties_with_best
+from fslbench_data.render.brief_text import brief_text
 from fslbench_data.scoring import standings as standings_module
 from fslbench_data.scoring.answer import Answer, answer
-from fslbench_data.scoring.headlines import leading_sets
+from fslbench_data.scoring.brief import briefs
+from fslbench_data.scoring.headlines import headlines, leading_sets
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.standings import Mark, standings
 from fslbench_data.submission.merging import merge
@@ -84,7 +88,8 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
     (everyone,) = answer(report, all_references=True).rows
     assert [c.versus for c in everyone.met] == [*means]
     assert everyone.best == row.best
-    assert answer(report).unmet == len(means) - 3
+    shown = {c.versus for c in (*row.met, *row.best)}
+    assert answer(report).unmet == len(means) - len(shown)
 
 
 def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
@@ -151,3 +156,36 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
     assert set(answered.methods) == {"one/a", "one/b"}
     assert answered.unshown == ("one/c",)
     assert answered.other_sets == 2
+
+
+def _headline_counts(report: Report, method: str, *, classes: bool) -> Counter[Verdict]:
+    """Verdicts of one method among all, from its side, read from the comparisons one by one."""
+    turned = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+    found: Counter[Verdict] = Counter()
+    for c in headlines(report.comparisons):
+        if method in (c.method, c.versus):
+            kind = next((k for k in c.intervals if "class" in k), None) if classes else None
+            verdict = c.verdict if kind is None else c.intervals[kind].verdict
+            found[verdict if c.method == method else turned.get(verdict, verdict)] += 1
+    return found
+
+
+def test_scripts_are_told_how_many_comparisons_came_to_which_verdict(emoji: Report) -> None:
+    counted = briefs(emoji)
+    assert [each.method for each in counted] == [*emoji.sets[0].methods]
+    for each in counted:
+        for classes, counts in ((False, each.images), (True, each.classes)):
+            expected = _headline_counts(emoji, each.method, classes=classes)
+            assert counts.better == expected[Verdict.BETTER]
+            assert counts.worse == expected[Verdict.WORSE]
+            assert counts.inconclusive == expected[Verdict.INCONCLUSIVE]
+            assert counts.identical == expected[Verdict.IDENTICAL]
+            assert counts.not_estimable == expected[Verdict.NOT_ESTIMABLE]
+    assert sum(each.images.better for each in counted) > 10
+    assert sum(each.images.better for each in counted) == sum(e.images.worse for e in counted)
+    line = brief_text(counted[:1])
+    name, *fields = line.rstrip("\n").split("\t")
+    numbers = {key: int(number) for key, number in (field.split("=") for field in fields)}
+    assert name == counted[0].method
+    assert numbers["comparisons"] == numbers["new_classes_comparisons"] == 33
+    assert numbers["better"] + numbers["worse"] + numbers["not_told_apart"] == 33

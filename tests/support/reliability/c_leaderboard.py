@@ -13,7 +13,7 @@ from fslbench_data.leaderboard.acceptance import Result
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
 from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry
-from fslbench_data.scoring.scores import scored_set
+from fslbench_data.scoring.signature import scored_set
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from reliability import Section, World

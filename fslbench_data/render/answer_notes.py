@@ -1,0 +1,136 @@
+"""What must be known to read an answer: a line each, the weightiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from analysis_sql.interval_kinds import family_of
+from analysis_sql.intervals.near_perfect import ABOVE
+from analysis_sql.ranking.evidence import FEW_TASKS
+from benchmark_spec.errors import listing
+from fslbench_data.render.answer_words import NAME
+from fslbench_data.render.interval_text import STOPPED, TRANSDUCTIVE
+from fslbench_data.render.report_tables import UNBOUND_NOTE
+from fslbench_data.render.sentences import stopped_text
+from fslbench_data.render.short_names import shortened
+from fslbench_data.scoring.answer import Answer
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.standings import Mark
+
+MOST_STOPPED = 2
+"""Runs with a rule to stop of which is said what their sequences say."""
+
+
+def heading(answer: Answer) -> str:
+    """Say what the numbers of the table are."""
+    sets = answer.headlines
+    if not sets:
+        return ""
+    level = f"{100 * answer.signature.level:.8g} %"
+    kinds = dict.fromkeys(family_of(headline.images) for headline in sets)
+    ways = sorted({headline.name.protocol.way for headline in sets})
+    text = f"accuracy ± {level} interval for new images ({', '.join(kinds)})"
+    if all(headline.images == "closed" for headline in sets):
+        text = f"accuracy ± {level} interval for other tasks of these very images (closed)"
+    text += f"; {ways[0]} ways" if len(ways) == 1 else ""
+    tasks = {f"{headline.scored.n_tasks} {headline.name.suite}" for headline in sets}
+    return text + (f"; {tasks.pop()} tasks on each set" if len(tasks) == 1 else "")
+
+
+def notes(answer: Answer) -> list[str]:
+    """Return what stands below the table wherever it is."""
+    return [*_legend(answer), *_of_scores(answer)]
+
+
+def _legend(answer: Answer) -> Iterator[str]:
+    if answer.rows:
+        met = sum(len(row.met) for row in answer.rows)
+        if met:
+            yield (
+                "+ better, - worse, 0 not told apart, = identical, ? nothing can be concluded; "
+                "each verdict stands alone, uncorrected for their number: "
+                f"{met} comparison{'s' if met > 1 else ''}"
+            )
+        return
+    families = sorted({column.family for column in answer.columns})
+    if not families or not families[-1]:
+        return
+    pairs = " to ".join(f"{family:,}" for family in dict.fromkeys((families[0], families[-1])))
+    by = "Holm" if all(column.holm for column in answer.columns) else "Bonferroni"
+    marks = {s.mark for column in answer.columns for s in column.by_method.values()}
+    text = "* highest mean; ~ not told apart from it for new images"
+    if Mark.NEW_IMAGES in marks:
+        text += "; ° told apart for new images, not for new classes"
+    classes = " and classes" if any(h.classes for h in answer.headlines) else ""
+    text += f"; no mark: told apart for new images{classes}"
+    if Mark.UNJUDGED in marks:
+        text += "; ? not judged"
+    yield f"{text} ({by}, {pairs} pairs a set)"
+
+
+def _of_scores(answer: Answer) -> Iterator[str]:
+    if answer.signature.unbound:
+        yield UNBOUND_NOTE
+    if these := [str(h.scored) for h in answer.headlines if h.images == "closed"]:
+        yield (
+            f"{listing(these, 2)}: nothing is said of new images, only of other tasks of these "
+            "very images"
+        )
+    if prefix := _names(answer, lambda score: score.prefix):
+        yield f"{prefix}: only the first tasks, as many as the submitter chose: no verdicts (?)"
+    if stopped := [score for score in answer.scores if score.stopped is not None]:
+        yield from stopped_text(stopped[:MOST_STOPPED])
+        yield f"{STOPPED} run with a rule to stop: its ordinary intervals do not hold"
+    if _names(answer, lambda score: score.transductive):
+        yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
+    if runs := _names(answer, lambda score: score.runs > 1):
+        yield f"several runs, summed: {runs}"
+    if few := [h for h in answer.headlines if h.images == "open" and h.scored.n_tasks < FEW_TASKS]:
+        every = len(answer.headlines)
+        where = f" on {len(few)} of {every} sets" if every > 1 else ""
+        yield f"fewer than {FEW_TASKS} tasks{where}: an exact test beside each verdict in --details"
+    if near := {score.method for score in answer.scores if score.near_perfect is not None}:
+        yield (
+            f"above {ABOVE:g} %, where ± covers too little ({len(near)} "
+            f"method{'s' if len(near) > 1 else ''}): exact bounds in --details"
+        )
+    if grouped := [*dict.fromkeys(h.scored.dataset for h in answer.headlines if h.superclasses)]:
+        yield f"new classes are of the same superclasses (else --details): {listing(grouped, 4)}"
+
+
+def _names(answer: Answer, which: Callable[[Score], bool]) -> str:
+    names = dict.fromkeys(score.method for score in answer.scores if which(score))
+    return listing([shortened(name, NAME) for name in names], 3)
+
+
+def left_out(answer: Answer) -> Iterator[str]:
+    """Say what the report holds beside, and how one asks for it."""
+    if _meets_some(answer):
+        own = {score.backbone for score in answer.scores if not score.is_reference}
+        met = {score.backbone for score in answer.scores if score.is_reference}
+        accurate = "" if met <= own else ", or else the three most accurate"
+        yield f"references met: those of the same features{accurate}"
+    parts = [
+        f"{_number(number, what)} ({option})"
+        for number, what, option in (
+            (answer.unmet, "reference method", "--all-references"),
+            (answer.other_sets, "task set", "--details"),
+        )
+        if number
+    ]
+    if answer.left_out:
+        parts.append(f"{answer.left_out} made with attributes of images (--bias)")
+    if parts:
+        yield f"there is more: {', '.join(parts)}"
+    if answer.unshown:
+        names = listing([shortened(name, NAME) for name in answer.unshown], 2)
+        yield f"answered other task sets only: {names}"
+
+
+def _meets_some(answer: Answer) -> bool:
+    """Whether some reference methods are met, and others are not."""
+    return bool(answer.unmet) and any(score.is_reference for score in answer.scores)
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
