@@ -27,6 +27,7 @@ from benchmark_spec.tables import (
     Table,
     check_redistribution,
     config_and_split,
+    named_config_and_split,
     shard_of,
     table_path,
 )
@@ -70,11 +71,13 @@ class Manifest:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def configs(self) -> dict[str, dict[str, list[str]]]:
-        """Return paths of files by configuration of the card, in the order of tables, and split."""
+        """Return paths of files by configuration of the card, and split; task sets stand twice."""
+        stored = [table for table in self.tables if not table.drawn]
+        places = [(config_and_split(table), table.path) for table in stored]
+        places += [(named_config_and_split(t), t.path) for t in stored if t.kind == "tasks"]
         paths: dict[str, dict[str, list[str]]] = {}
-        for table in (table for table in self.tables if not table.drawn):
-            config, split = config_and_split(table)
-            paths.setdefault(config, {}).setdefault(split, []).append(table.path)
+        for (config, split), path in places:
+            paths.setdefault(config, {}).setdefault(split, []).append(path)
         return paths
 
     def to_json(self) -> str:

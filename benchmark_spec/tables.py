@@ -9,6 +9,7 @@ from typing import Any, Literal, cast, get_args
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.naming import slug
+from benchmark_spec.protocol import TaskSetName
 
 Kind = Literal["classes", "images", "tasks", "features", "attributes", "results"]
 RESULTS_SPLIT = "test"
@@ -136,6 +137,18 @@ def config_and_split(table: Table) -> tuple[str, str]:
         return f"tasks-{slug(table.name)}", table.dataset
     parts = [table.kind, *([slug(table.name)] if table.name else []), table.dataset]
     return "-".join(parts), table.dataset
+
+
+def named_config_and_split(table: Table) -> tuple[str, str]:
+    """Return the configuration and split of a task set in which ``load_dataset`` names classes.
+
+    A configuration has one list of names for all its splits, so there is one for each data set and
+    protocol, and its splits are suites.  Suites with attributes have columns of their own, and so a
+    configuration.  No suite and no data set could be called so as to give another's.
+    """
+    name = TaskSetName.parse(table.name)
+    kind = "tasks-attributes" if name.attributes else "tasks"
+    return f"{kind}-{name.protocol}-{table.dataset}", name.suite
 
 
 def check_redistribution(value: str, where: str) -> Redistribution:

@@ -1,6 +1,7 @@
 """The dataset card: what a person, the Hub and ``datasets.load_dataset`` read of a release.
 
-It says nothing that the manifest does not, so that it can be made again from that.
+It says nothing that the manifest and the names of classes do not, so that it can be made again from
+these.
 """
 
 from __future__ import annotations
@@ -9,24 +10,30 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from benchmark_spec import schemas
 from benchmark_spec.manifest import Manifest
 from benchmark_spec.protocol import TaskSetName, suite_of
-from benchmark_spec.tables import Dataset, config_and_split
+from benchmark_spec.tables import Dataset, config_and_split, named_config_and_split
+from builders.release.card_features import ClassNames, columns, configurations
 from builders.release.card_provenance import how_it_was_made
 from builders.release.card_text import fenced, markdown, not_stored, paragraph, table, yaml_scalar
+from fslbench_data.release.release import Release
 
 
-def dataset_card(manifest: Manifest) -> str:
+def dataset_card(manifest: Manifest, class_names: ClassNames) -> str:
     """Write the README.md of a release: metadata of the Hub as YAML, then a page for people.
 
     Licences differ by data set, so the Hub's licence is `other`; its size category counts the
-    rows of all tables.
+    rows of all tables.  Task sets of data sets with `class_names` are listed with them, too.
     """
-    return "\n".join([*_metadata(manifest), *_page(manifest)]) + "\n"
+    return "\n".join([*_metadata(manifest, class_names), *_page(manifest, class_names)]) + "\n"
 
 
-def _metadata(manifest: Manifest) -> Iterator[str]:
+def class_names_of(release: Release) -> ClassNames:
+    """Return the names of the classes of a release's data sets, as a card lists them."""
+    return {name: release.classes(name)["class_name"].to_pylist() for name in release.datasets}
+
+
+def _metadata(manifest: Manifest, class_names: ClassNames) -> Iterator[str]:
     yield from (
         "---",
         f"pretty_name: {yaml_scalar(manifest.name)}",
@@ -41,26 +48,10 @@ def _metadata(manifest: Manifest) -> Iterator[str]:
         "- few-shot",
         "- benchmark",
         "- fslbench",
-        "configs:" if manifest.configs() else "configs: []",
     )
-    for config, splits in manifest.configs().items():
-        yield f"- config_name: {yaml_scalar(config)}"
-        yield "  data_files:"
-        for split, paths in splits.items():
-            yield f"  - split: {yaml_scalar(split)}"
-            yield "    path:"
-            yield from (f"    - {yaml_scalar(path)}" for path in paths)
-    if any(dataset.n_superclasses for dataset in manifest.datasets):
-        yield from _features_of_classes()
+    yield from configurations(manifest, class_names)
+    yield from columns(manifest, class_names)
     yield from ("---", "")
-
-
-def _features_of_classes() -> Iterator[str]:
-    """Say which columns tables of classes have: those without superclasses are read with nulls."""
-    yield from ("dataset_info:", "- config_name: classes", "  features:")
-    for field in (*schemas.CLASSES, *schemas.CLASSES_OPTIONAL):
-        yield f"  - name: {field.name}"
-        yield f"    dtype: {field.type}"
 
 
 def size_category(rows: int) -> str:
@@ -72,7 +63,7 @@ def size_category(rows: int) -> str:
     return "n>1T"
 
 
-def _page(manifest: Manifest) -> Iterator[str]:
+def _page(manifest: Manifest, class_names: ClassNames) -> Iterator[str]:
     yield from (
         f"# {markdown(manifest.name)} {manifest.version}",
         "",
@@ -91,7 +82,7 @@ def _page(manifest: Manifest) -> Iterator[str]:
     )
     yield from (f"- {markdown(d.name)}: {markdown(d.note)}" for d in manifest.datasets if d.note)
     yield from _task_sets(manifest)
-    yield from _loading(manifest)
+    yield from _loading(manifest, class_names)
     yield from how_it_was_made(manifest)
     yield from ("", "## Citations", "", "Cite the data sets that you use.", "")
     for dataset in manifest.datasets:
@@ -146,7 +137,7 @@ def _task_sets(manifest: Manifest) -> Iterator[str]:
     yield from not_stored(sorted({t.name for t in tasks if t.drawn}))
 
 
-def _loading(manifest: Manifest) -> Iterator[str]:
+def _loading(manifest: Manifest, class_names: ClassNames) -> Iterator[str]:
     stored = [t for t in manifest.tables if not t.drawn]
     if not stored:
         return
@@ -165,6 +156,12 @@ def _loading(manifest: Manifest) -> Iterator[str]:
         "from datasets import load_dataset\n\n"
         f'load_dataset("ORG/NAME", "{config}", split="{split}", revision="{version}")',
     )
+    if shown.kind == "tasks" and shown.dataset in class_names:
+        config, split = named_config_and_split(shown)
+        yield from (
+            "",
+            f"Ids of classes have their names in `{config}`, split `{split}`, and others like it.",
+        )
     yield from (
         "",
         "`fslbench` compares every file with the digest in `release.json`, runs methods on the "

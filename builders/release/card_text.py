@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -42,10 +41,18 @@ def fenced(language: str, text: str) -> Iterable[str]:
 
 
 def yaml_scalar(text: str) -> str:
-    """Write ASCII text as a YAML scalar that is text: ``no``, ``null`` and ``1.0`` are quoted."""
+    """Write text as a YAML scalar that is text: ``no``, ``null`` and ``1.0`` are quoted."""
     if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
         return text
-    return json.dumps(text)
+    return f'"{"".join(map(_in_quotes, text))}"'
+
+
+def _in_quotes(character: str) -> str:
+    """Write a character of a quoted YAML scalar in ASCII."""
+    if " " <= character <= "~":
+        return f"\\{character}" if character in '"\\' else character
+    number = ord(character)
+    return f"\\u{number:04X}" if number < 1 << 16 else f"\\U{number:08X}"
 
 
 def not_stored(names: Sequence[str]) -> Iterator[str]:

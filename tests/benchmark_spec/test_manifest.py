@@ -39,6 +39,7 @@ def test_configurations_as_the_card_lists_them() -> None:
         ("tasks-open-5w1s1q", {"cub": ["tasks/open-5w1s1q/cub.parquet"]}),
         ("features-a-b-c-cub", {"cub": ["features/a-b-c/cub-00000-of-00001.parquet"]}),
         ("results", {"test": ["results/b-c.parquet"]}),
+        ("tasks-5w1s1q-cub", {"open": ["tasks/open-5w1s1q/cub.parquet"]}),
     ]
 
 

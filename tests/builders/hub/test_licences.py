@@ -68,13 +68,13 @@ def test_the_command_refuses_before_anything_is_sent(hub: HubServer, tmp_path: P
     about = tuple(replace(d, redistribution="tables") for d in manifest.datasets)
     kept = replace(manifest, datasets=about)
     (folder / MANIFEST_FILE).write_text(kept.to_json())
-    (folder / CARD_FILE).write_text(dataset_card(kept))
+    (folder / CARD_FILE).write_text(dataset_card(kept, {}))
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "features/pixels/digits-00000-of-00001.parquet (digits: CC BY 4.0)" in result.output
     assert not hub.requests
     (folder / MANIFEST_FILE).write_text(manifest.to_json())
-    (folder / CARD_FILE).write_text(dataset_card(manifest))
+    (folder / CARD_FILE).write_text(dataset_card(manifest, {}))
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "features/pixels/digits-00000-of-00001.parquet" in hub.files("org/digits")

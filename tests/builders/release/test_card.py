@@ -7,8 +7,8 @@ import yaml
 from huggingface_hub import DatasetCard
 
 from benchmark_spec.manifest import CARD_FILE, Manifest
-from benchmark_spec.tables import Dataset, Table, config_and_split
-from builders.release.card import dataset_card, size_category
+from benchmark_spec.tables import Dataset, Table, config_and_split, named_config_and_split
+from builders.release.card import class_names_of, dataset_card, size_category
 from builders.release.card_text import markdown, paragraph, yaml_scalar
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
@@ -18,11 +18,11 @@ NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 
 def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
     text = (embedded_folder() / CARD_FILE).read_text(encoding="utf-8")
-    assert text == dataset_card(embedded.manifest)
+    assert text == dataset_card(embedded.manifest, class_names_of(embedded))
 
 
 def test_the_metadata_is_what_the_hub_asks_for(embedded: Release) -> None:
-    data = DatasetCard(dataset_card(embedded.manifest)).data.to_dict()
+    data = DatasetCard(dataset_card(embedded.manifest, class_names_of(embedded))).data.to_dict()
     assert data["license"] == "other"
     assert data["license_name"] == "terms-of-each-data-set"
     assert data["size_categories"] == ["1M<n<10M"]
@@ -34,13 +34,16 @@ def test_the_metadata_is_what_the_hub_asks_for(embedded: Release) -> None:
         for split in config["data_files"]
         for path in split["path"]
     }
-    assert listed == {
-        (*config_and_split(t), t.path) for t in embedded.manifest.tables if not t.drawn
+    stored = [t for t in embedded.manifest.tables if not t.drawn]
+    named = [t for t in stored if t.kind == "tasks"]
+    assert listed == {(*config_and_split(t), t.path) for t in stored} | {
+        (*named_config_and_split(t), t.path) for t in named
     }
+    assert len(listed) == len(stored) + len(named)
 
 
 def test_what_it_says(embedded: Release) -> None:
-    text = dataset_card(embedded.manifest)
+    text = dataset_card(embedded.manifest, class_names_of(embedded))
     for line in (
         "| MIT | features |",
         "(terms of the data set's authors; images belong to their owners) | tables |",
@@ -58,7 +61,7 @@ def test_what_it_says(embedded: Release) -> None:
 
 
 def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None:
-    text = dataset_card(sharded.manifest)
+    text = dataset_card(sharded.manifest, {})
     assert text.count("- net of birds: ") == 1
     assert "- net-pca4 of birds: backbone net; scale 0.0625" in text
     paths = "".join(f"    - features/net/birds-0000{i}-of-00004.parquet\n" for i in range(4))
@@ -77,12 +80,15 @@ def _manifest(dataset: str = "no", **about: str) -> Manifest:
 
 
 def test_names_that_yaml_would_read_as_something_else() -> None:
-    data = DatasetCard(dataset_card(_manifest())).data.to_dict()
+    data = DatasetCard(dataset_card(_manifest(), {})).data.to_dict()
     assert data["pretty_name"] == "1.0"
     assert data["configs"][0]["data_files"][0]["split"] == "no"
 
 
-@pytest.mark.parametrize("text", ["no", "y", "Null", "1.0", "v1", "a-b/c.d", "0x1", "-", "a: b"])
+@pytest.mark.parametrize(
+    "text",
+    ["no", "y", "Null", "1.0", "v1", "a-b/c.d", "0x1", "-", "a: b", "\U0001f408é\u2028", '"\\\x7f'],
+)
 def test_yaml_scalars_are_texts(text: str) -> None:
     assert yaml.safe_load(yaml_scalar(text)) == text
 
@@ -95,7 +101,8 @@ def test_free_text_cannot_leave_its_place() -> None:
             note=NASTY,
             homepage="https://x.org/a) <b",
             citation="````\n# c\n---",
-        )
+        ),
+        {},
     )
     literal = r"a \| b # c \<img src=x\> \*d\* \`e f\` \[g\](h) \_i\_ \\"
     assert f"| [{literal}](https://x.org/a%29%20%3Cb) | 1 | 1 | {literal} | tables |" in card
@@ -106,7 +113,7 @@ def test_free_text_cannot_leave_its_place() -> None:
 
 
 def test_a_homepage_that_is_no_address_is_no_link() -> None:
-    assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"))
+    assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"), {})
 
 
 def test_markdown_that_says_what_was_said() -> None:
@@ -127,4 +134,4 @@ def test_size_categories(rows: int, category: str) -> None:
 
 def test_a_card_without_tables() -> None:
     empty = replace(_manifest(), tables=())
-    assert DatasetCard(dataset_card(empty)).data.to_dict()["configs"] == []
+    assert DatasetCard(dataset_card(empty, {})).data.to_dict()["configs"] == []

@@ -80,9 +80,10 @@ def test_every_configuration_loads_with_datasets(
     embedded: Release, tmp_path: Path, golden: dict[str, str]
 ) -> None:
     datasets = pytest.importorskip("datasets")
+    named = 0
     configs = datasets.get_dataset_config_names(str(embedded.files.folder))
     assert configs == list(embedded.manifest.configs())
-    assert len(configs) == 56
+    assert len(configs) == 100  # of which 44 with names of classes
     for config, splits in embedded.manifest.configs().items():
         for split, paths in splits.items():
             loaded = datasets.load_dataset(
@@ -92,6 +93,11 @@ def test_every_configuration_loads_with_datasets(
             if "superclass" in table.column_names and table["superclass"].null_count:
                 assert table["superclass"].null_count == table.num_rows  # the file has none
                 table = table.drop_columns("superclass")
+            if config.startswith("tasks-") and config.endswith(f"q-{Path(paths[0]).stem}"):
+                names = embedded.classes(Path(paths[0]).stem)["class_name"].to_pylist()
+                assert loaded.features["class_ids"].feature.names == names
+                table = table.cast(pq.read_schema(embedded.files.folder / paths[0]))
+                named += 1
             if len(paths) == 1:
                 assert content_digest(table) == golden[paths[0]]
             else:
@@ -99,6 +105,7 @@ def test_every_configuration_loads_with_datasets(
                     pq.ParquetFile(embedded.files.folder / path).metadata.num_rows for path in paths
                 ]
                 assert table.num_rows == sum(rows)
+    assert named == sum(t.kind == "tasks" and not t.drawn for t in embedded.manifest.tables)
 
 
 def test_duckdb_reads_every_table(embedded: Release) -> None:
