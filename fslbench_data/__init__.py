@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from fslbench_data.evaluation.adapters import easyfsl, sklearn
     from fslbench_data.evaluation.loop import evaluate
     from fslbench_data.release.release import Release, load_release
+    from fslbench_data.render.figures.plot import plot
+    from fslbench_data.render.page.make import report_page
+    from fslbench_data.scoring.compare import compare
     from fslbench_data.scoring.own_tasks import interval
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
@@ -35,6 +38,7 @@ __all__ = [
     "Task",
     "TaskSet",
     "__version__",
+    "compare",
     "connect",
     "easyfsl",
     "evaluate",
@@ -42,6 +46,8 @@ __all__ = [
     "load_release",
     "merge",
     "plan",
+    "plot",
+    "report_page",
     "score",
     "sklearn",
     "validate",
@@ -54,6 +60,7 @@ _HOMES = {
     "Submission": "submission.model",
     "Task": "tasks",
     "TaskSet": "tasks",
+    "compare": "scoring.compare",
     "connect": "scoring.sql",
     "easyfsl": "evaluation.adapters",
     "evaluate": "evaluation.loop",
@@ -61,6 +68,8 @@ _HOMES = {
     "load_release": "release.release",
     "merge": "submission.merging",
     "plan": "scoring.planning",
+    "plot": "render.figures.plot",
+    "report_page": "render.page.make",
     "score": "scoring.score",
     "sklearn": "evaluation.adapters",
     "validate": "validation.validate",

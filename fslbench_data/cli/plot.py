@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,11 +18,6 @@ from fslbench_data.cli.options import (
     task_set_option,
     unbound_option,
 )
-
-if TYPE_CHECKING:
-    from fslbench_data.render.figures.rows import Figure
-    from fslbench_data.scoring.bias import BiasReport
-    from fslbench_data.scoring.task_set_report import TaskSetReport
 
 KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "conclusive")
 
@@ -82,55 +77,10 @@ def plot(
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.release.release import load_release
     from fslbench_data.render.figures.files import check_figure_path, write_figure
-    from fslbench_data.render.figures.sweep_rows import queries
-    from fslbench_data.scoring.bias import bias_on
-    from fslbench_data.scoring.score import sets_of
-    from fslbench_data.scoring.selection import select
+    from fslbench_data.render.figures.plot import figure_of
 
     check_figure_path(path)
     check_free(path, *files, *sweeps)
-    if kind == "queries":
-        write_figure(queries(sweeps), path, int(columns))
-        return
-    by_class, opened = kind in ("ladder", "worst"), load_release(release)
-    selected = select(files, opened, selection_of(**chosen), by_class=by_class)
-    methods = selected.selection.methods
-    if by_class:
-        figure = _of_ladder(kind, bias_on(selected), methods)
-    else:
-        figure = _of_sets(kind, sets_of(selected), methods)
+    opened = None if kind == "queries" else load_release(release)
+    figure = figure_of(kind, files, opened, selection_of(**chosen), sweeps)
     write_figure(figure, path, int(columns))
-
-
-def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:
-    from benchmark_spec.errors import listing
-    from fslbench_data.render.figures.ladder_rows import ladder, worst
-
-    names = [f"{ladder.dataset}/{ladder.name}" for ladder in report.ladders]
-    if len(names) > 1:
-        raise click.UsageError(
-            f"{len(names)} ladders are answered, a figure shows one: {listing(names)}; choose with "
-            "--dataset and --task-set, such as ladder_titles-5w5s5q"
-        )
-    draw = ladder if kind == "ladder" else worst
-    return draw(report.ladders[0], report.signature.level, methods)
-
-
-def _of_sets(kind: str, sets: list[TaskSetReport], methods: tuple[str, ...]) -> Figure:
-    from benchmark_spec.errors import listing
-    from fslbench_data.render.figures import rows
-
-    if kind == "conclusive":
-        return rows.conclusive(sets)
-    if kind == "forest":
-        return rows.forest(sets)
-    if len(sets) > 1:
-        raise click.UsageError(
-            f"{len(sets)} task sets are answered, such a figure shows one: "
-            f"{listing([report.scored for report in sets])}; choose with --dataset and --task-set"
-        )
-    if kind == "accuracies":
-        return rows.accuracies(sets[0])
-    if len(methods) != 2:
-        raise click.UsageError("scatter shows two methods: --method A --method B")
-    return rows.scatter(sets[0], *methods)

@@ -10,23 +10,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias import BiasReport, bias
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
-from fslbench_data.scoring.selection import Selection
+from fslbench_data.scoring.selection import Names, Selection
 from fslbench_data.submission.columns import NAMES
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.streaming import Source
 
 
-def find_two(names: Sequence[str], release: Release) -> tuple[Submission, Submission]:
+def compare(
+    a: Source,
+    b: Source,
+    release: Release | None = None,
+    *,
+    datasets: Names = (),
+    task_sets: Names = (),
+    level: float = 0.95,
+    allow_unbound: bool = False,
+) -> Report:
+    """Compare two methods, A with B, on the task sets that both answered.
+
+    Parameters
+    ----------
+    a, b
+        Results of one method each: a submission, a file, ``FILE::METHOD`` for one of a file's
+        methods, a frame, or the name of a reference method.  Two methods of one name are told
+        apart by the names of their files, or as (A) and (B).
+    release
+        None is the one inside the package.
+    datasets, task_sets, level, allow_unbound
+        As of :func:`fslbench_data.score`.
+
+    Raises
+    ------
+    UnknownNameError, SubmissionError
+        If there is no such method, more or fewer than two, or nothing that both answered.
+    """
+    opened = load_release() if release is None else release
+    selection = Selection.of(
+        datasets=datasets, task_sets=task_sets, level=level, allow_unbound=allow_unbound
+    )
+    return score_two(*find_two([a, b], opened), opened, selection)
+
+
+def find_two(names: Sequence[Source], release: Release) -> tuple[Submission, Submission]:
     """Find the results of two methods, in the order in which they are named.
 
     Parameters
     ----------
     names
-        Submission files, ``FILE::METHOD`` and names of reference methods, which together hold two
+        Submissions, files, ``FILE::METHOD`` and names of reference methods, which together hold two
         methods.  Two of one method each may hold methods of the same name; the file's name is then
         added.
 
@@ -39,18 +75,19 @@ def find_two(names: Sequence[str], release: Release) -> tuple[Submission, Submis
     of_parts = [_names(part) for part in parts]
     if len(parts) == 2 and of_parts[0] == of_parts[1] and len(of_parts[0]) == 1:
         (name,) = of_parts[0]
-        stems = [Path(text.partition("::")[0]).stem for text in names]
+        stems = [_stem(name) for name in names]
         marks = stems if stems[0] != stems[1] else ["A", "B"]
         return renamed(parts[0], f"{name} ({marks[0]})"), renamed(parts[1], f"{name} ({marks[1]})")
     methods = list(dict.fromkeys(name for part in of_parts for name in part))
     if len(methods) != 2:
         several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
+        said = listing([_said(name) for name in names], 4)
         raise SubmissionError(
-            f"{listing(names, 4)} hold{'s' if len(names) == 1 else ''} {len(methods)} "
+            f"{said} hold{'s' if len(names) == 1 else ''} {len(methods)} "
             f"method{'s' if len(methods) > 1 else ''}: {listing(methods)}",
             expected="two",
-            fix=f"say which: {several}::{methods[0]}"
-            if several
+            fix=f"say which: {_said(several)}::{methods[0]}"
+            if isinstance(several, str | Path)
             else "name another file or a reference method",
         )
     first, second = (
@@ -101,8 +138,23 @@ def find_method(text: str, release: Release) -> Submission:
     return submission
 
 
-def _methods_of(text: str, release: Release) -> Submission:
-    """The results of the methods that a text names: of a file, of one method of it, a reference."""
+def _said(source: Source) -> str:
+    """Say what messages call a source."""
+    if isinstance(source, str | Path):
+        return str(source)
+    return source.source if isinstance(source, Submission) else "the frame"
+
+
+def _stem(source: Source) -> str:
+    is_file = isinstance(source, str | Path)
+    return Path(str(source).partition("::")[0]).stem if is_file else ""
+
+
+def _methods_of(source: Source, release: Release) -> Submission:
+    """The results of the methods that are named: of a file, of one method of it, a reference."""
+    if not isinstance(source, str | Path):
+        return merge(source)
+    text = str(source)
     if text in release.methods:
         return dict(zip(release.methods, release.references(), strict=True))[text]
     file, _, method = text.partition("::")

@@ -40,6 +40,17 @@ def drawn(figure: Figure, columns: int = 2) -> dict[str, Any]:
     return stacked(spec) if columns == 1 else spec
 
 
+def svg_of(figure: Figure, columns: int = 2) -> str:
+    """Return a figure as SVG, ``columns`` columns wide.
+
+    Raises
+    ------
+    MissingPackageError
+        Without the extra ``report``.
+    """
+    return str(require("vl_convert", "report").vegalite_to_svg(drawn(figure, columns)))
+
+
 def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
     """Write a figure as PDF, PNG (300 dots an inch) or SVG.
 
@@ -57,13 +68,12 @@ def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
     """
     check_figure_path(path)
     convert = require("vl_convert", "report")
-    spec = drawn(figure, columns)
     ending = path.suffix.lower()
     if ending == ".svg":
-        content = convert.vegalite_to_svg(spec).encode()
+        content = svg_of(figure, columns).encode()
     elif ending == ".pdf":
-        content = convert.vegalite_to_pdf(spec)
+        content = convert.vegalite_to_pdf(drawn(figure, columns))
     else:
-        content = convert.vegalite_to_png(spec, scale=_PNG_SCALE)
+        content = convert.vegalite_to_png(drawn(figure, columns), scale=_PNG_SCALE)
     with whole_file(path) as temporary:
         temporary.write_bytes(content)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,21 +21,34 @@ INDEX = "index.html"
 _PARTS = ("page.css", "page.js")
 
 
-def write_page(content: dict[str, Any], folder: Path) -> Path:
-    """Write ``index.html`` into a folder, which is made if it is not there; gives its path.
+@dataclass(frozen=True, repr=False)
+class Page:
+    """The report page, one file of HTML; a notebook shows it in a frame of its own."""
 
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    MissingPackageError
-        Without the extra ``report``.
-    """
-    check_folder(folder)
-    path = folder / INDEX
-    with whole_file(path) as temporary:
-        temporary.write_text(html(content), encoding="utf-8")
-    return path
+    text: str
+
+    def __repr__(self) -> str:
+        return f"<Page of {len(self.text) / 1e6:.1f} MB; .write(folder)>"
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe title="fslbench report" sandbox="allow-scripts" width="100%" height="800" '
+            f'srcdoc="{escape(self.text)}"></iframe>'
+        )
+
+    def write(self, folder: str | Path) -> Path:
+        """Write ``index.html`` into a folder, which is made if it is not there; gives its path.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        check_folder(Path(folder))
+        path = Path(folder) / INDEX
+        with whole_file(path) as temporary:
+            temporary.write_text(self.text, encoding="utf-8")
+        return path
 
 
 def check_folder(folder: Path) -> None:
@@ -53,7 +68,10 @@ def check_folder(folder: Path) -> None:
 
 
 def html(content: dict[str, Any]) -> str:
-    """The page's text."""
+    """The page's text.
+
+    Raises a MissingPackageError without the extra ``report``.
+    """
     convert = require("vl_convert", "report")
     here = files("fslbench_data.render.page")
     text = here.joinpath("page.html").read_text(encoding="utf-8")

@@ -1,17 +1,87 @@
-"""From files of results to the report page."""
+"""From results to the report page: ``fslbench report``, and ``report_page()`` in Python."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark_spec.errors import SpecError
-from fslbench_data.release.release import Release
+from benchmark_spec.extras import require
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, page_content
-from fslbench_data.render.page.html import check_folder, write_page
+from fslbench_data.render.page.html import Page, check_folder, html
 from fslbench_data.scoring.bias import bias_on
-from fslbench_data.scoring.selection import Selection, select
+from fslbench_data.scoring.selection import Names, Selection, select
+from fslbench_data.submission.streaming import Source
+
+
+def report_page(
+    results: Source | Sequence[Source] = (),
+    path: str | Path | None = None,
+    release: Release | None = None,
+    *,
+    methods: Names = (),
+    datasets: Names = (),
+    task_sets: Names = (),
+    level: float = 0.95,
+    allow_unbound: bool = False,
+    sweeps: Sequence[str | Path] = (),
+) -> Page:
+    """Make a page that shows what results allow to conclude; a notebook shows it.
+
+    The page is one file that needs no server and asks nothing of the network.
+
+    Parameters
+    ----------
+    results, release
+        One or several submissions, files or frames; none of them shows the reference methods.  The
+        release whose tasks they answer, by default the one inside the package.
+    path
+        A folder to write ``index.html`` into, too.
+    methods
+        The page holds pairs and tasks of these; by default of at most 50: those of the results,
+        then the reference methods with the highest means.
+    datasets, task_sets, level, allow_unbound
+        As of :func:`fslbench_data.score`.
+    sweeps
+        Files that ``fslbench-build query-size --format json`` wrote.
+
+    Raises
+    ------
+    SpecError
+        If more methods are chosen than a page holds.
+    MissingPackageError
+        Without the extra ``report``.
+    FSLBenchError
+        As :func:`fslbench_data.score` does.
+    """
+    require("vl_convert", "report")
+    if path is not None:
+        check_folder(Path(path))
+    selection = Selection.of(
+        methods=methods,
+        datasets=datasets,
+        task_sets=task_sets,
+        level=level,
+        allow_unbound=allow_unbound,
+    )
+    arguments = _as_typed(results)
+    if release is not None:
+        arguments += ["--release", release.hub or release.files.where]
+    arguments += ["--unbound"] if allow_unbound else []
+    opened = load_release() if release is None else release
+    page = _page(results, opened, selection, sweeps, shlex.join(arguments))
+    if path is not None:
+        page.write(path)
+    return page
+
+
+def _as_typed(results: Source | Sequence[Source]) -> list[str]:
+    """Name results as one would to the command line; what is in no file as FILE."""
+    several = results if isinstance(results, list | tuple) else [results]
+    return [str(one) if isinstance(one, str | Path) else "FILE" for one in several]
 
 
 def make_page(
@@ -46,18 +116,28 @@ def make_page(
     FSLBenchError
         As :func:`fslbench_data.score` does.
     """
+    check_folder(folder)
+    return _page(files, release, selection, sweeps, arguments).write(folder)
+
+
+def _page(
+    results: Source | Sequence[Source],
+    release: Release,
+    selection: Selection,
+    sweeps: Sequence[str | Path],
+    arguments: str,
+) -> Page:
     if len(selection.methods) > MOST_CHOSEN:
         chosen = f"{len(selection.methods)} methods are chosen"
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
-    check_folder(folder)
-    selected = select(files, release, selection)
+    selected = select(results, release, selection)
     ladders = None
     if selected.left_out or any(info.name.attributes for info in selected.infos):
         ladders = bias_on(selected.on_ladders())
     content = page_content(
         selected,
         ladders=ladders,
-        queries=queries(sweeps) if sweeps else None,
+        queries=queries([Path(sweep) for sweep in sweeps]) if sweeps else None,
         arguments=arguments,
     )
-    return write_page(content, folder)
+    return Page(html(content))
