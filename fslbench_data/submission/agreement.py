@@ -55,15 +55,16 @@ def check_agreement(parts: Sequence[Submission]) -> None:
     DoubledTaskError, ContradictionError, FingerprintError
         As :func:`fslbench_data.merge` says.
     """
-    runs: dict[GroupKey, dict[str | None, str]] = {}
+    runs: dict[GroupKey, dict[str | None, int]] = {}
     bound: dict[GroupKey, tuple[_Bound, str]] = {}
     tasks: dict[tuple[str, str], tuple[str, str]] = {}
     marks: dict[str, tuple[bool, str]] = {}
-    for part in parts:
-        before = {key: dict(of) for key, of in runs.items()}
+    for number, part in enumerate(parts):
         for answer in _answers(part):
-            _check_once(answer, before.get(answer.key, {}), part.source)
-            runs.setdefault(answer.key, {})[answer.run] = part.source
+            there = runs.setdefault(answer.key, {})
+            others = {run: parts[n].source for run, n in there.items() if n != number}
+            _check_once(answer, others, part.source)
+            there[answer.run] = number
             claim = _bound(part, answer)
             _check_bound(answer, claim, *bound.setdefault(answer.key, (claim, part.source)), part)
             if claim.fingerprint is not None:
@@ -102,7 +103,8 @@ def merged_bindings(parts: Sequence[Submission]) -> dict[GroupKey, Binding]:
     """All bindings; where runs of a method stand in several submissions, they are equal."""
     bindings: dict[GroupKey, Binding] = {}
     for part in parts:
-        bindings = {**part.bindings, **bindings}
+        for key, binding in part.bindings.items():
+            bindings.setdefault(key, binding)
     return bindings
 
 
@@ -114,22 +116,30 @@ def _answers(part: Submission) -> Iterator[_Answer]:
         for name in names:
             column = batch.column(name)
             encoded = column if name != "transductive" else column.dictionary_encode()
-            codes.append(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False))
-            values.append([*encoded.dictionary.to_pylist(), None])  # -1 is the last
+            values.append([*encoded.dictionary.to_pylist(), None])
+            null = len(values[-1]) - 1
+            codes.append(encoded.indices.fill_null(null).to_numpy(zero_copy_only=False))
         is_new = np.ones(len(batch), np.bool_)
         is_new[1:] = np.any([code[1:] != code[:-1] for code in codes], axis=0)
-        for row in np.unique(np.stack(codes)[:, is_new], axis=1).T.tolist():
-            said = [value[code] for value, code in zip(values, row, strict=True)]
+        at = np.flatnonzero(is_new)
+        group = np.zeros(len(at), np.int64)
+        for code, texts in zip(codes, values, strict=True):
+            group = np.unique(group * len(texts) + code[at], return_inverse=True)[1]
+        for row in at[np.unique(group, return_index=True)[1]].tolist():
+            said = [texts[code[row]] for texts, code in zip(values, codes, strict=True)]
             yield _Answer(**dict(zip(names, said, strict=True)))
 
 
-def _check_once(answer: _Answer, before: Mapping[str | None, str], source: str) -> None:
-    """Refuse a method's answers in two submissions, unless they are runs, each in one of them."""
-    if not before or (answer.run is not None and not {answer.run, None} & set(before)):
+def _check_once(answer: _Answer, others: Mapping[str | None, str], source: str) -> None:
+    """Refuse a method's answers in two submissions, unless they are runs, each in one of them.
+
+    `others` are the sources of the runs that other submissions have of it.
+    """
+    if not others or (answer.run is not None and not {answer.run, None} & set(others)):
         return
     raise DoubledTaskError(
         f"{answer} in two submissions",
-        where=f"{before.get(answer.run, next(iter(before.values())))} and {source}",
+        where=f"{others.get(answer.run, next(iter(others.values())))} and {source}",
         expected="a method's answers to a task set in one of them, or runs of it that are named, "
         "each in one",
         fix="leave one of them out; give the methods different names; or name the runs of one "
