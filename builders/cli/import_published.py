@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import FILE, check_free, output_to, release_option
+from fslbench_data.cli.options import FILE, check_submission, output_to, release_option
 
 
 @click.command("import-published")
@@ -21,7 +21,7 @@ def import_published(folder: Path, path: Path, release: str | None) -> None:
     from builders.baselines.published_results import import_published as read
     from fslbench_data.release.release import load_release
 
-    check_free(path)
+    check_submission(path)
     submission = read(folder, load_release(release))
     submission.write(path)
     sets = {key[1:] for key in submission.bindings}

@@ -8,7 +8,7 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
-    check_free,
+    check_submission,
     dataset_option,
     output_to,
     release_option,
@@ -64,7 +64,6 @@ def evaluate(
     task is kept beside it, in a file ending in .partial: a stopped run resumes with the same
     command.
     """
-    from benchmark_spec.errors import OutputError
     from fslbench_data.evaluation.calling import callable_name
     from fslbench_data.evaluation.loader import load_callable
     from fslbench_data.evaluation.loop import evaluate as run
@@ -72,9 +71,7 @@ def evaluate(
     from fslbench_data.scoring.compare import find_method
     from fslbench_data.validation.names import check_not_taken
 
-    if path.suffix.lower() != ".parquet":
-        raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
-    check_free(path)
+    check_submission(path)
     loaded, opened = load_callable(method), load_release(release)
     name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import FILE, check_free, output_to, release_option
+from fslbench_data.cli.options import FILE, check_submission, output_to, release_option
 
 
 @click.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
@@ -43,7 +43,7 @@ def import_accuracies(
     from fslbench_data.submission.model import Submission
     from fslbench_data.validation.names import check_not_taken
 
-    check_free(path, file)
+    check_submission(path, file)
     opened = load_release(release)
     if dataset is None:
         dataset, slash, task_set = task_set.partition("/")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fslbench_data.cli.options import FILE, check_free, output_to
+from fslbench_data.cli.options import FILE, check_submission, output_to
 
 
 @click.command(short_help="Join files of results into one.")
@@ -21,7 +21,7 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     """
     from fslbench_data.submission.merging import merge as join
 
-    check_free(path, *files)
+    check_submission(path, *files)
     merged = join(files)
     merged.write(path)
     methods = len(merged.table.column("method").unique())

@@ -130,6 +130,14 @@ def check_output(path: Path | None, *sources: Path) -> None:
         )
 
 
+def check_submission(path: Path, *sources: Path) -> None:
+    """Refuse, before any work, to write a submission over a file, or under another kind's name."""
+    from fslbench_data.submission.model import check_parquet_name
+
+    check_parquet_name(path)
+    check_free(path, *sources)
+
+
 def check_free(path: Path | None, *sources: Path) -> None:
     """Refuse, before any work, to write over a file without ``--overwrite``, or over the input.
 

@@ -181,12 +181,7 @@ class Submission(AsFrame):
         OutputError
             If the name does not end in ``.parquet``, or the file cannot be written.
         """
-        if Path(path).suffix.lower() != ".parquet":
-            raise OutputError(
-                f"{path} does not end in .parquet",
-                expected="submissions are written as Parquet, which keeps what they are bound to",
-                fix="name a .parquet file",
-            )
+        check_parquet_name(path)
         with whole_file(path) as temporary:
             pq.write_table(self.bound_table(), temporary, compression="zstd")
 
@@ -204,3 +199,13 @@ class Submission(AsFrame):
         """
         table = with_marks(self.table, self.methods, self.bindings)
         return table.replace_schema_metadata(self.bound_table().schema.metadata)
+
+
+def check_parquet_name(path: str | Path) -> None:
+    """Refuse, with an OutputError, to write a submission under a name of another kind of file."""
+    if Path(path).suffix.lower() != ".parquet":
+        raise OutputError(
+            f"{path} does not end in .parquet",
+            expected="submissions are written as Parquet, which keeps what they are bound to",
+            fix="name a .parquet file",
+        )

@@ -17,6 +17,8 @@ from fslbench_data.cli import main
 GO_ON = {"fetch", "features", "release", "results-repo"}
 """Commands that fill a folder: called again they go on, and refuse what is not theirs."""
 
+CHECKS = ("check_free", "check_output", "check_submission", "check_table_file")
+
 QUERY = "SELECT 1 AS one"
 
 
@@ -48,7 +50,7 @@ def test_every_such_command_looks_before_it_works(root: Path) -> None:
                 for node in ast.walk(ast.parse(text))
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
             }
-            assert called & {"check_free", "check_output", "check_table_file"}, path
+            assert called & set(CHECKS), path
 
 
 def _run(*arguments: str | Path) -> click.testing.Result:

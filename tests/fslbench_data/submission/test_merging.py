@@ -23,10 +23,13 @@ from benchmark_spec.errors import (
     FingerprintError,
     FSLBenchError,
     SubmissionError,
+    TooLargeError,
     UnreadableError,
 )
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
+from fslbench_data.sandbox.client import read_untrusted
+from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import streaming
 from fslbench_data.submission.bindings import Binding, Method, Stopping
 from fslbench_data.submission.model import Submission
@@ -162,6 +165,19 @@ def test_streamed_parts_give_the_same(
     assert merged.columns == expected.columns
     assert (merged.methods, merged.bindings) == (expected.methods, expected.bindings)
     assert merged.table.to_pylist() == expected.table.to_pylist()
+
+
+def test_a_merged_file_is_read_of_a_stranger_too(files: list[Path], tmp_path: Path) -> None:
+    """Where some rows have a run and others none, groups are counted as they are."""
+    path = tmp_path / "all.parquet"
+    fb.merge(files).write(path)
+    ours, theirs = Submission.read(path), read_untrusted(path)
+    assert theirs.table.to_pylist() == ours.table.to_pylist()
+    assert (theirs.methods, theirs.bindings) == (ours.methods, ours.bindings)
+    fewest = len({(r["method"], r["task_set"], r["run"]) for r in ours.table.to_pylist()})
+    read_untrusted(path, limits=replace(Limits(), groups=fewest))
+    with pytest.raises(TooLargeError, match=f"has {fewest} combinations"):
+        read_untrusted(path, limits=replace(Limits(), groups=fewest - 1))
 
 
 def test_one_file_stays_as_it_is_and_none_is_refused(files: list[Path]) -> None:
