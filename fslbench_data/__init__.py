@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fslbench_data.release.release import Release, load_release
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
+    from fslbench_data.render.paper import table
     from fslbench_data.scoring.compare import compare
     from fslbench_data.scoring.own_tasks import interval
     from fslbench_data.scoring.planning import plan
@@ -50,6 +51,7 @@ __all__ = [
     "report_page",
     "score",
     "sklearn",
+    "table",
     "validate",
 ]
 
@@ -72,6 +74,7 @@ _HOMES = {
     "report_page": "render.page.make",
     "score": "scoring.score",
     "sklearn": "evaluation.adapters",
+    "table": "render.paper",
     "validate": "validation.validate",
 }
 

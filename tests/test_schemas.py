@@ -139,6 +139,15 @@ def test_keys_and_columns_are_documented(
         assert next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text)))) == list(columns)
 
 
+def test_columns_of_a_table_for_a_paper(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = _output("fslbench table my_results.parquet --task-set open-5w5s5q", tmp_path, "csv")
+    header = next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text))))
+    assert header == list(_sections(root)["table CSV"])
+
+
 def _may_be_missing(key: str, types: dict[str, set[str]]) -> bool:
     """Whether a key's own keys are printed, or it stands in a list that is empty everywhere."""
 

@@ -119,6 +119,7 @@ def _add_commands() -> None:
     from fslbench_data.cli.score import score
     from fslbench_data.cli.sql import sql
     from fslbench_data.cli.submit import submit
+    from fslbench_data.cli.table import table
     from fslbench_data.cli.validate import validate
 
     for command in (
@@ -129,6 +130,7 @@ def _add_commands() -> None:
         interval,
         evaluate,
         plan,
+        table,
         report,
         plot,
         submit,

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from benchmark_spec.version import __version__
+from fslbench_data.cli.options import release_option
 
-if TYPE_CHECKING:
-    from fslbench_data.release.release import Release
+RESULTS = (".parquet", ".csv", ".jsonl")
+"""Endings of files of results."""
 
 
-@click.command(short_help="Print BibTeX of a release, its data and papers.")
-@click.argument("release", required=False, metavar="[R]")
-def cite(release: str | None) -> None:
-    """Print BibTeX of a release, its data sets and the papers behind it."""
+@click.command(short_help="Print BibTeX of a release, or of what results used of it.")
+@click.argument("what", nargs=-1, metavar="[FILE]...")
+@release_option
+def cite(what: tuple[str, ...], release: str | None) -> None:
+    """Print BibTeX of what the results in FILEs used: data sets, features and papers.
+
+    Without FILE it is all of a release: of --release, or of one that stands in FILE's place.
+    """
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.bibtex import bibtex, bibtex_of
+    from fslbench_data.submission.merging import merge
 
-    click.echo(bibtex(load_release(release)), nl=False)
-
-
-def bibtex(release: Release) -> str:
-    """BibTeX of a release, its data sets and the papers whose methods are used."""
-    from benchmark_spec.catalogue.papers import PAPERS
-
-    manifest = release.manifest
-    own = f"""@misc{{fslbench,
-  title = {{{{FSLBench}} {__version__}, release {manifest.name} {manifest.version}}},
-  author = {{{{The FSLBench authors}}}},
-  year = {{2026}},
-  note = {{release digest {manifest.digest[:12]}}}
-}}"""
-    datasets = dict.fromkeys(dataset.citation for dataset in manifest.datasets)
-    return "\n\n".join([own, *PAPERS, *datasets]) + "\n"
+    if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):
+        if release is not None:
+            raise click.UsageError(f"{what[0]} is no file of results")
+        release, what = what[0], ()
+    opened = load_release(release)
+    text = bibtex_of(merge([Path(file) for file in what]), opened) if what else bibtex(opened)
+    click.echo(text, nl=False)

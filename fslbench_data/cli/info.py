@@ -43,7 +43,8 @@ def info(release: str | None, output_format: str) -> None:
         with screen() as console:
             _print(opened, console)
     else:
-        from fslbench_data.render.table import latex, markdown
+        from fslbench_data.render.latex import latex
+        from fslbench_data.render.table import markdown
 
         write = markdown if output_format == "markdown" else latex
         click.echo(write([_table(opened)], ""), nl=False)

@@ -51,7 +51,8 @@ def write(
     if chosen in ("csv", "json"):
         output((csv if chosen == "csv" else json)(), path)
     elif chosen in ("markdown", "latex") and paper is not None:
-        from fslbench_data.render.table import latex, markdown
+        from fslbench_data.render.latex import latex
+        from fslbench_data.render.table import markdown
 
         output((markdown if chosen == "markdown" else latex)(*paper()), path)
     else:

@@ -128,7 +128,8 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
 
         draw(on, path)
     else:
-        from fslbench_data.render.table import latex, markdown
+        from fslbench_data.render.latex import latex
+        from fslbench_data.render.table import markdown
 
         output((markdown if chosen == "markdown" else latex)([table_of(table)], ""), path)
 

@@ -1,7 +1,8 @@
-"""The one shape of a table, and how it is written as Markdown, LaTeX, CSV and JSON.
+"""The one shape of a table, and how it is written as Markdown, CSV and JSON.
 
 A table for people has cells of text, one for machines plain values: an empty cell is None.
-:mod:`fslbench_data.render.console` prints it on the terminal.
+:mod:`fslbench_data.render.console` prints it on the terminal; LaTeX and HTML have modules of their
+own.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from benchmark_spec.version import OUTPUT_SCHEMA
+
+Markup = Callable[[str], str]
+"""Writes a text in the form of some format."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,12 @@ class Column:
         Gives the colour of a value on the terminal.
     missing
         Stands in tables for people where there is no value; files have an empty cell or null.
+    group
+        What this column and neighbours of the same group belong to: a heading over theirs.
+    strong
+        Which rows stand out, in bold.
+    marks
+        Gives what hangs behind the value of a row, such as ~: values stay aligned.
     """
 
     name: str
@@ -43,6 +54,14 @@ class Column:
     once: Callable[[Any], object] | None = None
     style: Callable[[Any], str] | None = None
     missing: str = ""
+    group: str = ""
+    strong: Callable[[Any], bool] | None = None
+    marks: Callable[[Any], str] | None = None
+
+    @property
+    def heading(self) -> str:
+        """The name, after that of its group: for formats with one line of headings."""
+        return f"{self.group} {self.name}" if self.group else self.name
 
     def text_of(self, value: object) -> str:
         """Return a value of this column as text."""
@@ -64,17 +83,20 @@ class Table:
         One line; empty for none.
     notes
         Sentences below the table.
+    continues
+        Whether it stands below the table before, under the same title, where a format can do so.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: Iterable[Any]
     notes: tuple[str, ...] = ()
+    continues: bool = False
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns."""
-        return [column.name for column in self.columns]
+        """Headings of the columns."""
+        return [column.heading for column in self.columns]
 
     def cells(self, row: Any) -> list[Any]:
         """Return the values of a row."""
@@ -84,48 +106,54 @@ class Table:
         """Return the values of a row as texts."""
         return [column.text_of(column.cell(row)) for column in self.columns]
 
+    def marked_up(self, row: Any, plain: Markup, bold: Markup, hung: Markup) -> list[str]:
+        """Return the values of a row as texts of a format, what stands out in its bold type.
+
+        `hung` writes marks, perhaps none, in columns that have some.
+        """
+        texts = []
+        for column, text in zip(self.columns, map(plain, self.texts(row)), strict=True):
+            text = bold(text) if column.strong is not None and column.strong(row) else text
+            texts.append(text if column.marks is None else text + hung(column.marks(row)))
+        return texts
+
+
+def marks_apart(table: Table) -> Table:
+    """Give marks columns of their own, in which a star stands for bold type: for a terminal."""
+    columns: list[Column] = []
+    for column in table.columns:
+        whole = replace(column, name=column.heading, group="", strong=None, marks=None)
+        columns += [whole, *([Column("", partial(_stars, column))] if column.marks else [])]
+    return replace(table, columns=tuple(columns))
+
+
+def _stars(column: Column, row: Any) -> str:
+    star = "*" if column.strong is not None and column.strong(row) else ""
+    return star + (column.marks(row) if column.marks is not None else "")
+
 
 def markdown(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
     """Write tables as Markdown; the signature stands first, as a comment."""
-    comment = re.sub(r"-(?=-|$)", "- ", _one_line(signature))
-    parts = [f"<!-- {comment} -->"] if signature else []
+    parts = [comment(signature)] if signature else []
     for table in tables:
         lines = [f"**{_md(table.title)}**", ""] if table.title else []
         rules = ("---:" if column.align == "right" else "---" for column in table.columns)
-        texts = [table.names, *map(table.texts, table.rows)]
-        heading, *rows = (f"| {' | '.join(map(_md, row))} |" for row in texts)
-        parts.append("\n".join([*lines, heading, f"| {' | '.join(rules)} |", *rows]))
+        rows = (table.marked_up(row, _md, "**{}**".format, _hung) for row in table.rows)
+        texts = [map(_md, table.names), rules, *rows]
+        parts.append("\n".join([*lines, *(f"| {' | '.join(row)} |" for row in texts)]))
         parts += map(_md, table.notes)
     return "\n\n".join([*parts, *map(_md, notes)]) + "\n"
 
 
-def latex(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
-    r"""Write tables as LaTeX with ``\usepackage{booktabs}``; the signature is a comment."""
-    parts = [f"% {_one_line(signature)}"] if signature else []
-    parts.append(r"% needs \usepackage{booktabs}")
-    for table in tables:
-        align = "".join("r" if column.align == "right" else "l" for column in table.columns)
-        caption = " ".join(filter(None, [_sentence(table.title), *table.notes]))
-        label = re.sub(r"[^a-z0-9]+", "-", table.title.partition(":")[0].lower()).strip("-")
-        texts = [table.names, *map(table.texts, table.rows)]
-        heading, *rows = (" & ".join(map(_tex, row)) + r" \\" for row in texts)
-        lines = [
-            r"\begin{table}",
-            r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
-            *([rf"\caption{{{_tex(caption)}}}\label{{tab:{label}}}"] if caption else []),
-            rf"\begin{{tabular}}{{{align}}}",
-            *(r"\toprule", heading, r"\midrule", *rows, r"\bottomrule"),
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-        parts.append("\n".join(lines))
-    return "\n\n".join([*parts, *(f"% {_one_line(note)}" for note in notes)]) + "\n"
+def comment(text: str) -> str:
+    """Write a comment of Markdown or HTML."""
+    return f"<!-- {re.sub(r'-(?=-|$)', '- ', one_line(text))} -->"
 
 
 def csv_text(table: Table, signature: str = "") -> str:
     """Write a table as CSV, after the signature as a line beginning with ``#``."""
     out = io.StringIO()
-    out.write(f"# {_one_line(signature)}\n" if signature else "")
+    out.write(f"# {one_line(signature)}\n" if signature else "")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.names)
     writer.writerows(map(table.cells, table.rows))
@@ -143,57 +171,20 @@ def json_text(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _sentence(text: str) -> str:
-    return text if not text or text.endswith(".") else f"{text}."
-
-
 def _md(text: str) -> str:
     """Text for Markdown: neither markup nor formula, and no link, call or reference.
 
     Sites make links of addresses, of @names and of #numbers by themselves, unless something that
     is not seen parts them, perhaps already.
     """
-    plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", _one_line(text))
+    plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", one_line(text))
     return re.sub(r"@(?!\u200b)|#(?=\d)|:(?=//)|(?i:\bGH-(?=\d)|www(?=\.))", r"\g<0>&#8203;", plain)
 
 
-def _one_line(text: str) -> str:
+def _hung(marks: str) -> str:
+    return f" {_md(marks)}" if marks else ""
+
+
+def one_line(text: str) -> str:
+    """Put a text on one line, blanks between its words."""
     return re.sub(r"\s+", " ", text)
-
-
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "†": r"$^\dagger$",
-    "‡": r"$^\ddagger$",
-    "°": r"$^\circ$",
-    "·": r"$\cdot$",
-    "×": r"$\times$",
-    "−": r"$-$",
-    "–": "--",
-    "…": r"\ldots{}",
-    "[": "{[}",  # which a row's end, and a rule, would take for their option
-    "]": "{]}",
-}
-_SIGNED = re.compile(r"^[+-](?=\d|$)")
-
-
-def _tex(text: str) -> str:
-    """Text for LaTeX: specials escaped, and a sign before a number or alone set as one."""
-    text = _one_line(text)
-    if text.startswith("*"):  # which the end of the row before would take for its own
-        return f"{{*}}{_tex(text[1:])}"
-    signed = {match.start() for match in _SIGNED.finditer(text)}
-    return "".join(f"${c}$" if i in signed else _TEX.get(c, c) for i, c in enumerate(text))

@@ -82,8 +82,10 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
         counts = task_set.counts.some(judged)
         means = [task_set.scores[i].accuracy.mean for i in judged]
         best = int(np.argmax(means))
-        apart, family = _apart(task_set, counts, best, images)
-        further = apart if classes is None else apart & _apart(task_set, counts, best, classes)[0]
+        apart, family = told_from_best(task_set, counts, best, images)
+        further = apart
+        if classes is not None:
+            further = apart & told_from_best(task_set, counts, best, classes)[0]
         for i, shown, of_classes in zip(judged, apart, further, strict=True):
             marks[i] = Mark.NOT_APART
             if shown:
@@ -100,12 +102,12 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
     )
 
 
-def _apart(
+def told_from_best(
     task_set: TaskSetReport, counts: Counts, best: int, kind: IntervalKind
 ) -> tuple[NDArray[np.bool_], int]:
-    """Which of M methods are told apart from the best by a kind of interval, (M,), and of how many.
+    """Return which of M methods are told apart from the best by a kind of interval, (M,).
 
-    That is the number of pairs that can be compared.
+    And the family: how many pairs there are that can be compared.
     """
     methods = len(counts.tasks)
     told = np.zeros(methods, np.bool_)

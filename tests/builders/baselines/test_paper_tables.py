@@ -1,9 +1,9 @@
-"""The paper's Tables 4 and 6, from the accuracies that its authors released.
+"""The paper's Tables 4 to 6, from the accuracies that its authors released.
 
 `published_differences.csv` holds 90 cells: baseline minus method, and the half-width of the paired
 open interval.  The files that were released differ a little from those that the paper printed
 (MS COCO at 5 shots, Omniglot at 1 shot, CLIP on Fungi): at most twelve cells may be off, by at
-most 0.02 percentage points.
+most 0.02 percentage points.  `paper_tables.csv` holds all 216 cells of the three tables.
 """
 
 import csv
@@ -19,23 +19,86 @@ TASK_SETS = {"1": "published-5w1s1q", "5": "published-5w5s5q", "10": "published-
 
 
 @pytest.fixture(scope="module")
-def scored(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
-    """Both commands, as a user runs them."""
+def published(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the import writes."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
-    folder = tmp_path_factory.mktemp("published")
-    submission, table = str(folder / "published.parquet"), folder / "scores.csv"
-    for command, arguments in (
-        (
-            builders.cli.main,
-            ["import-published", str(shared / "published_results"), "-o", submission],
-        ),
-        (fslbench_data.cli.main, ["score", submission, "--format", "csv", "-o", str(table)]),
-    ):
-        result = CliRunner().invoke(command, arguments)
-        assert result.exit_code == 0, result.output
-    with table.open() as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return [row for row in rows if row["interval"] == "open"]
+    path = str(tmp_path_factory.mktemp("published") / "published.parquet")
+    arguments = ["import-published", str(shared / "published_results"), "-o", path]
+    result = CliRunner().invoke(builders.cli.main, arguments)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def _printed(*arguments: str) -> list[dict[str, str]]:
+    """What a command prints as CSV, as a user runs it."""
+    result = CliRunner().invoke(fslbench_data.cli.main, [*arguments, "--format", "csv"])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    return [*csv.DictReader(line for line in lines if not line.startswith("#"))]
+
+
+@pytest.fixture(scope="module")
+def scored(published: str) -> list[dict[str, str]]:
+    """Every comparison."""
+    return [row for row in _printed("score", published) if row["interval"] == "open"]
+
+
+TABLES = {
+    "table4": ("dinov2/finetune", "clip/LR", "dino/LR", "dinov2/LR", "dinov2/NCC"),
+    "table5": ("dino/finetune", "dino/LR", "dino/NCC"),
+    "table6": ("clip/finetune", "clip/LR", "clip/NCC"),
+}
+"""The baseline of each table, and the methods that it is compared with."""
+
+
+def _command(table: str, published: str) -> list[str]:
+    baseline, *others = TABLES[table]
+    against = [word for name in others for word in ("--against", name)]
+    return ["table", published, "--method", baseline, *against]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_of_the_paper_by_one_command(
+    table: str, published: str, scored: list[dict[str, str]], shared: Path
+) -> None:
+    baseline, *others = TABLES[table]
+    printed = _printed(*_command(table, published))
+    cells = {(row["dataset"], row["task_set"], row["versus"]): row for row in printed}
+    assert {row["method"] for row in printed} == {baseline}
+    assert len(cells) == len(printed) == 27 * len(others)
+    with (shared / "design/paper_tables.csv").open() as file:
+        expected = [cell for cell in csv.DictReader(file) if cell["table"] == table]
+    assert len(expected) == len(cells)
+    off = []
+    for cell in expected:
+        row = cells[cell["dataset"], TASK_SETS[cell["shots"]], cell["method"]]
+        error = abs(float(row["mean"]) - float(cell["diff_pct"]))
+        error = max(error, abs(float(row["halfwidth"]) - float(cell["halfwidth_pct"])))
+        assert error <= 0.022
+        off += [(cell["dataset"], cell["shots"])] if error > 0.0015 else []
+    assert len(off) == {"table4": 8, "table5": 0, "table6": 8}[table]
+    assert {*off} <= {("mscoco", "5"), ("omniglot", "1"), ("fungi", "5"), ("fungi", "10")}
+    compared = {(r["dataset"], r["task_set"], r["method"], r["versus"]): r for r in scored}
+    for (dataset, task_set, versus), row in cells.items():
+        same = (dataset, task_set, baseline, versus)
+        sign, other = 1.0, compared.get(same)
+        if other is None:  # it stands there from the other side
+            sign, other = -1.0, compared[dataset, task_set, versus, baseline]
+        assert float(row["mean"]) == sign * float(other["diff"])
+        assert float(row["halfwidth"]) == float(other["diff_halfwidth"])
+        turned = {"+": "-", "-": "+"}.get(other["verdict"], other["verdict"])
+        assert row["verdict"] == (other["verdict"] if sign > 0 else turned)
+
+
+def test_the_transposed_table_of_the_paper_is_one_block(published: str) -> None:
+    command = [*_command("table4", published), "--transpose", "--format", "latex"]
+    text = CliRunner().invoke(fslbench_data.cli.main, command).stdout
+    assert text.count(r"\begin{table}") == text.count(r"\toprule") == 1
+    assert (
+        r"aircraft & 1-shot & \textbf{$+$9.24 $\pm$ 4.27} & \textbf{$+$25.93 $\pm$ 3.69} & $+$0.00"
+        in text
+    )
+    assert r" & 10-shot & identical & \textbf{$+$1.04 $\pm$ 0.97} & $+$0.26 $\pm$ 0.58" in text
 
 
 def test_the_cells_of_tables_4_and_6(scored: list[dict[str, str]], shared: Path) -> None:

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.table import Column, Table, latex, markdown, right
+from fslbench_data.render.latex import latex
+from fslbench_data.render.table import Column, Table, markdown, right
 
 NASTY = Table(
     "A & B_1: 50 % of {x}",
@@ -53,7 +54,9 @@ def documents(root: Path) -> dict[str, str]:
     """Every LaTeX table that a command prints, and a nasty one."""
     mine = str(root / "examples/my_results.parquet")
     return {
-        "score": _run("score", mine, "--format", "latex"),
+        "score": _run("score", mine, "--details", "--format", "latex"),
+        "answer": _run("score", mine, "--format", "latex"),
+        "table": _run("table", mine, "--format", "latex"),
         "compare": _run("compare", mine, "pixels/LR", "--format", "latex"),
         "info": _run("info", "--format", "latex"),
         "sql": _run("sql", "FROM accuracies", "--format", "latex"),
@@ -94,7 +97,7 @@ def test_latex_is_whole(documents: dict[str, str]) -> None:
 
 def test_markdown_of_every_table(root: Path, tmp_path: Path) -> None:
     mine = str(root / "examples/my_results.parquet")
-    text = _run("score", mine, "--format", "markdown")
+    text = _run("score", mine, "--details", "--format", "markdown")
     assert text.startswith("<!-- fslbench:")
     assert "| pixels/Ridge | 89.29 ± 2.44 | pixels/MatchingNet | +3.48 ± 2.48 (5.26) |" in text
     assert text.count("| --- |") >= 6

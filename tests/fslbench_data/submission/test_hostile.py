@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from benchmark_spec import errors
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.table import Column, Table, latex, markdown
+from fslbench_data.render.latex import latex
+from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission

@@ -1,0 +1,113 @@
+r"""Tables as LaTeX with ``\usepackage{booktabs}``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from fslbench_data.render.table import Table, one_line
+
+
+def latex(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
+    r"""Write tables as LaTeX; the signature and what stands below them all are comments."""
+    parts = [f"% {one_line(signature)}"] if signature else []
+    parts.append(r"% needs \usepackage{booktabs}")
+    parts += ["\n".join(_float(*together)) for together in _together(tables)]
+    return "\n\n".join([*parts, *(f"% {one_line(note)}" for note in notes)]) + "\n"
+
+
+def _together(tables: Sequence[Table]) -> list[list[Table]]:
+    """Put each table together with those that continue it."""
+    floats: list[list[Table]] = []
+    for table in tables:
+        if table.continues and floats:
+            floats[-1].append(table)
+        else:
+            floats.append([table])
+    return floats
+
+
+def _float(first: Table, *more: Table) -> Iterator[str]:
+    """Give the lines of one float: a table and those below it, in one tabular."""
+    caption = " ".join(filter(None, [_sentence(first.title), *first.notes]))
+    label = re.sub(r"[^a-z0-9]+", "-", first.title.partition(":")[0].lower()).strip("-")
+    widest = max((first, *more), key=lambda table: len(table.columns))
+    align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
+    yield r"\begin{table}"
+    yield r"\centering\footnotesize\setlength{\tabcolsep}{4pt}"
+    if caption:
+        yield rf"\caption{{{_tex(caption)}}}\label{{tab:{label}}}"
+    yield rf"\begin{{tabular}}{{{align}}}"
+    yield r"\toprule"
+    yield from _rows(first)
+    for table in more:
+        yield r"\midrule[\heavyrulewidth]"
+        yield from _rows(table)
+    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
+
+
+def _rows(table: Table) -> Iterator[str]:
+    """Give the headings of a table, those of groups above the others, and its rows."""
+    groups = [(name, len(list(some))) for name, some in groupby(table.columns, lambda c: c.group)]
+    if any(name for name, _ in groups):
+        cells, rules, end = [], [], 0
+        for name, width in groups:
+            start, end = end + 1, end + width
+            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
+            rules += [rf"\cmidrule(lr){{{start}-{end}}}"] if name else []
+        yield " & ".join(cells) + r" \\"
+        yield "".join(rules)
+    yield " & ".join(_tex(column.name) for column in table.columns) + r" \\"
+    yield r"\midrule"
+    for row in table.rows:
+        yield " & ".join(table.marked_up(row, _tex, r"\textbf{{{}}}".format, _hung)) + r" \\"
+
+
+def _hung(marks: str) -> str:
+    return rf"\rlap{{{_tex(marks)}}}" if marks else ""
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith(".") else f"{text}."
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
+    "°": r"$^\circ$",
+    "§": r"\textsuperscript{\S}",
+    "‖": r"$^\|$",
+    "¶": r"\textsuperscript{\P}",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "−": r"$-$",
+    "–": "--",
+    "…": r"\ldots{}",
+    "[": "{[}",  # which a row's end, and a rule, would take for their option
+    "]": "{]}",
+}
+_SIGNED = re.compile(r"^[+-](?=\d|$)")
+
+
+def _tex(text: str) -> str:
+    """Text for LaTeX: specials escaped, and a sign before a number or alone set as one."""
+    text = one_line(text)
+    if text.startswith("*"):  # which the end of the row before would take for its own
+        return f"{{*}}{_tex(text[1:])}"
+    signed = {match.start() for match in _SIGNED.finditer(text)}
+    return "".join(f"${c}$" if i in signed else _TEX.get(c, c) for i, c in enumerate(text))

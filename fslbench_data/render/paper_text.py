@@ -1,0 +1,162 @@
+"""The words of a table for a paper: its title, caption, cells and the sentence to cite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analysis_sql.interval_kinds import family_of
+from analysis_sql.intervals.near_perfect import ABOVE
+from benchmark_spec.errors import listing
+from fslbench_data.render.answer_grid import MARKS
+from fslbench_data.render.interval_text import STOPPED, TRANSDUCTIVE, TRANSDUCTIVE_NOTE, plus_minus
+from fslbench_data.scoring.paper import PaperCell, PaperContent
+from fslbench_data.scoring.paper_choice import PaperRow
+from fslbench_data.scoring.standings import Mark
+
+NOT_TOLD_APART = MARKS[Mark.NOT_APART]
+FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
+
+NOTES: dict[str, str] = {
+    TRANSDUCTIVE: TRANSDUCTIVE_NOTE,
+    STOPPED: f"{STOPPED} run under a rule to stop when conclusive: ordinary intervals do not hold, "
+    "and it is not among the pairs.",
+    FIRST_TASKS: f"{FIRST_TASKS} only the first tasks are answered: no verdict, and not among the "
+    "pairs.",
+    CONSTANT: f"{CONSTANT} the same on every task, so that there is no half-width.",
+    UNBOUND: f"{UNBOUND} unbound: these results do not say which tasks they were made on.",
+}
+"""What the marks mean, in the order in which captions have them."""
+
+
+def cell_text(cell: PaperCell) -> str:
+    """Return mean and half-width, or what marks explain instead."""
+    if cell.verdict == "=":
+        return "identical"
+    signed = cell.verdict is not None
+    if cell.stopped or cell.interval.constant:
+        return f"{cell.interval.mean:{'+' if signed else ''}.2f}"
+    return plus_minus(cell.interval, signed=signed)
+
+
+def cell_marks(cell: PaperCell) -> str:
+    """Return the marks of a cell."""
+    return "".join(_marks(cell))
+
+
+def _marks(cell: PaperCell) -> Iterator[str]:
+    if cell.not_told_apart:
+        yield NOT_TOLD_APART
+    if cell.interval.constant and not cell.stopped and cell.verdict != "=":
+        yield CONSTANT
+    if cell.stopped:
+        yield STOPPED
+    elif cell.first_tasks:
+        yield FIRST_TASKS
+    if cell.unbound:
+        yield UNBOUND
+
+
+def label_of(content: PaperContent, row: PaperRow) -> str:
+    """Return what a row is called: of differences, what they do not all have in common."""
+    first, second = (
+        f"{name} {TRANSDUCTIVE}" if name in content.transductive else name
+        for name in (row.method, row.versus)
+    )
+    if not row.versus:
+        return first
+    if len({row.method for row in content.rows}) == 1:
+        return second
+    return first if len({row.versus for row in content.rows}) == 1 else f"{first} − {second}"
+
+
+def title_of(content: PaperContent) -> str:
+    """Return what the numbers are, at which level and of which kinds."""
+    families = listing([*dict.fromkeys(family_of(column.kind) for column in content.columns)])
+    level = f"{100 * content.signature.level:.8g} %"
+    width = f"{level} intervals for {_about(content)} ({families})"
+    first, *_ = content.rows
+    if not first.versus:
+        return f"Accuracy: mean ± half-width of {width}, in percent"
+    methods, others = ({row.method for row in content.rows}, {row.versus for row in content.rows})
+    one = first.method if len(methods) == 1 else "each method"
+    other = first.versus if len(others) == 1 else "each method"
+    sides = f"{one} minus {other}" if one != other else "two methods, the first minus the second"
+    return f"Differences: {sides}, mean ± half-width of paired {width}, in points"
+
+
+def caption_of(content: PaperContent) -> tuple[str, ...]:
+    """Return the sentences below the title."""
+    cells = [cell for column in content.columns for cell in column.cells if cell is not None]
+    marks = {*"".join(map(cell_marks, cells)), *([TRANSDUCTIVE] if content.transductive else [])}
+    used = [NOTES[mark] for mark in NOTES if mark in marks]
+    signature = content.signature
+    missing = any(cell is None for column in content.columns for cell in column.cells)
+    return (
+        _tasks_text(content),
+        _strong_text(content, cells),
+        *used,
+        *(["–: not answered."] if missing else []),
+        *_near_perfect(cells),
+        f"FSLBench {signature.package_version}, release {_release(content)}.",
+    )
+
+
+def _tasks_text(content: PaperContent) -> str:
+    names = [*dict.fromkeys(column.scored.task_set for column in content.columns)]
+    tasks = [column.scored.n_tasks for column in content.columns]
+    numbers = f"{min(tasks)} to {max(tasks)}"
+    if len({*tasks}) == 1:
+        numbers = str(tasks[0])
+    elif len(tasks) <= MOST_NUMBERS:
+        numbers = ", ".join(map(str, tasks))
+    sets = "Task sets" if len(names) > 1 else "Task set"
+    return f"{sets} {listing(names)}; T = {numbers} tasks."
+
+
+MOST_NUMBERS = 6
+"""Numbers of tasks up to which each is told."""
+
+
+def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
+    if content.rows[0].versus:
+        return (
+            "Bold: the difference is shown (0 lies outside its interval); each of the "
+            f"{len(cells)} stands alone, uncorrected for their number."
+        )
+    pairs = [column.pairs for column in content.columns if column.pairs]
+    if not pairs:
+        return "Nothing is compared here."
+    number = str(pairs[0]) if len({*pairs}) == 1 else f"{min(pairs)} to {max(pairs)}"
+    holm = "" if max(pairs) == 1 else f"; Holm, {number} pairs a task set"
+    return (
+        f"Bold: the highest mean on a task set. {NOT_TOLD_APART}: not told apart from it for "
+        f"{_about(content)} (paired by task{holm})."
+    )
+
+
+def _near_perfect(cells: Sequence[PaperCell]) -> list[str]:
+    """Warn of accuracies for which Student's interval covers too little."""
+    near = any(
+        cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
+        for cell in cells
+    )
+    return [f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []
+
+
+def cite_text(content: PaperContent, *, tex: bool = False) -> str:
+    """Return a sentence for the paper's text, and where its BibTeX is."""
+    cite = r"~\cite{{{}}}".format if tex else " [{}]".format
+    return (
+        f"To cite: The tasks are those of FSLBench{cite('fslbench')}, release {_release(content)}; "
+        f"methods are compared task by task, after "
+        f"Lafargue et al.{cite('lafargue2024oops')}. BibTeX: fslbench cite FILE"
+    )
+
+
+def _about(content: PaperContent) -> str:
+    return "new tasks of the very same images" if content.about == "closed" else content.about
+
+
+def _release(content: PaperContent) -> str:
+    name, _, version = content.signature.release.partition("@")
+    return f"{name} {version} (digest {content.signature.release_digest[:12]})"

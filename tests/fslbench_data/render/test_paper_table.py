@@ -1,0 +1,293 @@
+"""The table for a paper: numbers by hand, marks, formats, and what is refused."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import golden_inputs
+import pytest
+from click.testing import CliRunner
+
+import fslbench_data as fb
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
+from fslbench_data.cli import main
+from fslbench_data.render.html import html
+from fslbench_data.render.paper_table import PaperTable
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.paper_choice import PaperRow
+
+OPEN, CLOSED = "cats/open-2w1s2q", "cats/closed-2w1s2q"
+DOGS = "dogs/open-2w1s2q"
+
+
+def _results(release: fb.Release, **counts: dict[str, list[int]]) -> list[fb.Submission]:
+    made = []
+    for method, answers in counts.items():
+        recorder = fb.Recorder(method, transductive=method == "looker")
+        for name, numbers in answers.items():
+            recorder.add_counts(release.task_set(*name.split("/")), numbers)
+        made.append(recorder.submission())
+    return made
+
+
+@pytest.fixture(scope="module")
+def three(toy: fb.Release) -> list[fb.Submission]:
+    """Of 4 queries a task: means 100, 81.25 and 18.75 %."""
+    return _results(
+        toy,
+        best={OPEN: [4, 4, 4, 4], DOGS: [4, 3, 4, 3]},
+        near={OPEN: [4, 3, 4, 2]},
+        looker={OPEN: [1, 0, 1, 1], DOGS: [0, 1, 0, 0]},
+    )
+
+
+def _lines(table: PaperTable) -> dict[tuple[str, ...], dict[str, str]]:
+    rows = csv.DictReader(io.StringIO(re.sub("^#.*\n", "", table.csv())))
+    return {(row["dataset"], row["method"], row["versus"]): row for row in rows}
+
+
+def test_accuracies_by_hand(three: list[fb.Submission], toy: fb.Release) -> None:
+    table = fb.table(three, toy)
+    best, near, far = (_lines(table)["cats", name, ""] for name in ("best", "near", "looker"))
+    # 4, 3, 4, 2 of 4: sd 23.936; t(3) at 97.5 % is 3.182446
+    assert float(near["mean"]) == 81.25
+    assert float(near["halfwidth"]) == pytest.approx(3.182446 * 23.935678 / 2, abs=1e-5)
+    assert float(best["halfwidth"]) == 0.0
+    assert {row["T"] for row in (best, near, far)} == {"4"}
+    assert [row["highest"] for row in (best, near, far)] == ["True", "False", "False"]
+    # p by t(3): best - near 0.215; best - looker, differences 3, 4, 3, 3: t = 13, p 0.00098;
+    # Holm's third and first of 3 pairs
+    assert [row["not_told_apart"] for row in (best, near, far)] == ["False", "True", "False"]
+    assert {row["pairs"] for row in (best, near, far)} == {"3"}
+    text = table.markdown()
+    assert "| method | cats 1-shot | dogs 1-shot |" in text
+    assert "| best | **100.00** ‖ | **87.50 ± 22.97** |" in text
+    assert r"| near | 81.25 ± 38.09 \~ | – |" in text
+    assert "| looker † | 18.75 ± 19.89 | 6.25 ± 19.89 |" in text
+    assert "Holm, 1 to 3 pairs a task set" in text
+    assert "T = 4 tasks" in text
+    assert "95 % intervals for new images (open)" in text
+    assert toy.manifest.digest[:12] in text
+
+
+def test_differences_by_hand(three: list[fb.Submission], toy: fb.Release) -> None:
+    table = fb.table(three, toy, methods="best", against=["near", "looker"])
+    near, far = (_lines(table)["cats", "best", name] for name in ("near", "looker"))
+    assert (float(near["mean"]), near["verdict"]) == (18.75, "0")
+    # differences 3, 4, 3, 3 of 4: mean 81.25, sd 12.5
+    assert (float(far["mean"]), far["verdict"]) == (81.25, "+")
+    assert float(far["halfwidth"]) == pytest.approx(3.182446 * 12.5 / 2, abs=1e-5)
+    text = table.markdown()
+    assert "Differences: best minus each method" in text
+    assert "| looker † | **+81.25 ± 19.89** | **+81.25 ± 38.09** |" in text
+    assert "each of the 3 stands alone" in text
+    other_way = fb.table(three, toy, against="best")
+    assert "Differences: each method minus best" in str(other_way)
+    assert float(_lines(other_way)["cats", "near", "best"]["mean"]) == -18.75
+    both = fb.table(three, toy, methods=["best", "near"], against=["looker", "near"])
+    assert [row.versus for row in both.content.rows] == ["looker", "near", "looker"]
+    assert "| best − near | +18.75 ± 38.09 |" in str(both)
+
+
+def test_who_is_marked_is_who_ties_with_the_best(root: Path) -> None:
+    report = fb.score(root / "examples/my_results.parquet", task_sets="open-5w5s5q")
+    (each,) = report.sets
+    assert each.ties is not None
+    for kind, about in (("open", "new images"), ("class-aware", "new classes")):
+        (column,) = fb.table(report, kind=about).content.columns  # type: ignore[arg-type]
+        marked = {
+            row.method
+            for row, cell in zip(fb.table(report).content.rows, column.cells, strict=True)
+            if cell is not None and (cell.not_told_apart or cell.strong)
+        }
+        assert marked == {*each.ties.tied[kind]}  # type: ignore[index]
+        assert column.pairs == each.ties.family
+
+
+def test_one_task_set_of_each_protocol_leads(root: Path) -> None:
+    mine = root / "examples/my_results.parquet"
+    leading = fb.table(mine)
+    assert {c.scored.task_set for c in leading.content.columns} == {
+        "closed-5w1s1q", "closed-5w5s5q", "closed-5w10s7q",
+    }  # fmt: skip
+    assert len(leading.content.left_out) == 3
+    every = fb.table(mine, suites=["open", "closed"])
+    assert every.content.columns[0].heading == "open-5w1s1q"
+    assert len(every.content.columns) == 6
+    new_classes = fb.table(mine, kind="new classes", task_sets="open-5w5s5q")
+    assert [(c.heading, c.kind) for c in new_classes.content.columns] == [("5-shot", "class-aware")]
+    closed = fb.table(mine, kind="closed")
+    assert {c.kind for c in closed.content.columns} == {"closed"}
+    assert "new tasks of the very same images" in str(closed)
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"), [("stopped.parquet", "‡"), ("prefix.parquet", "§"), ("unbound.csv", "¶")]
+)
+def test_marks(name: str, mark: str, tmp_path: Path) -> None:
+    golden_inputs.INPUTS[name](tmp_path / name)
+    table = fb.table(tmp_path / name, allow_unbound=mark == "¶")
+    marked = [cell for column in table.content.columns for cell in column.cells if cell is not None]
+    flags = {"‡": "stopped", "§": "first_tasks", "¶": "unbound"}[mark]
+    chosen = [cell for cell in marked if getattr(cell, flags)]
+    assert chosen
+    if mark != "¶":
+        assert not any(cell.strong or cell.not_told_apart for cell in chosen)
+    assert f"{mark} |" in table.markdown()
+    assert sum(note.startswith(mark) for note in table.notes) == 1
+
+
+def test_blocks_and_transposition(three: list[fb.Submission], toy: fb.Release) -> None:
+    narrow = fb.table(three, toy, columns=1)
+    assert [len(block.columns) for block in narrow.tables()] == [2, 2]
+    text = narrow.latex()
+    assert text.count(r"\begin{table}") == text.count(r"\begin{tabular}{lr}") == 1
+    assert text.count(r"\caption") == text.count(r"\midrule[\heavyrulewidth]") == 1
+    turned = fb.table(three, toy, transpose=True)
+    assert "| data set | tasks | best | near | looker † |" in str(turned)
+    assert "| dogs | 1-shot | **87.50 ± 22.97** | – | 6.25 ± 19.89 |" in str(turned)
+
+
+class _Cells(HTMLParser):
+    """Counts elements, and keeps the texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html_is_escaped_and_whole(three: list[fb.Submission], toy: fb.Release) -> None:
+    nasty = "<script>a&b"
+    columns = (Column("m<", str), right("n", lambda row: nasty))
+    parser = _Cells()
+    parser.feed(html([Table(nasty, columns, ("<i>",), (nasty,))], "a-->b", (nasty,)))
+    assert "script" not in parser.tags
+    assert parser.texts.count(nasty) == 4
+    assert {"m<", "<i>"} <= {*parser.texts}
+    page = _Cells()
+    page.feed(fb.table(three, toy)._repr_html_())
+    assert page.tags.count("table") == page.tags.count("caption") == 1
+    assert page.tags.count("td") == 3 * 3 + 1  # a row a method, and above their names
+    assert "b" in page.tags
+    at = page.texts.index("81.25 ± 38.09")
+    assert page.texts[at + 1] == "~"
+
+
+def test_latex_compiles(three: list[fb.Submission], toy: fb.Release, tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
+    plain = fb.table(three, toy)
+    first, *_ = plain.content.columns
+    marked = tuple(
+        cell and replace(cell, stopped=i == 0, first_tasks=i == 1, unbound=i == 2)
+        for i, cell in enumerate(first.cells)
+    )
+    long = tuple(PaperRow(f"{row.method}_of_a_long_name&{'x' * 20}") for row in plain.content.rows)
+    many = tuple(
+        replace(first, scored=replace(first.scored, dataset=f"data_{i // 3}"), cells=marked)
+        for i in range(90)
+    )
+    wide = PaperTable(replace(plain.content, columns=many, rows=long))
+    parts = [plain.latex(), fb.table(three, toy, columns=1).latex(), wide.latex()]
+    parts += [fb.table(three, toy, against="best", transpose=True).latex()]
+    (tmp_path / "all.tex").write_text(
+        "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
+        "\\usepackage[margin=1in]{geometry}\n"
+        "\\begin{document}\n" + "\n\\clearpage\n".join(parts) + "\n\\end{document}\n"
+    )
+    out = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert out.returncode == 0, out.stdout[-2000:]
+    assert "Float too large" not in out.stdout
+    assert "Overfull" not in out.stdout
+    assert (tmp_path / "all.pdf").stat().st_size > 10_000
+
+
+def test_refusals(three: list[fb.Submission], toy: fb.Release, root: Path) -> None:
+    with pytest.raises(SpecError, match="nothing that intervals are about"):
+        fb.table(three, toy, kind="new tasks")  # type: ignore[arg-type]
+    for chosen in ({"methods": "neer"}, {"against": "neer"}):
+        with pytest.raises(UnknownNameError, match="neer"):
+            fb.table(three, toy, **chosen)  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match="pooled"):
+        fb.table(three, toy, suites="pooled")
+    with pytest.raises(SubmissionError, match=r"no interval for new superclasses(.|\n)*new images"):
+        fb.table(three, toy, kind="new superclasses")
+    with pytest.raises(SubmissionError, match="nothing to compare with near"):
+        fb.table(three, toy, methods="near", against="near")
+    with pytest.raises(SpecError, match="at least 1"):
+        fb.table(three, toy, columns=0)
+    report = fb.score(root / "examples/my_results.parquet")
+    with pytest.raises(SpecError, match="its own release, level"):
+        fb.table(report, level=0.9)
+
+
+def test_the_command_writes_what_python_makes(root: Path, tmp_path: Path) -> None:
+    mine = str(root / "examples/my_results.parquet")
+    command = ["table", mine, "--task-set", "open-5w5s5q"]
+    table = fb.table(mine, task_sets="open-5w5s5q")
+    texts = {"md": table.markdown(), "tex": table.latex(), "html": table.html()}
+    for ending, text in {**texts, "csv": table.csv()}.items():
+        path = tmp_path / f"t.{ending}"
+        result = CliRunner().invoke(main, [*command, "-o", str(path)])
+        assert result.exit_code == 0, result.output
+        assert path.read_text(encoding="utf-8") == text
+    printed = CliRunner().invoke(main, command).stdout
+    assert "89.29 ± 2.44  *\n" in printed
+    assert "85.81 ± 3.14\n" in printed
+    assert "\n*: the highest mean" in printed
+    assert fb.table(fb.score(mine, task_sets="open-5w5s5q")).csv() == table.csv()
+    assert table.to_arrow().num_rows == 4
+    assert repr(table) == "<PaperTable: 4 rows on 1 task sets>"
+    others = CliRunner().invoke(main, ["table", mine, "--format", "csv"])
+    assert "not shown: digits/open-5w1s1q, digits/open-5w5s5q" in others.stderr
+
+
+def _keys(*arguments: str) -> list[str]:
+    result = CliRunner().invoke(main, ["cite", *arguments])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("{") == result.stdout.count("}")
+    lines = result.stdout.splitlines()
+    return [line.split("{")[1].rstrip(",") for line in lines if line.startswith("@")]
+
+
+def test_cited_is_what_a_file_used(root: Path, tmp_path: Path) -> None:
+    mine = str(root / "examples/my_results.parquet")
+    assert _keys(mine) == ["fslbench", "lafargue2024oops", "alpaydin1998digits"]
+    golden_inputs.INPUTS["attributed.parquet"](tmp_path / "a.parquet")
+    keys = _keys(str(tmp_path / "a.parquet"), mine)
+    assert "zheng2024benchmarking" in keys
+    assert "alpaydin1998digits" in keys
+    assert "wah2011cub" not in keys
+    info = fb.load_release().task_set_info("groceries", "open-5w5s5q")
+    made = fb.Submission.from_accuracies([0.8] * 25, info, "efficientnet_lite0-pca128/x", bind=True)
+    made.write(tmp_path / "net.parquet")
+    assert _keys(str(tmp_path / "net.parquet")) == [
+        "fslbench", "lafargue2024oops", "klasson2019hierarchical", "weights-efficientnet_lite0",
+    ]  # fmt: skip
+    info = fb.load_release().task_set_info("cub", "published-5w10s7q")
+    fb.Submission.from_accuracies([1.0] * info.n_tasks, info, "m").write(tmp_path / "cub.parquet")
+    assert "triantafillou2020meta" in _keys(str(tmp_path / "cub.parquet"))
+
+
+def test_nothing_is_cited_for_what_is_not_there(root: Path) -> None:
+    for name, words in (("x.parquet", "no file"), ("nowhere", "no release")):
+        result = CliRunner().invoke(main, ["cite", name])
+        assert result.exit_code == 2
+        assert words in result.stderr
+    result = CliRunner().invoke(main, ["cite", "nowhere", "--release", "small"])
+    assert result.exit_code == 2
