@@ -89,7 +89,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if _HOMES[name].startswith("scoring."):
-        import_module(f"{__name__}.scoring.report").Report.as_text = _as_text
+        report = import_module(f"{__name__}.scoring.report").Report
+        report.as_text, report.as_html = _as_text, _as_html
     globals()[name] = value
     return value
 
@@ -99,3 +100,10 @@ def _as_text(report: Report) -> str:
     from fslbench_data.render.answer_format import report_text
 
     return report_text(report)
+
+
+def _as_html(report: Report) -> str:
+    """Write a report as a notebook shows it."""
+    from fslbench_data.render.answer_html import report_html
+
+    return report_html(report)

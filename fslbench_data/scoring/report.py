@@ -38,6 +38,9 @@ class Report:
     as_text: ClassVar[Callable[[Report], str] | None] = None
     """Writes a report as text.  A room above does, and the package puts it here."""
 
+    as_html: ClassVar[Callable[[Report], str] | None] = None
+    """The same for notebooks."""
+
     signature: Signature
     sets: tuple[TaskSetReport, ...]
     left_out: tuple[str, ...] = ()
@@ -69,6 +72,10 @@ class Report:
         """Return the answer as the terminal shows it, where the package has said how."""
         write = type(self).as_text
         return repr(self) if write is None else write(self)
+
+    def _repr_html_(self) -> str | None:
+        write = type(self).as_html
+        return None if write is None else write(self)
 
     def __repr__(self) -> str:
         return f"<Report: {len(self.comparisons)} comparisons on {len(self.sets)} task sets>"

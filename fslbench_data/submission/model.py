@@ -20,6 +20,7 @@ from fslbench_data.files import whole_file
 from fslbench_data.submission.accuracies import counts_of, table_of
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
 from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
+from fslbench_data.submission.html_table import results_html
 from fslbench_data.submission.metadata import with_marks, written_metadata
 from fslbench_data.submission.reading import read_file
 from fslbench_data.tasks import TaskSetInfo
@@ -55,6 +56,9 @@ class Submission(AsFrame):
 
     def __repr__(self) -> str:
         return f"<Submission of {self.table.num_rows} rows from {self.source}>"
+
+    def _repr_html_(self) -> str:
+        return results_html(self.table, self.bindings, f"Submission from {self.source}")
 
     @classmethod
     def read(cls, path: str | Path) -> Submission:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,6 +48,9 @@ class Streamed(Submission):
 
     def __repr__(self) -> str:
         return f"<Submission of {self.__dict__['_rows']} rows from {self.source}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
     @cached_property
     def table(self) -> pa.Table:

@@ -10,7 +10,12 @@ from benchmark_spec.errors import SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
-from fslbench_data.render.figures.files import check_figure_path, svg_of, write_figure
+from fslbench_data.render.figures.files import (
+    check_figure_path,
+    svg_of,
+    svg_with_room,
+    write_figure,
+)
 from fslbench_data.render.figures.ladder_rows import ladder, worst
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.sweep_rows import queries
@@ -50,7 +55,7 @@ class Drawing:
         return svg_of(self.figure, self.columns)
 
     def _repr_svg_(self) -> str:
-        return self.svg
+        return svg_with_room(self.figure, self.columns)
 
     def write(self, path: str | Path) -> None:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.

@@ -113,6 +113,9 @@ def test_columns_of_many_types_are_read(answers: fb.Submission) -> None:
     frame["n_query"] = frame["n_query"].astype(object)
     frame["n_correct"] = pandas.array(frame["n_correct"], dtype="uint8")
     assert fb.score(frame) == fb.score(answers)
+    frame["n_correct"] = frame["n_correct"].astype(float)
+    frame["task_id"] = frame["task_id"].astype("Float64")
+    assert fb.score(frame) == fb.score(answers)
 
 
 def test_categories_of_polars_are_read(answers: fb.Submission) -> None:

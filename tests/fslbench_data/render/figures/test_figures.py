@@ -180,7 +180,7 @@ def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
 
 def test_what_is_refused(root: Path, tmp_path: Path) -> None:
     assert "such a figure shows one" in _refused(root, tmp_path, "accuracies")
-    assert "two methods" in _refused(
+    assert "scatter shows two" in _refused(
         root, tmp_path, "scatter", "--dataset", "groceries", "--task-set", "open-5w5s5q"
     )
     assert "did you mean" in _refused(root, tmp_path, "forest", "--method", "pixels/NCD")

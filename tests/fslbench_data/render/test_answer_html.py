@@ -1,0 +1,111 @@
+"""What a notebook shows of a report: its answer, escaped, and nothing that works."""
+
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from golden_inputs import INPUTS
+
+import fslbench_data as fb
+from benchmark_spec import extras
+from benchmark_spec.errors import MissingPackageError
+from fslbench_data.render.figures import files
+from fslbench_data.scoring.report import Report
+
+ELEMENTS = {"div", "p", "small", "b", "br", "span", "img"}
+ELEMENTS |= {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+NAME = "<script>alert('a')</script>&\"b\""
+
+
+class _Shown(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.images: list[dict[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        assert not [name for name, _ in attributes if name.startswith("on") or name == "href"]
+        self.tags.add(tag)
+        if tag == "img":
+            self.images.append(dict(attributes))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _report(name: str, folder: Path) -> Report:
+    INPUTS[name](folder / name)
+    return fb.score(folder / name)
+
+
+@pytest.mark.parametrize("name", ["my_results.parquet", "three.parquet"])
+def test_the_answer_with_its_figure(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    report = _report(name, tmp_path)
+    text = report._repr_html_()
+    assert text is not None
+    shown = _Shown(text)
+    assert shown.tags <= ELEMENTS
+    assert {"table", "img"} <= shown.tags
+    (image,) = shown.images
+    svg = b64decode(str(image["src"]).removeprefix("data:image/svg+xml;base64,")).decode()
+    assert svg.startswith("<svg")
+    assert "<script" not in svg
+    assert "intervals" in str(image["alt"])
+    for method in {score.method for score in report.scores if not score.is_reference}:
+        assert method in shown.text
+    first = " ".join(str(report).partition("\n\n")[0].split())
+    assert first.split(":")[0] in shown.text
+    assert report.signature.short in shown.text
+
+
+def test_names_are_escaped() -> None:
+    recorder = fb.Recorder(NAME)
+    tasks = fb.load_release().task_set("digits", "open-5w5s5q")
+    recorder.add_task_set(tasks, tasks.query_label)
+    text = fb.score(recorder.submission())._repr_html_()
+    assert text is not None
+    shown = _Shown(text)
+    assert shown.tags <= ELEMENTS
+    assert "<script" not in text
+    assert NAME in shown.text
+
+
+def test_without_the_extra_the_figure_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(module: str, extra: str = "builders") -> None:
+        raise MissingPackageError(f"no {module}", fix=f'pip install "fslbench[{extra}]"')
+
+    monkeypatch.setattr(extras, "require", missing)
+    monkeypatch.setattr(files, "require", missing)
+    text = _report("my_results.parquet", tmp_path)._repr_html_()
+    assert text is not None
+    assert "img" not in _Shown(text).tags
+    assert re.search(r"The figure is left out: .*fslbench\[report\]", text)
+
+
+def test_reports_of_many_methods_are_cut() -> None:
+    tasks = fb.load_release().task_set("digits", "open-5w5s5q")
+    parts = []
+    for number in range(40):
+        recorder = fb.Recorder(f"mine {number:02}")
+        recorder.add_task_set(tasks, (tasks.query_label + number % 3) % 5)
+        parts.append(recorder.submission())
+    text = fb.score(parts, references=False)._repr_html_()
+    assert text is not None
+    assert text.count("<tr>") <= 33
+    assert "and 10 more rows" in text
+
+
+def test_a_report_made_of_rooms_alone_has_no_html(tmp_path: Path) -> None:
+    report = _report("my_results.parquet", tmp_path)
+    kept, Report.as_html = Report.as_html, None
+    try:
+        assert report._repr_html_() is None
+    finally:
+        Report.as_html = kept
