@@ -16,6 +16,7 @@ from types import ModuleType
 import click
 import pytest
 from click.testing import CliRunner
+from pages import blocks
 
 from builders.cli import main as build_main
 from fslbench_data.cli import main
@@ -35,20 +36,10 @@ def nearest_centroid(support, query, rng):
 """
 
 
-def _blocks(page: Path) -> list[tuple[str, str, str]]:
-    """Comment above, language and content of every block of code."""
-    found = re.findall(
-        r"(?:<!-- ([^>]*) -->\n)?```(\w*)\n(.*?)```",
-        page.read_text(encoding="utf-8"),
-        flags=re.DOTALL,
-    )
-    return [(above, language, content) for above, language, content in found]
-
-
 def _commands(page: Path) -> list[list[str]]:
     """The commands of this package on a page, as lists of words."""
     found = []
-    for _, language, content in _blocks(page):
+    for _, language, content in blocks(page):
         for raw in content.replace("\\\n", " ").splitlines():
             line = raw.removeprefix("$ ") if language != "sh" else raw
             shown = language == "sh" or raw.startswith("$ ") or language == ""
@@ -82,7 +73,7 @@ def test_python_blocks_import_what_there_is(page: Path) -> None:
             pytest.importorskip(name, reason=f"needs {name}, of the extra `test`")
         return importlib.import_module(name)
 
-    for _, language, content in _blocks(page):
+    for _, language, content in blocks(page):
         if language != "python":
             continue
         for node in ast.walk(ast.parse(content)):
@@ -111,13 +102,13 @@ def _run(words: list[str]) -> str:
     return result.stdout
 
 
-RUN = ["README", "figures", "planning", "leaderboard", "sql"]
+RUN = ["figures", "planning", "leaderboard", "sql"]
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_commands_run(desk: Path, name: str) -> None:
     """Those that need nothing but the package; printed pages have a test of their own."""
-    page = ROOT / ("README.md" if name == "README" else f"docs/{name}.md")
+    page = ROOT / f"docs/{name}.md"
     commands = [c for c in _commands(page) if not NEEDS_MORE.search(" ".join(c))]
     commands = [c for c in commands if c[0] == "fslbench" and "published.parquet" not in c]
     if importlib.util.find_spec("vl_convert") is None:  # of the extra `report`
@@ -135,13 +126,16 @@ def _printed(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-def test_the_tutorial(desk: Path) -> None:
-    """Its blocks in order, in one folder, each printed text as its command prints it."""
+PRINTED = {"tutorial": 3, "verdicts": 1}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_pages_that_print(desk: Path, name: str) -> None:
+    """Their blocks in order, in one folder, each printed text as its command prints it."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    page = ROOT / "docs/tutorial.md"
     printed = ""
     shown = 0
-    for above, language, content in _blocks(page):
+    for above, language, content in blocks(ROOT / f"docs/{name}.md"):
         if above.startswith("file: "):
             (desk / above.removeprefix("file: ")).write_text(content)
         elif above == "run":
@@ -151,8 +145,9 @@ def test_the_tutorial(desk: Path) -> None:
             assert _printed(content) in _printed(printed)
             assert len(content) > 50
             shown += 1
-    assert shown == 3
-    assert {"table.tex", "forest.pdf", "page"} <= {path.name for path in desk.iterdir()}
+    assert shown == PRINTED[name]
+    if name == "tutorial":
+        assert {"table.tex", "forest.pdf", "page"} <= {path.name for path in desk.iterdir()}
 
 
 def test_figures_of_coverage_on_the_page_of_verdicts() -> None:
