@@ -8,6 +8,9 @@ from itertools import groupby
 
 from fslbench_data.render.table import Table, one_line
 
+SIMILAR = "∼"
+"""The tilde as a mark: an ordinary one is set as small as a dash."""
+
 
 def latex(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
     r"""Write tables as LaTeX; the signature and what stands below them all are comments."""
@@ -65,7 +68,7 @@ def _rows(table: Table) -> Iterator[str]:
 
 
 def _hung(marks: str) -> str:
-    return rf"\rlap{{{_tex(marks)}}}" if marks else ""
+    return rf"\rlap{{{_tex(marks.replace('~', SIMILAR))}}}" if marks else ""
 
 
 def _sentence(text: str) -> str:
@@ -89,6 +92,7 @@ _TEX = {
     "±": r"$\pm$",
     "†": r"$^\dagger$",
     "‡": r"$^\ddagger$",
+    SIMILAR: r"$^\sim$",
     "°": r"$^\circ$",
     "§": r"\textsuperscript{\S}",
     "‖": r"$^\|$",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from fslbench_data.render import html, latex
 from fslbench_data.render import table as plain
 from fslbench_data.render.paper_text import (
+    NOT_TOLD_APART,
     caption_of,
     cell_marks,
     cell_text,
@@ -67,7 +68,9 @@ class PaperTable(AsFrame):
     def latex(self) -> str:
         r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment."""
         first, *more = self.tables()
-        tables = [replace(first, notes=caption_of(self.content)), *more]
+        marked = f"{NOT_TOLD_APART}:", f"{latex.SIMILAR}:"
+        notes = tuple(note.replace(*marked) for note in caption_of(self.content))
+        tables = [replace(first, notes=notes), *more]
         return latex.latex(tables, self._signature, (cite_text(self.content, tex=True),))
 
     def html(self) -> str:
