@@ -63,7 +63,13 @@ def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callabl
     width, height = _bounded(*(size or shutil.get_terminal_size(PAGE)))
     file = io.StringIO()
     on_page = Console(
-        file=file, highlight=False, markup=False, emoji=False, width=width, height=height
+        file=file,
+        force_jupyter=False,  # there rich would show what it is to write into the file
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=width,
+        height=height,
     )
     yield on_page, lambda: "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 

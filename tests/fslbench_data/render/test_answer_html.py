@@ -1,5 +1,6 @@
 """What a notebook shows of a report: its answer, escaped, and nothing that works."""
 
+import builtins
 import re
 from base64 import b64decode
 from html.parser import HTMLParser
@@ -109,3 +110,12 @@ def test_a_report_made_of_rooms_alone_has_no_html(tmp_path: Path) -> None:
         assert report._repr_html_() is None
     finally:
         Report.as_html = kept
+
+
+def test_in_a_notebook_a_text_is_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = _report("my_results.parquet", tmp_path)
+    text = str(report)
+    assert len(text.splitlines()) > 5
+    shell = type("ZMQInteractiveShell", (), {})
+    monkeypatch.setattr(builtins, "get_ipython", shell, raising=False)
+    assert str(report) == text
