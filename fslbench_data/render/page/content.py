@@ -17,6 +17,7 @@ from fslbench_data.render.figures.ladder_rows import ladder, worst
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.limits_text import unseen_text
+from fslbench_data.render.page.answer_html import answers_html
 from fslbench_data.render.page.encoding import Encoded, counts, floats
 from fslbench_data.render.page.pairs import halfwidth, kinds_of, pairs
 from fslbench_data.scoring.bias import BiasReport
@@ -42,7 +43,7 @@ def page_content(
     queries: Figure | None = None,
     arguments: str = "",
 ) -> Values:
-    """What a page shows.
+    """What a page shows; ``answer`` is HTML.
 
     Parameters
     ----------
@@ -76,6 +77,7 @@ def page_content(
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
     of_release = set(selected.references.methods) if selected.references else set()
     return {
+        "answer": answers_html(reports, level),
         "version": __version__,
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},

@@ -77,7 +77,8 @@ def html(content: dict[str, Any]) -> str:
     text = here.joinpath("page.html").read_text(encoding="utf-8")
     fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
     fill["charts.json"] = _json(charts())
-    fill["content.json"] = _json(content)
+    fill["answer.html"] = content["answer"]
+    fill["content.json"] = _json({key: content[key] for key in content if key != "answer"})
     fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
     parts = re.split(r"@@([a-z.]+)@@", text)
     return "".join(fill[part] if i % 2 else part for i, part in enumerate(parts))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
+from html import escape, unescape
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,12 @@ import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Comparison
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
+from fslbench_data.render.answer_format import answer_paper
 from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.encoding import counts, floats
+from fslbench_data.render.page.html import html
 from fslbench_data.render.page.make import make_page
+from fslbench_data.scoring.answer import answer
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Selected, Selection, select
 from fslbench_data.submission.merging import merge
@@ -105,6 +110,32 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
     if mean is not None:
         assert mean == c.mean.mean
         assert halves == {kind: pair.mean.halfwidth for kind, pair in c.intervals.items()}
+
+
+def test_the_answer_is_the_terminal_s(embedded: Release, selected: Selected) -> None:
+    shown = html(page_content(selected))
+    for level in (0.9, 0.95, 0.99):
+        (table,), _, sentences = answer_paper(answer(report_on(selected, level)))
+        hidden = "" if level == 0.95 else " hidden"
+        _, _, behind = shown.partition(f'<div class="answer" data-level="{level}"{hidden}>')
+        of_level = behind.partition("</table>")[0] + behind.partition("</table>")[2][:3000]
+        for sentence in sentences:
+            assert f'<p class="said">{escape(sentence)}</p>' in of_level
+        assert len(sentences) == 4  # three, and how many more
+        for note in table.notes:
+            assert f'<p class="note">{escape(note)}</p>' in of_level
+        body = re.findall("<tr>(.*?)</tr>", behind.partition("</table>")[0])
+        cells = [[unescape(text) for text in re.findall(">([^<>]*)</t[hd]>", row)] for row in body]
+        assert cells == [table.names, *map(table.texts, table.rows)]
+
+
+def test_verdicts_of_a_single_method_have_names(embedded: Release) -> None:
+    info = embedded.task_set_info("digits", "open-5w5s5q")
+    recorder = Recorder("a&b")
+    recorder.add_counts(info, np.full(info.n_tasks, 25))
+    shown = page_content(select(recorder.submission(), embedded))["answer"]
+    assert '<p class="said">a&amp;b: for new images better than' in shown
+    assert '<span role="img" aria-label="better" title="better">+</span>' in shown
 
 
 def test_accuracies_and_ties_are_the_reports(embedded: Release, selected: Selected) -> None:

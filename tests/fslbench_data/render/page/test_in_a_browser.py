@@ -50,7 +50,10 @@ def test_choices_change_the_figures_and_the_address(open_page: Open) -> None:
     tab.choose("shot", "5")
     tab.choose("a", "efficientnet_lite1/LR")
     tab.choose("b", "mobilenet_v2/NCC")
+    assert "± 95 % interval" in tab.page.inner_text("#answer")
     tab.choose("level", "0.99")
+    assert "± 99 % interval" in tab.page.inner_text("#answer")
+    assert "± 95 % interval" not in tab.page.inner_text("#answer")
     assert tab.labels("forest") != before
     assert "efficientnet_lite1/NCC" in tab.labels("forest")
     address = _address(tab)

@@ -1,0 +1,97 @@
+"""The answer at the top of the page: the terminal's sentences and table, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+from analysis_sql.comparison.verdicts import Verdict
+from fslbench_data.render.answer_format import answer_paper
+from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.table import Column, Table
+from fslbench_data.scoring.answer import answer
+from fslbench_data.scoring.report import Report
+
+MOST_METHODS = 50
+"""Methods of the results that the table holds."""
+
+_CLASSES = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
+
+
+def answers_html(reports: Mapping[float, Report], level: float) -> str:
+    """Write the answer at every level, of which one is shown.
+
+    Parameters
+    ----------
+    reports
+        By level.
+    level
+        Of the answer that is shown while nothing else is chosen.
+    """
+    return "\n".join(
+        f'<div class="answer" data-level="{at}"{"" if at == level else " hidden"}>'
+        f"{_answer_html(report, at)}</div>"
+        for at, report in reports.items()
+    )
+
+
+def _answer_html(report: Report, level: float) -> str:
+    whole = answer(report)
+    shown = replace(whole, methods=whole.methods[:MOST_METHODS])
+    (table,), _, sentences = answer_paper(shown)
+    parts = [_paragraph(sentence, "said") for sentence in sentences]
+    if any(True for _ in table.rows):
+        parts.append(_table_html(table, f"answer-{level}"))
+    left = len(whole.methods) - len(shown.methods)
+    notes = [*table.notes, *([f"… and {left} more methods: fslbench score."] if left else [])]
+    return "".join([*parts, *(_paragraph(note, "note") for note in notes)])
+
+
+def _paragraph(text: str, kind: str) -> str:
+    return f'<p class="{kind}">{escape(text)}</p>'
+
+
+def _table_html(table: Table, name: str) -> str:
+    """A table that scrolls by itself; what a row has in common with the one before is paler."""
+    heading = "".join(f"<th{_aligned(c)} scope=col>{escape(c.name)}</th>" for c in table.columns)
+    rows = "".join(f"<tr>{''.join(_cells(table.columns, *two))}</tr>" for two in _pairs(table.rows))
+    return (
+        f'<p class="note" id="{name}">{escape(table.title)}.</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{name}"><table>'
+        f"<thead><tr>{heading}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _pairs(rows: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    """Each row with the one before, None before the first."""
+    before = None
+    for row in rows:
+        yield row, before
+        before = row
+
+
+def _cells(columns: Sequence[Column], row: Any, before: Any) -> Iterable[str]:
+    for number, column in enumerate(columns):
+        value = column.cell(row)
+        text = escape(column.text_of(value))
+        again = column.once and before is not None and column.once(row) == column.once(before)
+        if isinstance(value, Verdict):
+            name = VERDICT_NAMES[value.value]
+            kind = f"verdict {_CLASSES.get(value, '')}".rstrip()
+            said = f'<span role="img" aria-label="{name}" title="{name}">{text}</span>'
+            yield f'<td class="{kind}">{said}</td>'
+        elif number == 0:
+            yield f"<th scope=row{_again(again)}>{text}</th>"
+        else:
+            yield f"<td{_aligned(column, again)}>{text}</td>"
+
+
+def _aligned(column: Column, again: object = False) -> str:
+    names = [*(["number"] if column.align == "right" else []), *(["again"] if again else [])]
+    return f' class="{" ".join(names)}"' if names else ""
+
+
+def _again(again: object) -> str:
+    return ' class="again"' if again else ""
