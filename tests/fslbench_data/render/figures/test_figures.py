@@ -253,7 +253,9 @@ def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> N
     result = CliRunner().invoke(main, [*common, "-o", str(figure)])
     assert result.exit_code == 0, result.output
     assert "Not shown, without counts by class: mine" in _text_of(figure.read_text())
-    result = CliRunner().invoke(main, [*common, "--method", "mine", "-o", str(figure)])
+    result = CliRunner().invoke(
+        main, [*common, "--method", "mine", "-o", str(figure), "--overwrite"]
+    )
     assert result.exit_code == 2
     assert "which classes it answers rightly" in result.output
 
@@ -268,7 +270,7 @@ def test_methods_that_are_not_there(root: Path, tmp_path: Path) -> None:
     text = _refused(
         root, tmp_path, "scatter", "--dataset", "digits", "--task-set", "open-5w5s5q", *same
     )
-    assert "two methods" in text
+    assert "scatter shows two" in text
 
 
 @pytest.mark.parametrize(
