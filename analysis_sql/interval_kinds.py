@@ -110,7 +110,7 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
             estimand="new classes",
             family="class-aware",
             key="new_classes",
-            legend="as paired, with the class-aware interval, which counts the classes as a sample "
+            legend="the same with the class-aware interval, which counts the classes as a sample "
             "too; its half-width stands in brackets.",
             halfwidths=method_halfwidths,
             pairs=ForNewClasses,
@@ -132,7 +132,8 @@ BESIDE: Mapping[IntervalKind, Beside] = MappingProxyType(
         "images": _leaves_out(
             "images",
             "new images",
-            "0 lies outside the interval that leaves out one image after another.",
+            "where tasks reuse images, 0 lies outside the interval that leaves out one image after "
+            "another.",
         ),
         "classes": _leaves_out(
             "classes",

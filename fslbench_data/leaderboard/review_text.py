@@ -37,7 +37,7 @@ _MOST_ALIKE = 30
 
 VERDICTS_LEGEND = (
     "Verdicts: + better, - worse, 0 not told apart, = identical, ? not estimable; each stands "
-    "alone. paired: whether 0 lies outside the interval of the paired difference; new classes: "
+    "alone. verdict: whether 0 lies outside the interval of the difference; new classes: "
     "outside the class-aware interval, whose half-width stands in brackets."
 )
 
@@ -159,7 +159,7 @@ def _comparisons_table(report: Report) -> Table:
             Column("method", lambda c: names[c.method]),
             Column("versus", lambda c: names[c.versus]),
             right("difference", difference_text),
-            Column("paired", lambda c: c.verdict),
+            Column("verdict", lambda c: c.verdict),
             *(Column(heading, partial(verdict, kind)) for kind, heading in beside.items()),
         ),
         rows=comparisons,

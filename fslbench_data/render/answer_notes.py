@@ -8,13 +8,13 @@ from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.near_perfect import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import listing
-from fslbench_data.render.answer_words import NAME
 from fslbench_data.render.interval_text import STOPPED, TRANSDUCTIVE
+from fslbench_data.render.place_words import NAME
 from fslbench_data.render.report_tables import UNBOUND_NOTE
 from fslbench_data.render.sentences import stopped_text
 from fslbench_data.render.short_names import shortened
 from fslbench_data.scoring.answer import Answer
-from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.standings import Mark
 
 MOST_STOPPED = 2
@@ -58,11 +58,13 @@ def _legend(answer: Answer) -> Iterator[str]:
     pairs = " to ".join(f"{family:,}" for family in dict.fromkeys((families[0], families[-1])))
     by = "Holm" if all(column.holm for column in answer.columns) else "Bonferroni"
     marks = {s.mark for column in answer.columns for s in column.by_method.values()}
-    text = "* highest mean; ~ not told apart from it for new images"
-    if Mark.NEW_IMAGES in marks:
+    of_new = any(headline.images != "closed" for headline in answer.headlines)
+    images = "new images" if of_new else "these images"
+    text = f"* highest mean; ~ not told apart from it for {images}"
+    if Mark.NEW_IMAGES in marks and of_new:
         text += "; ° told apart for new images, not for new classes"
     classes = " and classes" if any(h.classes for h in answer.headlines) else ""
-    text += f"; no mark: told apart for new images{classes}"
+    text += f"; no mark: told apart for {images}{classes}"
     if Mark.UNJUDGED in marks:
         text += "; ? not judged"
     yield f"{text} ({by}, {pairs} pairs a set)"
@@ -77,7 +79,7 @@ def _of_scores(answer: Answer) -> Iterator[str]:
             "very images"
         )
     if prefix := _names(answer, lambda score: score.prefix):
-        yield f"{prefix}: only the first tasks, as many as the submitter chose: no verdicts (?)"
+        yield f"{prefix}: {PREFIX}; its intervals are shown, and nothing is concluded (?)"
     if stopped := [score for score in answer.scores if score.stopped is not None]:
         yield from stopped_text(stopped[:MOST_STOPPED])
         yield f"{STOPPED} run with a rule to stop: its ordinary intervals do not hold"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from rich.cells import cell_len
 
@@ -83,11 +82,14 @@ def _table(answer: Answer, lines: Sequence[_Line], name: Callable[[str], object]
         columns += [
             Column("versus", lambda line: line.comparison and name(label[line.comparison.versus])),
             right("difference", lambda line: line.comparison and _difference(line.comparison)),
-            Column("new images", partial(_verdict, images=True), "center", style=_style),
         ]
+        kinds = {line.comparison.interval_kind for line in lines if line.comparison}
+        if kinds - {"closed"}:
+            columns.append(_verdicts("new images", _of_images))
+        if "closed" in kinds:
+            columns.append(_verdicts("these images", _of_these))
         if any(row.headline.classes for row in answer.rows):
-            about = partial(_verdict, images=False)
-            columns.append(Column("new classes", about, "center", style=_style))
+            columns.append(_verdicts("new classes", _of_classes))
     return Table("", tuple(columns), lines)
 
 
@@ -113,13 +115,23 @@ def _difference(c: Comparison) -> str:
     return plus_minus(c.difference, signed=True)
 
 
-def _verdict(line: _Line, *, images: bool) -> Verdict | None:
-    if line.comparison is None or line.comparison.interval_kind == "closed":
-        return None
-    if images:
-        return line.comparison.verdict
-    kind = line.row.headline.classes
-    pair = line.comparison.intervals.get(kind) if kind is not None else None
+def _verdicts(name: str, verdict: Callable[[Row, Comparison], Verdict | None]) -> Column:
+    def of_line(line: _Line) -> Verdict | None:
+        return None if line.comparison is None else verdict(line.row, line.comparison)
+
+    return Column(name, of_line, "center", style=_style)
+
+
+def _of_images(row: Row, comparison: Comparison) -> Verdict | None:
+    return None if comparison.interval_kind == "closed" else comparison.verdict
+
+
+def _of_these(row: Row, comparison: Comparison) -> Verdict | None:
+    return comparison.verdict if comparison.interval_kind == "closed" else None
+
+
+def _of_classes(row: Row, comparison: Comparison) -> Verdict | None:
+    pair = comparison.intervals.get(row.headline.classes) if row.headline.classes else None
     return None if pair is None else pair.verdict
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis_sql.comparison.verdicts import Comparison, PairInterval, Verdict
+from fslbench_data.render.place_words import NAME, THESE, by_points, listed, places
 from fslbench_data.render.short_names import shortened
+from fslbench_data.render.standing_words import standing_sentences
 from fslbench_data.scoring.answer import Answer, Row
 from fslbench_data.scoring.headlines import Headline
-from fslbench_data.scoring.standings import Mark, Standing, Standings
 
-NAME = 60
-"""Characters of a method's name in a sentence, at most."""
 CONCLUSIVE = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
 
 
@@ -30,7 +29,7 @@ def sentences(answer: Answer) -> list[list[str]]:
     """Return what is shown of each method, several texts of each, the most exact first."""
     if answer.rows:
         return [_of_one(answer.rows)]
-    return [_of_several(name, answer.columns) for name in answer.methods]
+    return [standing_sentences(name, answer.columns) for name in answer.methods]
 
 
 def _of_one(rows: Sequence[Row]) -> list[str]:
@@ -64,7 +63,7 @@ def _clauses(rows: Sequence[Row], exactly: Callable[..., str]) -> str:
             for claim in _claims(row.headline, c.versus, c.intervals["closed"])
         ]
         shown = _shown([c for _, c in of_these], claims, exactly)
-        parts.append(f"only for other tasks of these very images {shown}")
+        parts.append(f"{THESE} {shown}")
     return "; ".join(parts)
 
 
@@ -119,7 +118,7 @@ def _said(
         some = [claim for claim in claims if claim.verdict is verdict]
         if some:
             most = max(claim.points for claim in some)
-            parts.append(f"{word} {exactly(some, comparisons)}, {_by(most, len(some))}")
+            parts.append(f"{word} {exactly(some, comparisons)}, {by_points(most, len(some))}")
     return ", ".join(parts) or "no difference is shown"
 
 
@@ -131,7 +130,7 @@ def _places(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:
     by_places: dict[str, list[str]] = {}
     for name, headlines in by_method.items():
         by_places.setdefault(places(headlines), []).append(shortened(name, NAME))
-    return ", ".join(f"than {_and(names)} on {where}" for where, names in by_places.items())
+    return ", ".join(f"than {listed(names)} on {where}" for where, names in by_places.items())
 
 
 def _numbers(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:
@@ -143,7 +142,7 @@ def _numbers(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:
     for claim in claims:
         found[claim.versus] = found.get(claim.versus, 0) + 1
     texts = [f"{shortened(name, NAME)} (on {n} of {total[name]})" for name, n in found.items()]
-    return f"than {_and(texts)}"
+    return f"than {listed(texts)}"
 
 
 def _count(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:
@@ -152,95 +151,3 @@ def _count(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:
 
 def _many(number: int) -> str:
     return f"{number} comparison{'s' if number != 1 else ''}"
-
-
-def _of_several(name: str, columns: Sequence[Standings]) -> list[str]:
-    mine = [(c, c.by_method[name]) for c in columns if name in c.by_method]
-    judged = [(c, standing) for c, standing in mine if standing.mark is not Mark.UNJUDGED]
-    short = shortened(name, NAME)
-    if not judged:
-        return [f"{short}: nothing is concluded."]
-    total = f"{len(judged)} data sets and shots" if len(judged) > 1 else "1 data set and shot"
-    return [
-        f"{short}: {_standing(judged, places)}.",
-        f"{short}, on {total}: {_standing(judged, _number)}.",
-    ]
-
-
-def _number(headlines: Sequence[Headline]) -> str:
-    return str(len(headlines))
-
-
-def _standing(
-    judged: Sequence[tuple[Standings, Standing]], say: Callable[[Sequence[Headline]], str]
-) -> str:
-    """Where a method has the highest mean, where it is not told apart from it, where it is."""
-    of_mark = {mark: [(c, s) for c, s in judged if s.mark is mark] for mark in Mark}
-    parts = []
-    if highest := of_mark[Mark.HIGHEST]:
-        where = say([column.headline for column, _ in highest])
-        parts.append(f"highest mean on {where}, {_alone([c for c, _ in highest], say)}")
-    if near := of_mark[Mark.NOT_APART]:
-        where = say([column.headline for column, _ in near])
-        parts.append(f"not told apart from the highest on {where}")
-    below = [(c, s) for c, s in judged if s.mark in (Mark.NEW_IMAGES, Mark.APART)]
-    if below:
-        most = max(standing.behind for _, standing in below)
-        further = [c.headline for c, s in below if s.mark is Mark.APART and c.headline.classes]
-        where = say([column.headline for column, _ in below])
-        parts.append(
-            f"worse than the highest for new images on {where}, {_by(most, len(below))}, for new "
-            f"classes on {say(further) if further else 'none'}"
-        )
-    return "; ".join(parts)
-
-
-def _by(points: float, number: int) -> str:
-    return f"by {'up to ' if number > 1 else ''}{points:.2f} points"
-
-
-def _alone(columns: Sequence[Standings], say: Callable[[Sequence[Headline]], str]) -> str:
-    """On which sets a method is told apart from every other, of those where it has the highest."""
-    of_images: list[tuple[Headline, float]] = []
-    of_classes: list[Headline] = []
-    for column in columns:
-        others = [
-            standing
-            for standing in column.by_method.values()
-            if standing.mark not in (Mark.HIGHEST, Mark.UNJUDGED)
-        ]
-        marks = {standing.mark for standing in others}
-        if not others or Mark.NOT_APART in marks:
-            continue
-        of_images.append((column.headline, min(standing.behind for standing in others)))
-        if Mark.NEW_IMAGES not in marks and column.headline.classes:
-            of_classes.append(column.headline)
-    if not of_images:
-        return "though nowhere told apart from all others"
-    most = max(lead for _, lead in of_images)
-    classes = say(of_classes) if of_classes else "none"
-    return (
-        f"better than all others for new images on {say([h for h, _ in of_images])}, "
-        f"{_by(most, len(of_images))}, for new classes on {classes}"
-    )
-
-
-def places(headlines: Sequence[Headline]) -> str:
-    """Name task sets that lead: ``digits (5 and 10 shots), emoji (1 shot)``."""
-    by_dataset: dict[str, list[Headline]] = {}
-    for headline in headlines:
-        by_dataset.setdefault(headline.scored.dataset, []).append(headline)
-    return ", ".join(f"{dataset} ({_shots(of)})" for dataset, of in by_dataset.items())
-
-
-def _shots(headlines: Iterable[Headline]) -> str:
-    protocols = sorted({headline.name.protocol for headline in headlines})
-    shots = sorted({protocol.shot for protocol in protocols})
-    if len(shots) < len(protocols):
-        return _and([str(protocol) for protocol in protocols])
-    return f"{_and([str(shot) for shot in shots])} shot{'s' if shots != [1] else ''}"
-
-
-def _and(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

@@ -9,20 +9,29 @@ from functools import partial
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import BESIDE
-from fslbench_data.render.interval_text import STOPPED_NOTE, verdict_of
+from fslbench_data.render.interval_text import SHOWN_AS, STOPPED_NOTE, verdict_of
+from fslbench_data.render.report_tables import CARRIED
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 KINDS = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
-NOTE = (
+NOTE = (  # for machines, whose columns are named by keys
     "paired: 0 lies outside the interval of the difference, for new images of these classes. new "
     "classes: outside the class-aware one, or, where tasks reuse images, outside the one that "
     "leaves classes out.{superclasses} direct: two separate intervals do not overlap. closed: the "
     "field's habit: two intervals of tasks that reuse images do not overlap; on such tasks "
     "themselves, 0 lies outside the closed interval of the difference. kept: claimed, and also for "
     "everything new that there is an interval for.{missing}"
+)
+NOTE_SHOWN = (
+    "new images: 0 lies outside the interval of the difference, or, where tasks reuse images, "
+    "outside the one that leaves images out. new classes: outside the class-aware one, or the one "
+    "that leaves classes out.{superclasses} error bars: two separate intervals do not overlap. "
+    "closed error bars: the field's habit, the same of tasks that reuse images. these images: 0 "
+    "lies outside the closed interval of the difference. kept: claimed, and also for everything "
+    "new that there is an interval for.{missing}"
 )
 NOTE_SUPERCLASSES = (
     " new superclasses: as new classes, with the superclasses as a sample too, of which it takes "
@@ -57,7 +66,7 @@ def conclusive_table(report: Report) -> Table:
     names = ("all", "all that reuse images")
     rows = [row for group, name in zip(groups, names, strict=True) for row in _rows(group, name)]
     kinds = _kinds(rows)
-    notes = _notes(report, [rows])
+    notes = _notes(report, [rows], NOTE)
     return Table(_title(report), _columns(kinds), rows, notes)
 
 
@@ -66,17 +75,18 @@ def conclusive_tables(report: Report) -> list[Table]:
 
     Each has the columns that its sets have, and the notes stand below the last.
     """
-    abouts = {beside.heading: beside.about for beside in BESIDE.values()}
+    abouts = {beside.heading: beside.about for beside in BESIDE.values()} | SHOWN_AS
     made: list[Table] = []
     groups: list[list[_Counted]] = []
     for group, shared in zip(_groups(report), ("share no image", "reuse images"), strict=True):
         if group:
             own = _rows(group, "all")
-            columns = [replace(c, name=abouts.get(c.name, c.name)) for c in _columns(_kinds(own))]
+            names = abouts | ({"closed": CARRIED["closed"]} if shared == "reuse images" else {})
+            columns = [replace(c, name=names.get(c.name, c.name)) for c in _columns(_kinds(own))]
             made.append(Table(f"{_title(report)}: tasks that {shared}", tuple(columns), own))
             groups.append(own)
     made = made or [Table(_title(report), _columns([]), [])]
-    return [*made[:-1], replace(made[-1], notes=_notes(report, groups))]
+    return [*made[:-1], replace(made[-1], notes=_notes(report, groups, NOTE_SHOWN))]
 
 
 def _groups(report: Report) -> list[list[TaskSetReport]]:
@@ -146,19 +156,19 @@ def _columns(kinds: Sequence[str]) -> tuple[Column, ...]:
     )
 
 
-def _notes(report: Report, groups: Sequence[Sequence[_Counted]]) -> tuple[str, ...]:
+def _notes(report: Report, groups: Sequence[Sequence[_Counted]], note: str) -> tuple[str, ...]:
     """Say what the columns of some tables mean, and what they leave out."""
     told = _told(report)
     stopped = any(score.stopped for each in told if each.counted.any() for score in each.scores)
     left = sum(int((each.asked & ~each.counted).sum()) for each in told)
     return (
-        _note(groups) if any(groups) else NOTHING,
+        _note(groups, note) if any(groups) else NOTHING,
         *([STOPPED_NOTE] if stopped else []),
         *([f"Not counted, {PREFIX}: {left}."] if left else []),
     )
 
 
-def _note(groups: Sequence[Sequence[_Counted]]) -> str:
+def _note(groups: Sequence[Sequence[_Counted]], note: str) -> str:
     """Speak of superclasses and missing intervals only where there are any."""
     kinds = [_kinds(rows) for rows in groups]
     superclasses = any("new superclasses" in kind for own in kinds for kind in own)
@@ -167,7 +177,7 @@ def _note(groups: Sequence[Sequence[_Counted]]) -> str:
         for own, rows in zip(kinds, groups, strict=True)
         for row in rows
     )
-    return NOTE.format(
+    return note.format(
         superclasses=NOTE_SUPERCLASSES if superclasses else "",
         missing=NOTE_MISSING if missing else "",
     )

@@ -16,6 +16,9 @@ from fslbench_data.scoring.signature import ScoredSet
 VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 """Colours on the terminal."""
 
+SHOWN_AS = {"paired": "new images", "direct": "error bars", "closed": "closed error bars"}
+"""What people read for the keys of counts, on tasks that share no image."""
+
 TRANSDUCTIVE = "†"
 TRANSDUCTIVE_NOTE = (
     "† transductive: uses a task's queries together, and so gains from every class having as many."

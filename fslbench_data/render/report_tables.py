@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial as bound
+from types import MappingProxyType
 
 import numpy as np
 
@@ -32,14 +33,21 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEGEND = (
     "+ better, - worse, 0 not told apart, = identical, ? not estimable; each verdict stands alone, "
-    "uncorrected for their number. paired: 0 lies outside the interval of the difference. "
-    "direct: the two methods' own intervals do not overlap."
+    "uncorrected for their number."
 )
+LEGEND_IMAGES = " new images: 0 lies outside the interval of the difference."
+LEGEND_THESE = (
+    " these images: 0 lies outside the closed interval of the difference, which speaks of other "
+    "tasks of the very same images."
+)
+LEGEND_BARS = " error bars: the two methods' own intervals do not overlap."
+CARRIED: Mapping[str, str] = MappingProxyType({"open": "new images", "closed": "these images"})
+"""What the verdicts hold for that rest on the interval which a task set carries."""
 UNBOUND_NOTE = (
     "unbound: these results do not say which tasks they were made on; everything here rests on "
     "the word of whoever made them."
 )
-LEGEND_CLOSED = " closed: the same on tasks that reuse images, the field's habit."
+LEGEND_CLOSED = " closed error bars: the same on tasks that reuse images, the field's habit."
 
 
 def report_tables(report: Report) -> list[Table]:
@@ -79,10 +87,21 @@ def legend(report: Report) -> list[str]:
     """What the columns of comparisons mean; nothing where there are none."""
     if not any(each.asked.any() for each in report.sets):
         return []
-    closed = any(each.has_closed for each in report.sets)
-    beside = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
-    legends = [f" {BESIDE[k].about}: {BESIDE[k].legend}" for k in beside if k in BESIDE]
-    return [LEGEND + "".join(legends) + (LEGEND_CLOSED if closed else "")]
+    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
+    reused = any(each.interval_kind == "closed" for each in report.sets)
+    return [
+        LEGEND
+        + (LEGEND_IMAGES if "open" in kinds else "")
+        + "".join(f" {BESIDE[k].about}: {BESIDE[k].legend}" for k in kinds if k in BESIDE)
+        + (LEGEND_THESE if reused else "")
+        + LEGEND_BARS
+        + (LEGEND_CLOSED if any(map(_closed_beside, report.sets)) else "")
+    ]
+
+
+def _closed_beside(each: TaskSetReport) -> bool:
+    """Whether closed intervals of another set stand beside a set that shares no image."""
+    return each.interval_kind != "closed" and each.has_closed
 
 
 def comparison_columns(
@@ -111,14 +130,16 @@ def comparison_columns(
     if partial:
         yield Column("T", lambda c: c.difference.tasks, "right")
     first, *beside = each.shown_kinds
-    paired = BESIDE[first].about if first in BESIDE else "paired"
-    yield Column(paired, lambda c: c.verdict, "center", style=_style)
+    about = BESIDE[first].about if first in BESIDE else CARRIED[first]
+    yield Column(about, lambda c: c.verdict, "center", style=_style)
     for kind in beside:
         about = BESIDE[kind].about
         yield Column(about, bound(verdict_of, kind=kind), "center", style=_style)
-    yield Column("direct", lambda c: c.verdict_direct, "center")
-    if each.has_closed or each.leaves_out:
-        yield Column("closed", lambda c: c.verdict_closed, "center")
+    yield Column("error bars", lambda c: c.verdict_direct, "center")
+    if each.leaves_out:
+        yield Column(CARRIED["closed"], lambda c: c.verdict_closed, "center")
+    elif _closed_beside(each):
+        yield Column("closed error bars", lambda c: c.verdict_closed, "center")
 
 
 def _style(verdict: Verdict) -> str:

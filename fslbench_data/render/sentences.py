@@ -11,6 +11,7 @@ from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import (
+    SHOWN_AS,
     STOPPED,
     plus_minus,
     verdict_of,
@@ -98,8 +99,8 @@ def sentence(comparison: Comparison) -> str:
     usual = [
         f"{name} would say {_CLAIM[verdict]}"
         for name, verdict in (
-            ("comparing their intervals directly", comparison.verdict_direct),
-            ("closed intervals", comparison.verdict_closed),
+            ("error bars", comparison.verdict_direct),
+            ("closed error bars", comparison.verdict_closed),
         )
         if verdict is not None and _differs(verdict, comparison.verdict)
     ]
@@ -128,11 +129,13 @@ def summary(method: str, comparisons: Sequence[Comparison]) -> str:
     text = f"{method}: {'; '.join(claims)}."
     if other := beside_text(comparisons):
         text += f" {other}."
+    reused = comparisons[0].interval_kind == "images"
+    closed = "Intervals for these images alone" if reused else "Closed error bars"
     for name, verdicts in (
-        ("Comparing intervals directly", [(c, c.verdict_direct) for c in comparisons]),
-        ("Closed intervals", [(c, c.verdict_closed) for c in comparisons]),
+        ("Error bars", [(c, c.verdict_direct) for c in comparisons]),
+        (closed, [(c, c.verdict_closed) for c in comparisons]),
     ):
-        if name.startswith("Closed") and comparisons[0].interval_kind == "closed":
+        if name == closed and comparisons[0].interval_kind == "closed":
             continue  # they are the separate ones
         wrong = [
             f"{_CLAIM[usual]} {_LINK[usual]} {c.versus}"
@@ -150,7 +153,7 @@ def ties_text(ties: Ties) -> str:
     """Return who cannot be told from the best, and among how many comparisons."""
     carried, *beside = [kind for kind in ties.tied if kind != "closed"] or ties.tied
     others = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
-    text = f"Highest mean: {ties.best}. Not told from it (Holm, {ties.family} pairs): "
+    text = f"Highest mean: {ties.best}. Not told apart from it (Holm, {ties.family} pairs): "
     text += listing(others[carried], 6) or "no other"
     for kind in beside:
         if set(others[kind]) != set(others[carried]):
@@ -200,22 +203,27 @@ def counts_text(counts: Mapping[str, VerdictCounts]) -> str:
     for kind, count in counts.items():
         of = f" of {count.compared}" if count.compared != paired.compared else ""
         if count.compared:
-            numbers.append(f"{kind} {count.conclusive}{of}")
+            name = SHOWN_AS.get(kind) or kind.partition(" (")[0]
+            numbers.append(f"{name} {count.conclusive}{of}")
     many = f"{paired.compared} comparison{'s' if paired.compared != 1 else ''}"
-    return f"Conclusive, of {many} on new images: {', '.join(numbers)}."
+    return f"Shown, of {many} on tasks that share no image: {', '.join(numbers)}."
 
 
 def reused_text(counts: Mapping[str, VerdictCounts]) -> str:
     """How many comparisons hold up where tasks reuse images, as one line."""
     if "closed" not in counts or not counts["closed"].compared:
         return ""
-    numbers = [f"{kind} {count.conclusive}" for kind, count in counts.items() if kind != "closed"]
+    numbers = [
+        f"{kind.partition(' (')[0]} {count.conclusive}"
+        for kind, count in counts.items()
+        if kind != "closed"
+    ]
     total = counts["closed"]
     many = f"{total.compared} comparison{'s' if total.compared != 1 else ''}"
     return (
-        f"Conclusive, of {many} on tasks that reuse images: {', '.join(numbers)}; their closed "
-        f"intervals would claim {total.conclusive}."
-    ).replace(" (tasks that reuse images)", "")
+        f"Shown, of {many} on tasks that reuse images: {', '.join(numbers)}; for these images "
+        f"alone {total.conclusive}."
+    )
 
 
 def beside_text(comparisons: Sequence[Comparison]) -> str:

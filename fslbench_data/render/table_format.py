@@ -33,6 +33,8 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 
 _FIXED_LINES = 15
 """Lines of a task set besides its comparisons, which take two each: title, headers, sentences."""
+HEADING = 8
+"""Characters of a line of a heading at least: verdicts have narrow columns."""
 _WIDE = 96
 """Characters that all columns need with names of usual length."""
 
@@ -83,7 +85,7 @@ def _block(
         partial = any(c.difference.tasks != each.scored.n_tasks for c in shown)
         columns = comparison_columns(each, partial=partial, both=not narrow)
         centred = (replace(c, align="center") if c.name == "T" else c for c in columns)
-        parts += [rich_table(Table("", tuple(centred), shown)), *lines]
+        parts += [rich_table(Table("", tuple(centred), shown), HEADING), *lines]
     else:
         columns = score_columns(each, of_all=True)
         parts.append(rich_table(Table("", tuple(columns), each.scores[:limit])))

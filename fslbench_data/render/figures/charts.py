@@ -82,7 +82,7 @@ def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished(alt.layer(*parts).properties(height=canvas.lines(alt, 5)), canvas)
 
 
-TIES = ("tied with the highest", "told apart from it", "accuracy")
+TIES = ("not told apart from the highest", "told apart from it", "accuracy")
 """What the row of a method may say of ties."""
 
 

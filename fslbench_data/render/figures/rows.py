@@ -155,10 +155,10 @@ def correlation(x: Any, y: Any) -> str:
 
 
 CLAIMS = {
-    "closed": "closed, separate",
-    "direct": "open, separate",
-    "paired": "open, paired",
-    **{beside.heading: f"{kind}, paired" for kind, beside in BESIDE.items()},
+    "closed": "closed error bars",
+    "direct": "error bars",
+    "paired": "new images",
+    **{beside.heading: beside.about for beside in BESIDE.values()},
 }
 """The kinds of comparison, by their keys in :func:`fslbench_data.scoring.report.verdict_counts`."""
 
@@ -178,7 +178,7 @@ def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
         for kind, text in CLAIMS.items()
         if kind in counts
     ]
-    about = "separate: two intervals do not overlap; paired: 0 lies outside that of the difference"
+    about = "error bars: two intervals do not overlap; else 0 lies outside that of the difference"
     tasks = [t for each in shown for t in each.counted_tasks]
     caption = (
         f"{set_caption(shown, tasks, lines=False)} Closed: of tasks that reuse images; {about}."

@@ -268,7 +268,7 @@ function drawAccuracies() {
     const { mean, half } = accuracyOf(set, row);
     halves.push(half);
     return { label: methodName(set, row), mean, ...intervalEnds(set, mean, half),
-      tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "tied with the highest" : "told apart from it",
+      tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "not told apart from the highest" : "told apart from it",
       shown: plusMinus(mean, half[thick], (v) => v.toFixed(2)) + (set.prefix[row] ? `; ${content.prefix}` : "") };
   }).sort((p, q) => q.mean - p.mean);
   let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), halves);

@@ -133,7 +133,7 @@ def test_two_methods_stand_beside_each_other_with_their_marks(embedded) -> None:
 
 def _kinds(embedded, tmp_path: Path) -> Iterator[tuple[str, Any, str]]:
     for make, said in (
-        (prefix, "part: only the first tasks, as many as the submitter chose: no verdicts (?)"),
+        (prefix, "part: prefix chosen by the submitter; its intervals are shown"),
         (stopped, "‡ run with a rule to stop: its ordinary intervals do not hold"),
         (runs, "several runs, summed: seeded, twice"),
         (three, "† transductive: uses a task's queries together"),

@@ -130,10 +130,7 @@ def test_the_table_shows_all_verdicts(report: Report) -> None:
     assert "sign-flip test: new images of these classes, tasks taken as independent." in text
     assert "class-aware in brackets: new classes" in " ".join(text.split())
     assert "Not shown for new classes: better than pixels/MatchingNet." in " ".join(text.split())
-    assert (
-        "Comparing intervals directly would say: no difference from pixels/MatchingNet"
-        in " ".join(text.split())
-    )
+    assert "Error bars would say: no difference from pixels/MatchingNet" in " ".join(text.split())
 
 
 def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
@@ -144,7 +141,7 @@ def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
     text = _table(report, height=24)
     assert "… 61 more comparisons left out" in text
     assert "a sentence each on 8 more" in text
-    assert len(text.splitlines()) < 24 + 18  # and the legend
+    assert len(text.splitlines()) < 24 + 19  # and the legend
     assert "left out" not in _table(report, height=200)
 
 
@@ -162,7 +159,7 @@ def test_what_stands_in_for_no_interval(toy: Release) -> None:
     said = {(x.method, x.versus): sentence(x) for x in report.comparisons}
     assert said["a", "b"] == (
         "a and b differ by the same 25.00 points on each of 4 tasks, too few to conclude from; "
-        "comparing their intervals directly would say better."
+        "error bars would say better."
     )
     assert said["b", "c"] == "b and c answer alike: identical counts on all 4 tasks."
     rows = list(csv.DictReader(render_csv(report).splitlines()[1:]))
