@@ -53,8 +53,8 @@ def test_what_it_says(embedded: Release) -> None:
         "- pixels of digits: dtype float16; preprocessing grey level / 16",
         "- pixels/NCC: features pixels; head NCC",
         "Made with fslbench 0.1.0, in release format 1.0.",
-        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v2.0.0")',
-        'load_release("ORG/NAME@v2.0.0")',
+        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v2.1.0")',
+        'load_release("ORG/NAME@v2.1.0")',
         "see the column `group` of its images.",
     ):
         assert line in text
