@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -69,19 +69,27 @@ class Results:
         *,
         allow_unbound: bool = False,
         counts_only: bool = False,
+        only: Collection[TaskSetInfo] | None = None,
     ) -> Results:
-        """The release's reference results, and those of a submission before them."""
+        """The release's reference results, and those of a submission before them.
+
+        Parameters
+        ----------
+        only
+            Read the references' results on these task sets alone; by default on all.
+        """
         parts = []
         if submission is not None:
             parts.append(validate(submission, release, allow_unbound=allow_unbound))
-        if references := reference_results(release, counts_only=counts_only):
+        if references := reference_results(release, only, counts_only=counts_only):
             parts.append(references)
         return cls(release, tuple(parts))
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Names of all methods, the submission's first."""
-        return tuple(dict.fromkeys(name for part in self.parts for name in part.methods))
+        own = (name for part in self.parts for name in part.methods)
+        return tuple(dict.fromkeys((*own, *self.release.methods)))
 
     def find(self, method: str, info: TaskSetInfo) -> tuple[Validated, Group] | None:
         """What a method answered of a task set, and where."""
@@ -106,7 +114,7 @@ class Results:
                 expected=f"one of {listing(first.methods)}",
                 fix="name the one to plan with: --pilot FILE::METHOD",
             )
-        return first.methods[0]
+        return self.methods[0]
 
     def check_method(self, name: str) -> str:
         """Return the name if there are results of the method."""
@@ -118,10 +126,8 @@ class Results:
         """Task sets of these ways and shots that all the methods answer and variances come from."""
         return [
             info
-            for info in self.release.task_sets
-            if (info.protocol.way, info.protocol.shot) == (way, shot)
-            and info.protocol.query > 1
-            and info.name.interval == "open"
+            for info in open_sets(self.release, way, shot)
+            if info.protocol.query > 1
             and all(self.find(method, info) is not None for method in methods)
         ]
 
@@ -170,6 +176,15 @@ class Results:
             LikelyComponents.of(design, sums, estimate),
             bound,
         )
+
+
+def open_sets(release: Release, way: int, shot: int) -> list[TaskSetInfo]:
+    """Return the task sets of these ways and shots whose images do not recur."""
+    return [
+        info
+        for info in release.task_sets
+        if (info.protocol.way, info.protocol.shot) == (way, shot) and info.name.interval == "open"
+    ]
 
 
 def check_not_stopped(part: Validated, group: Group) -> None:

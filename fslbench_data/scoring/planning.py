@@ -14,7 +14,7 @@ from analysis_sql.planning.query_choice import QueryChoice, choose
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.pilot import Pilot, Results
+from fslbench_data.scoring.pilot import Pilot, Results, open_sets
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
@@ -123,7 +123,8 @@ def plan(
         Protocol(way, shot, query)
     release = load_release() if release is None else release
     read = None if pilot is None else merge(pilot)
-    results = Results.of(read, release, allow_unbound=allow_unbound)
+    open_ones = open_sets(release, way, shot)
+    results = Results.of(read, release, allow_unbound=allow_unbound, only=open_ones)
     method = results.check_method(method) if method else results.only_method()
     if versus and results.check_method(versus) == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")

@@ -191,6 +191,7 @@ def of_binomials(effect: float, luck: float) -> Components:
     return Components((effect / 5) ** 2, luck**2, (0.25 - effect**2 - luck**2) / 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
 def test_the_range_holds_what_the_pilot_estimates_badly(effect: float, luck: float) -> None:
     """95 % ranges of 100 pilots of about 32 tasks of 10 classes."""

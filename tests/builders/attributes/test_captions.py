@@ -41,6 +41,7 @@ def _inputs(tiny: Any, captioner: Any, ids: range) -> Any:
     return torch.stack([torch.from_numpy(make(tiny.open(i))) for i in ids])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_however_they_are_batched(
     name: str, tiny: Any, captioners: Path, tmp_path: Path

@@ -29,7 +29,13 @@ from fslbench_data.validation.validate import validate
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(head, marks=pytest.mark.slow) if head in ("LR", "LinearProbe") else head
+        for head in HEADS
+    ],
+)
 def test_a_head_gives_a_whole_submission(head: str, embedded: Release) -> None:
     sets = {str(info.name): info for info in embedded.task_sets if info.dataset == "digits"}
     if head != "NCC":  # thousands of tasks more

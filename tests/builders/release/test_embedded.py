@@ -138,10 +138,13 @@ def _class_sizes(release: Release, dataset: str) -> list[int]:
     [
         "digits",
         "groceries",
-        "openclipart",
-        "emoji",
+        pytest.param("openclipart", marks=pytest.mark.slow),
+        pytest.param("emoji", marks=pytest.mark.slow),
         "fashion_mnist",
-        *(pytest.param(n, marks=pytest.mark.slow) if n == "quickdraw" else n for n in catalogue()),
+        *(
+            pytest.param(name, marks=pytest.mark.slow) if name in ("quickdraw", "mscoco") else name
+            for name in catalogue()
+        ),
     ],
 )
 def test_task_sets_are_drawn_again_bit_by_bit(
@@ -200,7 +203,7 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
     assert content_digest(features) == golden["features/pixels/digits-00000-of-00001.parquet"]
 
 
-@pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet", pytest.param("LR", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
 def test_reference_results_are_made_again_from_the_features(
     backbone: str, head: str, embedded: Release

@@ -108,6 +108,7 @@ def test_every_configuration_loads_with_datasets(
     assert named == sum(t.kind == "tasks" and not t.drawn for t in embedded.manifest.tables)
 
 
+@pytest.mark.slow
 def test_duckdb_reads_every_table(embedded: Release) -> None:
     with duckdb.connect() as connection:
         for entry in embedded.manifest.tables:

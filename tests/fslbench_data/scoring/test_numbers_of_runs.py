@@ -202,6 +202,7 @@ def _most_runs(info: TaskSetInfo) -> int:
     return isqrt(isqrt(2**63) // (info.n_tasks * QUERIES))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(case=methods())
 def test_every_output_against_fractions(

@@ -127,6 +127,7 @@ main(["features", "digits", "--backbone", "pixels", "-o", sys.argv[1]])
 """
 
 
+@pytest.mark.slow
 def test_killed_at_every_write_the_same_command_leaves_no_temporary_file(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     command = ["features", "digits", "--backbone", "pixels", "-o"]

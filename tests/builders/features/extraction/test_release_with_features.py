@@ -214,6 +214,7 @@ def test_results_on_features_that_it_does_not_hold(
     assert _files(tmp_path / "again") == _files(tmp_path / "lean")
 
 
+@pytest.mark.slow
 def test_fine_tuning_is_taken_over_from_an_earlier_release(
     pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +238,7 @@ def test_fine_tuning_is_taken_over_from_an_earlier_release(
         )
 
 
+@pytest.mark.slow
 def test_what_would_be_made_just_so_is_taken_over(
     pictures: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
