@@ -72,7 +72,8 @@ def plot(
     worst       one against the other on the last step
     conclusive  comparisons that each kind of interval calls conclusive
 
-    `forest` compares the methods of FILEs with all others, or those of --method with each other.
+    `forest` compares the methods of FILEs with all others, or one --method with all others, or
+    those of several --method with each other.
     Every figure says its level, its intervals and its number of tasks.
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.release.release import load_release

@@ -21,7 +21,10 @@ from fslbench_data.render.figures.style import SHAPES, VERDICT_NAMES
 
 
 def forest(canvas: Canvas, rows: Rows | None) -> Chart:
-    """Paired differences: thick lines are the first interval, thin ones the next."""
+    """Paired differences: thick lines are the first interval, thin ones the next.
+
+    The axis says which method a difference to the right speaks for.
+    """
     alt = require("altair", "report")
     verdicts = occurring("verdict", [*VERDICT_NAMES.values()], rows)
     base = alt.Chart(data(rows))
@@ -34,7 +37,7 @@ def forest(canvas: Canvas, rows: Rows | None) -> Chart:
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q", y=y),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(
-            x=alt.X("low:Q", title="difference, points"), x2="high:Q", y=y
+            x=alt.X("low:Q", title=_direction(canvas, rows)), x2="high:Q", y=y
         ),
         base.mark_point(filled=True, size=55, opacity=1).encode(
             x="mean:Q",
@@ -54,6 +57,22 @@ def forest(canvas: Canvas, rows: Rows | None) -> Chart:
     )
     coloured = alt.layer(*(part.encode(color=colour) for part in parts))
     return finished((zero + coloured).properties(height=canvas.lines(alt, 5)), canvas)
+
+
+DIRECTION = "direction"
+"""What a page replaces in the title of the axis."""
+DIFFERENCE = "difference, points"
+
+
+def _direction(canvas: Canvas, rows: Rows | None) -> list[str]:
+    """Title of the axis of differences, in two lines."""
+    if rows is None:
+        return [DIFFERENCE, DIRECTION]
+    subjects = {row["subject"] for row in rows}
+    subject = subjects.pop() if len(subjects) == 1 else "the first of two"
+    most = 2 * canvas.characters
+    subject = subject if len(subject) <= most else f"…{subject[1 - most :]}"
+    return [DIFFERENCE, f"{subject} better →"]
 
 
 def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
@@ -82,7 +101,7 @@ def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished(alt.layer(*parts).properties(height=canvas.lines(alt, 5)), canvas)
 
 
-TIES = ("not told apart from the highest", "told apart from it", "accuracy")
+TIES = ("highest or not told apart", "told apart from it", "accuracy")
 """What the row of a method may say of ties."""
 
 
@@ -195,7 +214,7 @@ def conclusive(canvas: Canvas, rows: Rows | None) -> Chart:
         base.mark_bar(color=canvas.palette.series[0], height=11).encode(
             x=alt.X(
                 "share:Q",
-                title="conclusive, % of the comparisons",
+                title=["conclusive,", "% of the comparisons"],
                 scale=alt.Scale(domain=[0, 100]),
             ),
             y=y,

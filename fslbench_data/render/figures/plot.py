@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark_spec.errors import SpecError, UnknownNameError, listing
@@ -20,8 +20,8 @@ from fslbench_data.render.figures.ladder_rows import ladder, worst
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.scoring.bias import BiasReport, bias_on
-from fslbench_data.scoring.score import sets_of
-from fslbench_data.scoring.selection import Names, Selection, select
+from fslbench_data.scoring.score import no_results, report_on, sets_of
+from fslbench_data.scoring.selection import Names, Selected, Selection, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.streaming import Source
 
@@ -88,10 +88,11 @@ def plot(
     ----------
     kind
         ``forest``: paired differences with their intervals, of the results' methods with all
-        others, or of `methods` with each other; ``accuracies``: means, and who is not told from
-        the highest; ``scatter``: two methods, task by task; ``conclusive``: comparisons that each
-        kind of interval calls conclusive; ``ladder``, ``worst``: accuracy and worst-class accuracy
-        on attribute-biased tasks; ``queries``: interval width against the number of queries.
+        others, of one of `methods` with all others, or of several with each other;
+        ``accuracies``: means, and who is not told from the highest; ``scatter``: two methods, task
+        by task; ``conclusive``: comparisons that each kind of interval calls conclusive;
+        ``ladder``, ``worst``: accuracy and worst-class accuracy on attribute-biased tasks;
+        ``queries``: interval width against the number of queries.
     results, release
         One or several submissions, files or frames; None of them shows the reference methods.
         The release whose tasks they answer, by default the one inside the package.
@@ -154,7 +155,22 @@ def figure_of(
     selected = select(results, opened, selection, by_class=kind in OF_LADDERS)
     if kind in OF_LADDERS:
         return _of_ladder(kind, bias_on(selected), selection.methods)
+    if kind == "forest" and len(selection.methods) == 1:
+        return rows.forest(_of_one(selected, *selection.methods))
     return _of_sets(kind, sets_of(selected), selection.methods)
+
+
+def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
+    """Compare a method with every other one, on each task set."""
+    sets = []
+    for each in report_on(selected).sets:
+        if method in each.methods:
+            others = [name for name in each.methods if name != method]
+            every = each.only([method, *others])
+            sets.append(replace(every, asked=every.asked[:1]))
+    if not sets:
+        raise no_results([method], selected)
+    return sets
 
 
 def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:

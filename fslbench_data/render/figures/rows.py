@@ -44,7 +44,7 @@ class Figure:
 
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
-    """The paired differences of one task set, or of one pair of methods on several.
+    """The paired differences of one task set, the largest first, or of one pair on several.
 
     Raises
     ------
@@ -52,6 +52,8 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
         If nothing is compared, or several pairs on several task sets.
     """
     shown = [(each, c.shown) for each in sets for c in each.comparisons]
+    if len(sets) == 1:
+        shown.sort(key=lambda pair: -pair[1].difference.mean)
     if not shown:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     pairs = {(c.method, c.versus) for _, c in shown}
@@ -69,6 +71,7 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
             else c.versus
             if one_method
             else f"{c.method}{BETWEEN}{c.versus}",
+            "subject": c.method,
             **difference_row(c),
         }
         for each, c in shown
@@ -220,9 +223,8 @@ def tasks_text(tasks: Iterable[int]) -> str:
     """``T = 19 tasks``, or the fewest and the most."""
     ordered = sorted(tasks)
     low, high = ordered[0], ordered[-1]
-    if low == high:
-        return f"T = {low} task{'s' if low != 1 else ''}"
-    return f"T = {low} to {high} tasks"
+    number = f"{low}" if low == high else f"{low} to {high}"
+    return f"T = {number} task{'s' if high != 1 else ''}"
 
 
 def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -231,9 +233,7 @@ def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _on(title: str, sets: Sequence[TaskSetReport]) -> str:
-    if len(sets) == 1:
-        return f"{title} on {sets[0].scored}"
-    return f"{title} on {len(sets)} task sets"
+    return f"{title} on {sets[0].scored if len(sets) == 1 else f'{len(sets)} task sets'}"
 
 
 def _both_ends(intervals: Sequence[Interval]) -> Mapping[str, float | None]:

@@ -149,7 +149,12 @@ function update(changes = {}, { keep = true, afresh = false } = {}) {
 
 const views = new Map();
 const LINE = { forest: 17, accuracies: 17, conclusive: 22 }; // pixels a row
-async function draw(name, rows, caption, label, how = "") {
+function directed(spec, direction) { // the compiled forest, whose axis says whom its right side speaks for
+  for (const axis of spec.axes || []) if (axis.title?.[1] === "direction") axis.title = { signal: `[${JSON.stringify(axis.title[0])}, direction]` };
+  return { ...spec, signals: [...spec.signals, { name: "direction", value: direction }] };
+}
+async function draw(name, rows, caption, label, how = "", subject = "") {
+  const direction = () => { const most = charts[name].params[0].value; return `${subject.length > most ? `…${subject.slice(1 - most)}` : subject} better →`; };
   const element = $(name);
   rows = rows.map((row, place) => ({ place, ...row }));
   const height = name in LINE ? LINE[name] * Math.max(rows.length, 1) : charts[name].height;
@@ -162,11 +167,12 @@ async function draw(name, rows, caption, label, how = "") {
     const narrow = element.clientWidth < 500;
     charts[name].params[0].value = Math.min(40, Math.round((0.4 * element.clientWidth) / 6.5));
     Object.assign(config.legend, { columns: narrow ? 1 : 2, layout: { bottom: { direction: "vertical" } } });
-    views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, settings));
+    if (name === "conclusive") charts[name].padding = { left: 5, top: 5, bottom: 5, right: 40 }; // numbers stand behind the bars
+    views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, { ...settings, patch: (spec) => directed(spec, direction()) }));
     await views.get(name);
   } else {
     const { view } = await views.get(name);
-    await view.height(height).data("rows", rows).runAsync();
+    await view.height(height).signal("direction", direction()).data("rows", rows).runAsync();
   }
   element.setAttribute("aria-label", `${label}. ${caption}`);
 }
@@ -193,22 +199,23 @@ function differenceText(set, c) {
   return plusMinus(c.diff, c.half[thick], signed) + (c.half[thin] ? ` (${fixed(c.half[thin])})` : "");
 }
 const quoted = (text) => (/^[\w./+:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-const command = (kind, set, methods) =>
+const all = (set) => set.chosen.length === set.members.length; // what the command draws when no method is named
+const command = (kind, set, methods) => (state.interval !== BOTH ? "" :
   [`fslbench plot ${kind}`, content.arguments, `--dataset ${set.dataset} --task-set ${set.task_set}`,
     ...methods.map((name) => `--method ${quoted(name)}`), ...(+state.level === 0.95 ? [] : [`--level ${state.level}`]),
-    `-o ${kind}.pdf`].filter(Boolean).join(" ");
+    `-o ${kind}.pdf`].filter(Boolean).join(" "));
 
 function drawForest() {
   const set = current();
   const i = set.chosen.findIndex((_, at) => chosenName(set, at) === state.a);
   const [thick] = drawnKinds(set);
-  const compared = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => comparison(set, state.level, i, j));
+  const compared = set.chosen.map((_, j) => j).filter((j) => j !== i).map((j) => comparison(set, state.level, i, j)).sort((p, q) => q.diff - p.diff);
   const rows = compared.map((c) => ({ label: c.versus, mean: c.diff, ...intervalEnds(set, c.diff, c.half),
     verdict: content.verdicts[c.verdict[thick === set.shown[0] ? spoken(set, c) : thick]] || "not estimable", shown: differenceText(set, c) + (c.reason ? `; ${c.reason}` : "") }));
   say(set, i);
   if (!rows.length) return draw("forest", rows, "There is no other method: nothing to compare, no interval, T = 0.", "Forest plot");
   const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set, compared.map((c) => c.tasks), compared.map((c) => c.half))}`;
-  return draw("forest", rows, caption, "Forest plot of paired differences", command("forest", set, [state.a, state.b]));
+  return draw("forest", rows, caption, "Forest plot of paired differences", all(set) || rows.length === 1 ? command("forest", set, rows.length === 1 ? [state.a, state.b] : [state.a]) : "", state.a);
 }
 function say(set, i) {
   const j = set.chosen.findIndex((_, at) => chosenName(set, at) === state.b);
@@ -268,7 +275,7 @@ function drawAccuracies() {
     const { mean, half } = accuracyOf(set, row);
     halves.push(half);
     return { label: methodName(set, row), mean, ...intervalEnds(set, mean, half),
-      tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "not told apart from the highest" : "told apart from it",
+      tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "highest or not told apart" : "told apart from it",
       shown: plusMinus(mean, half[thick], (v) => v.toFixed(2)) + (set.prefix[row] ? `; ${content.prefix}` : "") };
   }).sort((p, q) => q.mean - p.mean);
   let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), halves);
@@ -278,7 +285,7 @@ function drawAccuracies() {
     const list = [thick, thin].filter((kind) => set.tied[kind]).map((kind) => `for ${content.kinds[kind].about}: ${others(kind)}`).join("; ");
     caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of the ${set.contest.length} methods that answered all tasks)${list ? `, ${list}` : ": not computed"}.`;
   }
-  return draw("accuracies", rows, caption, "Mean accuracies of the methods");
+  return draw("accuracies", rows, caption, "Mean accuracies of the methods", all(set) ? command("accuracies", set, []) : "");
 }
 function drawConclusive() {
   const sets = family(current());
@@ -364,6 +371,15 @@ const ACCURACIES = ["dataset", "task_set", "method", "reference", "T", "mean", "
 function scoped() {
   return state.scope === "all" ? content.sets : state.scope === "dataset" ? setsOf(state.dataset) : [current()];
 }
+const narrow = matchMedia("(max-width: 40rem)");
+const FIRST = ["method", "versus", "diff", "diff_halfwidth", "verdict", "mean", "mean_halfwidth"]; // what a phone has room for
+const SAID_ONCE = ["dataset", "task_set", "level", "T"];
+function inView(columns, rows) { // the columns that are shown; what all rows share is said above the table
+  const shared = rows.length > 1 ? SAID_ONCE.filter((name) => columns.includes(name) && rows.every((row) => row[name] === rows[0][name])) : [];
+  const left = columns.filter((name) => !shared.includes(name));
+  const first = narrow.matches ? FIRST.filter((name) => left.includes(name)) : [];
+  return { shared, shown: [...first, ...left.filter((name) => !first.includes(name))] };
+}
 const listed = (set) => (set.kinds.includes(state.interval) ? [state.interval] : [...new Set([set.carried, ...set.shown])]);
 function comparisonRows(set) {
   const level = state.level, rows = [];
@@ -420,7 +436,8 @@ function shownCell(name, value) {
 let limit = SHOWN_ROWS;
 function drawNumbers(more = false) {
   limit = more ? limit + 1000 : SHOWN_ROWS;
-  const { columns, rows } = tableRows();
+  const { columns: every, rows } = tableRows();
+  const { shared, shown: columns } = inView(every, rows);
   const order = (name) => (state.sort.slice(1) !== name ? "none" : state.sort[0] === "-" ? "descending" : "ascending");
   const head = document.createElement("tr");
   for (const name of columns) {
@@ -431,7 +448,7 @@ function drawNumbers(more = false) {
     const button = document.createElement("button");
     button.type = "button";
     button.dataset.sort = name;
-    button.textContent = name + { none: "", ascending: " ↑", descending: " ↓" }[order(name)];
+    button.append(...name.split("_").flatMap((part, i) => (i ? ["_", document.createElement("wbr"), part] : [part])), { none: "", ascending: " ↑", descending: " ↓" }[order(name)]);
     cell.append(button);
     head.append(cell);
   }
@@ -442,6 +459,7 @@ function drawNumbers(more = false) {
     for (const name of columns) {
       const cell = document.createElement("td");
       if (!TEXTS.has(name)) cell.className = "number";
+      if (name === "method" || name === "versus") cell.className = "name";
       if (name.startsWith("verdict")) cell.className = CLASSES[row[name]] || "";
       cell.textContent = shownCell(name, row[name]);
       line.append(cell);
@@ -449,7 +467,8 @@ function drawNumbers(more = false) {
     body.append(line);
   }
   $("numbers").tBodies[0].replaceChildren(body);
-  $("rows").textContent = rows.length > limit ? `${rows.length} rows, ${limit} shown; the downloads hold all.` : `${rows.length} rows.`;
+  const same = shared.map((name) => `${name} ${shownCell(name, rows[0][name])}`).join(", ");
+  $("rows").textContent = `${rows.length} rows${rows.length > limit ? `, ${limit} shown; the downloads hold all` : ""}${same ? `; of all: ${same}` : ""}.`;
   $("more").hidden = rows.length <= limit;
 }
 function csvText() {
@@ -495,6 +514,7 @@ $("more").addEventListener("click", () => drawNumbers(true));
 $("csv").addEventListener("click", () => download(csvText(), `${state.table}.csv`, "text/csv"));
 $("latex").addEventListener("click", () => download(latexText(), `${state.table}.tex`, "text/x-tex"));
 $("choices").addEventListener("submit", (event) => event.preventDefault());
+narrow.addEventListener("change", () => drawNumbers());
 addEventListener("hashchange", () => update(fromAddress(), { keep: false, afresh: true }));
 
 $("about").textContent = `${content.methods.length} methods on ${content.sets.length} task sets of ${content.release}${content.chosen.length < content.methods.length ? `; pairs and tasks of ${content.chosen.length} of them` : ""}.`;

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import shlex
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -135,7 +136,7 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
     tab.choose("interval", "closed")
     caption = tab.page.inner_text("#forest-caption")
     assert "closed (new tasks of these images). T = 600" in caption
-    assert tab.page.inner_text("#rows") == "66 rows."
+    assert tab.page.inner_text("#rows").startswith("66 rows; of all: ")
     assert tab.errors == []
 
 
@@ -171,6 +172,46 @@ def test_kinds_for_new_superclasses_come_last(
         assert tab.errors == []
 
 
+def test_a_phone_s_table_shows_numbers(open_page: Open) -> None:
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q", width=390)
+    right = {
+        name: tab.page.locator(f"#numbers [data-sort={name}]").evaluate(
+            "b => b.closest('th').getBoundingClientRect().right"
+        )
+        for name in ("versus", "diff", "diff_halfwidth", "verdict")
+    }
+    assert sorted(right, key=lambda name: float(right[name])) == [*right]
+    assert max(right.values()) <= 390
+
+
+def test_the_commands_below_draw_these_figures(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is run, and shows the page's rows in the page's order."""
+    drawn = []
+    monkeypatch.setattr(
+        "fslbench_data.render.figures.files.write_figure", lambda figure, *_: drawn.append(figure)
+    )
+    monkeypatch.chdir(tmp_path)
+    tab = open_page("#dataset=emoji&task_set=open-5w5s5q&a=efficientnet_lite1/LR&level=0.9")
+    for chart in ("forest", "scatter", "accuracies"):
+        program, *arguments = shlex.split(tab.page.inner_text(f"#{chart}-caption code"))
+        assert program == "fslbench"
+        result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    forest, scatter, accuracies = drawn
+    for figure in (forest, accuracies):
+        labels = [text for text in tab.labels(figure.chart) if "/" in text and "→" not in text]
+        assert labels == [row["label"] for row in figure.rows]
+        assert len(labels) == {"forest": 11, "accuracies": 12}[figure.chart]
+    assert any(text.endswith("efficientnet_lite1/LR better →") for text in tab.labels("forest"))
+    differences = [row["mean"] for row in forest.rows]
+    assert differences == sorted(differences, reverse=True)
+    assert len(scatter.rows) - 2 == tab.page.locator("#scatter .mark-symbol.role-mark path").count()
+    tab.choose("interval", "class-aware")  # which no figure of a command has alone
+    assert tab.page.locator("#forest-caption code").count() == 0
+
+
 def test_the_matrix_is_mirrored_and_summed(open_page: Open) -> None:
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
     cells = tab.page.evaluate(
@@ -194,19 +235,23 @@ def test_the_matrix_is_mirrored_and_summed(open_page: Open) -> None:
 def test_the_table_sorts_and_filters(open_page: Open) -> None:
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q")
 
-    def column(number: int) -> list[str]:
-        found: list[str] = tab.page.locator(
-            f"#numbers tbody td:nth-child({number})"
-        ).all_inner_texts()
+    def column(name: str) -> list[str]:
+        heading = tab.page.locator("#numbers th").all_inner_texts()
+        number = [text.partition(" ")[0] for text in heading].index(name) + 1
+        cells = tab.page.locator(f"#numbers tbody td:nth-child({number})")
+        found: list[str] = cells.all_inner_texts()
         return found
 
-    assert len(column(1)) == 3 * 66
+    assert len(column("method")) == 3 * 66
+    assert "of all: dataset emoji, task_set open-5w5s5q, level 0.95, T 77" in tab.page.inner_text(
+        "#rows"
+    )
     tab.page.click("#numbers [data-sort=diff]")
-    values = [float(text) for text in column(8)]
+    values = [float(text) for text in column("diff")]
     assert values == sorted(values, reverse=True)
-    assert tab.page.get_attribute("#numbers th:nth-child(8)", "aria-sort") == "descending"
+    assert tab.page.locator("#numbers th[aria-sort=descending]").inner_text() == "diff ↓"
     tab.page.click("#numbers [data-sort=diff]")
-    values = [float(text) for text in column(8)]
+    values = [float(text) for text in column("diff")]
     assert values == sorted(values)
     tab.page.fill("#filter", "mobilenet_v2/ncc class-aware")
     rows = tab.page.locator("#numbers tbody tr").all_inner_texts()
@@ -346,7 +391,7 @@ def test_scopes_levels_and_addresses(open_page: Open) -> None:
     tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
     rows = tab.page.inner_text("#rows")
     tab.choose("task_set", "open-5w5s5q")
-    assert tab.page.inner_text("#rows") == rows == "72 rows."
+    assert tab.page.inner_text("#rows") == rows == "72 rows; of all: dataset digits, level 0.95."
     tab.choose("level", "0.99")
     assert "level:0.99|" in _downloaded(tab, "#csv").splitlines()[0]
     assert "level:0.99|" in tab.page.inner_text("#signature")
