@@ -3,7 +3,9 @@
 Two methods on 600 tasks of 5 ways, 10 shots and 7 queries, of 1,393 photos of groceries:
 
     python examples/own_tasks.py
-    fslbench interval log.jsonl --class-sizes sizes.json
+    fslbench interval log.jsonl --class-sizes sizes.json --groups groups.csv
+
+Some of the photos are shots of one scene: the last file says which, and a scene is left out as one.
 """
 
 import json
@@ -55,3 +57,6 @@ with Path("log.jsonl").open("w") as file:
 Path("sizes.json").write_text(
     json.dumps({label: len(images) for label, images in images_of.items()})
 )
+bursts = release.images("groceries")["group"].to_pylist()
+rows = ["image,group", *(f"{image},{burst}" for image, burst in enumerate(bursts))]
+Path("groups.csv").write_text("\n".join(rows) + "\n")

@@ -63,6 +63,16 @@ def test_every_command_has_these_options(page: Path) -> None:
             pytest.fail(f"{page.name}: {shlex.join([program, name, *arguments])}: {error}")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_within_a_line_have_these_options(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for program, name, rest in re.findall(r"`(fslbench(?:-build)?)\s+([a-z-]+)([^`]*)`", text):
+        command = PROGRAMS[program].commands[name]
+        options = {option for parameter in command.params for option in parameter.opts}
+        for option in re.findall(r"(?<!\S)--[a-z-]+", rest):
+            assert option in {*options, "--help"}, f"{page.name}: {program} {name}{rest}"
+
+
 OPTIONAL = {"torch", "torchvision", "easyfsl", "sklearn"}
 
 

@@ -42,8 +42,11 @@ def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     shutil.copytree(root / "examples", tmp_path / "examples")
     programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    run = follow(PAGE, tmp_path, programs)
-    assert sum(line.startswith("fslbench ") for line in run) >= 6
+    printed = follow(PAGE, tmp_path, programs)
+    assert sum(line.startswith("fslbench ") for line in printed) >= 6
+    shown = [block.content for block in blocks(PAGE) if block.language == "text"]
+    (interval,) = (line for line in printed if line.startswith("fslbench interval "))
+    assert shown[1] in printed[interval]
     made = {"log.jsonl", "my_method.parquet", "table.tex", "forest.pdf", "page"}
     assert made <= {path.name for path in tmp_path.iterdir()}
 

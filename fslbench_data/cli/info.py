@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
+
+from benchmark_spec.errors import UnknownNameError
+from fslbench_data.cli.options import dataset_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Say what a release holds.")
 @click.argument("release", required=False, metavar="[R]")
+@dataset_option
 @click.option(
     "--format",
     "output_format",
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     default="table",
     show_default=True,
 )
-def info(release: str | None, output_format: str) -> None:
+def info(release: str | None, datasets: tuple[str, ...], output_format: str) -> None:
     """Say what a release holds: data sets, task sets with T and fingerprint, methods.
 
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
@@ -33,25 +37,34 @@ def info(release: str | None, output_format: str) -> None:
     from fslbench_data.release.release import load_release
 
     opened = load_release(release)
+    chosen = _chosen(opened, datasets)
     if output_format == "json":
         from fslbench_data.render.table import json_text
 
-        click.echo(json_text(_content(opened)), nl=False)
+        click.echo(json_text(_content(opened, chosen)), nl=False)
     elif output_format == "table":
         from fslbench_data.render.console import screen
 
         with screen() as console:
-            _print(opened, console)
+            _print(opened, chosen, console)
     else:
         from fslbench_data.render.latex import latex
         from fslbench_data.render.table import markdown
 
         write = markdown if output_format == "markdown" else latex
-        click.echo(write([_table(opened)], ""), nl=False)
+        click.echo(write([_table(opened, chosen)], ""), nl=False)
 
 
-def _content(release: Release) -> dict[str, object]:
-    manifest, held = release.manifest, _held(release)
+def _chosen(release: Release, datasets: Sequence[str]) -> tuple[str, ...]:
+    """Return the data sets that are asked for, in the release's order; all if none is."""
+    for name in datasets:
+        if name not in release.datasets:
+            raise UnknownNameError("data set", name, release.datasets, where=f"release {release}")
+    return tuple(name for name in release.datasets if not datasets or name in datasets)
+
+
+def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
+    manifest, held = release.manifest, _held(release, datasets)
     return {
         "where": release.files.where,
         "folder": None if release.hub else release.files.where,
@@ -72,6 +85,7 @@ def _content(release: Release) -> dict[str, object]:
                 **asdict(held[d.name]),
             }
             for d in manifest.datasets
+            if d.name in datasets
         ],
         "configs": [
             {"name": config, "splits": list(splits)}
@@ -86,6 +100,7 @@ def _content(release: Release) -> dict[str, object]:
                 "fingerprint": s.fingerprint,
             }
             for s in release.task_sets
+            if s.dataset in datasets
         ],
         "methods": list(release.methods),
     }
@@ -122,7 +137,7 @@ def _by_backbone(methods: Iterable[str]) -> str:
     )
 
 
-def _held(release: Release) -> dict[str, _Held]:
+def _held(release: Release, datasets: Collection[str]) -> dict[str, _Held]:
     answered = [
         (method, dataset)
         for submission in release.references(counts_only=True)
@@ -141,17 +156,17 @@ def _held(release: Release) -> dict[str, _Held]:
             ),
             methods=tuple(dict.fromkeys(m for m, d in answered if d == dataset)),
         )
-        for dataset in release.datasets
+        for dataset in datasets
     }
 
 
-def _table(release: Release, *, superclasses: bool = True) -> Table:
+def _table(release: Release, datasets: Collection[str], *, superclasses: bool = True) -> Table:
     """Return one row a task set, with the number of superclasses where there are any."""
     from fslbench_data.render.table import Column, Table, right
 
     about = {d.name: d for d in release.manifest.datasets}
     column = right("superclasses", lambda s: about[s.dataset].n_superclasses or "")
-    some = superclasses and any(d.n_superclasses for d in about.values())
+    some = superclasses and any(about[name].n_superclasses for name in datasets)
     return Table(
         title=f"Task sets of release {release}",
         columns=(
@@ -161,14 +176,14 @@ def _table(release: Release, *, superclasses: bool = True) -> Table:
             right("images", lambda s: f"{about[s.dataset].n_images:,}"),
             Column("task set", lambda s: s.name),
             right("T", lambda s: s.n_tasks),
-            Column("interval", lambda s: s.name.interval),
+            Column("reuses images", lambda s: "yes" if s.name.interval == "closed" else "no"),
             Column("fingerprint", lambda s: s.fingerprint[:12]),
         ),
-        rows=release.task_sets,
+        rows=[s for s in release.task_sets if s.dataset in datasets],
     )
 
 
-def _print(release: Release, screen: Console) -> None:
+def _print(release: Release, datasets: Collection[str], screen: Console) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -178,15 +193,19 @@ def _print(release: Release, screen: Console) -> None:
     commit = f", commit {release.hub.partition('@')[2]}" if release.hub else ""
     screen.print(Text(f"from {release.files.where}{commit}", overflow="fold"))
     by_content: dict[str, list[str]] = {}
-    for dataset, held in _held(release).items():
+    for dataset, held in _held(release, datasets).items():
         by_content.setdefault(str(held), []).append(dataset)
-    for content, datasets in by_content.items():
-        screen.print(Text(f"{', '.join(datasets)}: {content}"))
-    kinds = [f"{d.n_superclasses} of {d.name}" for d in manifest.datasets if d.n_superclasses]
+    for content, names in by_content.items():
+        screen.print(Text(f"{', '.join(names)}: {content}"))
+    kinds = [
+        f"{d.n_superclasses} of {d.name}"
+        for d in manifest.datasets
+        if d.n_superclasses and d.name in datasets
+    ]
     if kinds:
         screen.print(Text(f"superclasses: {', '.join(kinds)}"))
     screen.print()
-    sets = _table(release, superclasses=False)
+    sets = _table(release, datasets, superclasses=False)
     table = RichTable(box=None, pad_edge=False, header_style="dim")
     for column in sets.columns:
         table.add_column(column.name, justify=column.align, no_wrap=column.name != "data set")

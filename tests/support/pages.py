@@ -30,8 +30,8 @@ def blocks(page: Path) -> list[Block]:
     return [Block(*parts) for parts in found]
 
 
-def follow(page: Path, folder: Path, path: str) -> list[str]:
-    """Write a page's files into a folder and run its commands there; return these.
+def follow(page: Path, folder: Path, path: str) -> dict[str, str]:
+    """Write a page's files into a folder and run its commands there; return what each printed.
 
     Lines that make an environment are left out.
 
@@ -45,7 +45,7 @@ def follow(page: Path, folder: Path, path: str) -> list[str]:
     RuntimeError
         If a command fails, with what it printed.
     """
-    run = []
+    printed = {}
     for above, language, content in blocks(page):
         if above.startswith("file: "):
             (folder / above.removeprefix("file: ")).write_text(content, encoding="utf-8")
@@ -63,8 +63,8 @@ def follow(page: Path, folder: Path, path: str) -> list[str]:
             )
             if done.returncode:
                 raise RuntimeError(f"{page.name}: {line}\n{done.stdout}{done.stderr}")
-            run.append(line)
-    return run
+            printed[line] = done.stdout
+    return printed
 
 
 if __name__ == "__main__":
