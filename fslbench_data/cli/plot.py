@@ -77,11 +77,16 @@ def plot(
     Every figure says its level, its intervals and its number of tasks.
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
     from fslbench_data.render.figures.files import check_figure_path, write_figure
     from fslbench_data.render.figures.plot import figure_of
 
     check_figure_path(path)
     check_free(path, *files, *sweeps)
-    opened = None if kind == "queries" else load_release(release)
-    figure = figure_of(kind, files, opened, selection_of(**chosen), sweeps)
-    write_figure(figure, path, int(columns))
+    with steps("drawing") as step:
+        step("reading and comparing")
+        opened = None if kind == "queries" else load_release(release)
+        figure = figure_of(kind, files, opened, selection_of(**chosen), sweeps)
+        step("the figure")
+        write_figure(figure, path, int(columns))
+    click.echo(f"wrote {path}", err=True)

@@ -64,20 +64,23 @@ def report(
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
     from fslbench_data.render.page.html import INDEX
     from fslbench_data.render.page.make import make_page
 
     check_free(folder / INDEX)
     arguments = [*map(str, files), *(["--release", release] if release else [])]
     arguments += ["--unbound"] if chosen["unbound"] else []
-    path = make_page(
-        files,
-        load_release(release),
-        folder,
-        selection_of(**chosen),
-        sweeps=sweeps,
-        arguments=shlex.join(arguments),
-    )
+    with steps("making the page") as step:
+        path = make_page(
+            files,
+            load_release(release),
+            folder,
+            selection_of(**chosen),
+            sweeps=sweeps,
+            arguments=shlex.join(arguments),
+            progress=step,
+        )
     click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser", err=True)
     if space is not None:
         from fslbench_data.render.page.space import push_space

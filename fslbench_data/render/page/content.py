@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -42,6 +42,7 @@ def page_content(
     ladders: BiasReport | None = None,
     queries: Figure | None = None,
     arguments: str = "",
+    progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
     """What a page shows; ``answer`` is HTML.
 
@@ -55,6 +56,8 @@ def page_content(
         What there is of attribute-biased tasks, and of sweeps of the number of queries.
     arguments
         Of the command that made the page, for the commands that it shows.
+    progress
+        Called with what is done next.
 
     Raises
     ------
@@ -63,7 +66,10 @@ def page_content(
     """
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
-    reports = {each: report_on(selected, each) for each in levels}
+    reports = {}
+    for each in levels:
+        at = f"{100 * each:.8g} %"
+        reports[each] = report_on(selected, each, lambda info, at=at: progress(f"{at}, {info}"))
     main = reports[level]
     answered = {method for each in main.sets for method in each.methods}
     names = tuple(name for name in selected.methods if name in answered)
@@ -72,6 +78,7 @@ def page_content(
     shown = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
     if not shown:
         raise no_results(asked, selected)
+    progress("what the page holds")
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))

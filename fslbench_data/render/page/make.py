@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmark_spec.errors import SpecError
@@ -92,6 +92,7 @@ def make_page(
     *,
     sweeps: Sequence[Path] = (),
     arguments: str = "",
+    progress: Callable[[str], object] = lambda _: None,
 ) -> Path:
     """Make the page of some files of results beside the reference methods; gives its path.
 
@@ -108,6 +109,8 @@ def make_page(
         Files of sweeps of the number of queries.
     arguments
         Files and release as the command line names them.
+    progress
+        Called with what is done next.
 
     Raises
     ------
@@ -117,7 +120,7 @@ def make_page(
         As :func:`fslbench_data.score` does.
     """
     check_folder(folder)
-    return _page(files, release, selection, sweeps, arguments).write(folder)
+    return _page(files, release, selection, sweeps, arguments, progress).write(folder)
 
 
 def _page(
@@ -126,18 +129,22 @@ def _page(
     selection: Selection,
     sweeps: Sequence[str | Path],
     arguments: str,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> Page:
     if len(selection.methods) > MOST_CHOSEN:
         chosen = f"{len(selection.methods)} methods are chosen"
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
+    progress("reading and checking")
     selected = select(results, release, selection)
     ladders = None
     if selected.left_out or any(info.name.attributes for info in selected.infos):
+        progress("task sets made with attributes")
         ladders = bias_on(selected.on_ladders())
     content = page_content(
         selected,
         ladders=ladders,
         queries=queries([Path(sweep) for sweep in sweeps]) if sweeps else None,
         arguments=arguments,
+        progress=progress,
     )
     return Page(html(content))

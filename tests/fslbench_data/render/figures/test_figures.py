@@ -67,6 +67,7 @@ def test_every_figure_says_what_it_rests_on(
     path = tmp_path / "figure.svg"
     result = _plot(root, kind, path, "--columns", columns)
     assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines()[-1] == f"wrote {path}"
     svg = path.read_text()
     text = _text_of(svg)
     assert "95 %" in text

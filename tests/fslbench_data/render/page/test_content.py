@@ -71,7 +71,9 @@ def _same(found: float | None, expected: float | None) -> bool:
 
 
 def test_pairs_are_the_comparisons(embedded: Release, selected: Selected) -> None:
-    content = page_content(selected)
+    steps: list[str] = []
+    content = page_content(selected, progress=steps.append)
+    assert "99 %, digits/closed-5w5s5q" in steps
     assert [(each["task_set"], each["kinds"], each["carried"]) for each in content["sets"]] == [
         ("open-5w1s1q", ["open", "class-aware"], "open"),
         ("closed-5w5s5q", ["images", "classes", "closed"], "closed"),
