@@ -68,8 +68,8 @@ class PaperTable(AsFrame):
     def latex(self) -> str:
         r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment."""
         first, *more = self.tables()
-        marked = f"{NOT_TOLD_APART}:", f"{latex.SIMILAR}:"
-        notes = tuple(note.replace(*marked) for note in caption_of(self.content))
+        plain, mark = f"{NOT_TOLD_APART}:", f"{latex.SIMILAR}:"
+        notes = tuple(note.replace(plain, mark) for note in caption_of(self.content))
         tables = [replace(first, notes=notes), *more]
         return latex.latex(tables, self._signature, (cite_text(self.content, tex=True),))
 

@@ -180,7 +180,7 @@ def _row(each: TaskSetReport, row: int, met: Sequence[int], *, named: bool) -> R
 
 
 def _together(met: dict[int, list[int]]) -> list[int]:
-    return sorted({*met, *(i for others in met.values() for i in others)})
+    return sorted({*met}.union(*met.values()))
 
 
 def _scores(

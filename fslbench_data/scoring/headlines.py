@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.interval_kinds import BESIDE
 from benchmark_spec.protocol import IntervalKind, Protocol, TaskSetName
 from fslbench_data.scoring.signature import ScoredSet
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -78,13 +79,13 @@ def leading_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
 def headline(task_set: TaskSetReport) -> Headline:
     """Return a task set as one that leads."""
     kinds = task_set.shown_kinds
-    classes = [kind for kind in kinds if kind in ("class-aware", "classes")]
+    about = {BESIDE[kind].about: kind for kind in kinds if kind in BESIDE}
     return Headline(
         task_set.scored,
         TaskSetName.parse(task_set.scored.task_set),
         kinds[0],
-        classes[0] if classes else None,
-        bool({"superclass-aware", "superclasses"} & {*kinds}),
+        about.get("new classes"),
+        "new superclasses" in about,
     )
 
 

@@ -21,18 +21,21 @@ def opponents(
     """
     if against:
         return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
-    peers = [i for i in range(len(task_set.asked)) if i != row]
-    references = range(len(task_set.asked), len(task_set.scores))
+    own = len(task_set.asked)
+    peers = [*range(row), *range(row + 1, own)]
+    references = range(own, len(task_set.scores))
     if all_references:
         return [*peers, *references]
     chosen = {*(of_same_features(task_set, row) or _best(task_set, references))}
-    return [*peers, *sorted(chosen | {*rival(task_set, row)} - {*peers})]
+    return [*peers, *sorted(chosen | {i for i in rival(task_set, row) if i >= own})]
 
 
 def rival(task_set: TaskSetReport, row: int) -> list[int]:
     """Return the position of the method that a run with a rule to stop was run against, if any."""
     stopped = task_set.scores[row].stopped
-    return [i for i, name in enumerate(task_set.methods) if stopped and name == stopped.versus]
+    if stopped is None:
+        return []
+    return [i for i, name in enumerate(task_set.methods) if name == stopped.versus]
 
 
 def of_same_features(task_set: TaskSetReport, row: int) -> list[int]:

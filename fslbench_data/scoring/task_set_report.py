@@ -89,7 +89,7 @@ class TaskSetReport:
         """The classes of the tasks; None where tasks reuse images."""
         return self.designs.get(KIND)
 
-    @property
+    @cached_property
     def methods(self) -> tuple[str, ...]:
         """Names in the order of rows and columns."""
         return tuple(score.method for score in self.scores)

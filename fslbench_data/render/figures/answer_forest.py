@@ -28,7 +28,12 @@ def answer_forest(report: Report, answer: Answer) -> Figure | None:
     others = {c.versus for _, c in pairs}
     sets = {str(each.scored): each for each, _ in pairs}
     rows = [
-        {"label": _label(each, c, len(others), len(sets)), **difference_row(c)} for each, c in pairs
+        {
+            "label": _label(each, c, len(others), len(sets)),
+            "subject": c.method,
+            **difference_row(c),
+        }
+        for each, c in pairs
     ]
     versus = min(others) if len(others) == 1 else "others"
     where = min(sets) if len(sets) == 1 else f"{len(sets)} task sets"

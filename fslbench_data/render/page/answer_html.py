@@ -23,6 +23,8 @@ _CLASSES = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
 def answers_html(reports: Mapping[float, Report], level: float) -> str:
     """Write the answer at every level, of which one is shown.
 
+    Of more than :data:`MOST_METHODS` methods, whose pairs are many, at one level alone.
+
     Parameters
     ----------
     reports
@@ -30,6 +32,8 @@ def answers_html(reports: Mapping[float, Report], level: float) -> str:
     level
         Of the answer that is shown while nothing else is chosen.
     """
+    if max(len(each.asked) for each in reports[level].sets) > MOST_METHODS:
+        reports = {level: reports[level]}
     return "\n".join(
         f'<div class="answer" data-level="{at}"{"" if at == level else " hidden"}>'
         f"{_answer_html(report, at)}</div>"

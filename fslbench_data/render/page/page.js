@@ -133,7 +133,8 @@ function update(changes = {}, { keep = true, afresh = false } = {}) {
   const first = current().shown.slice(0, 2).join(" and "); // the options follow what it says
   options("interval", there.intervals, state.interval, (each) => (each === BOTH ? first : `${each}: ${content.kinds[each].about}`), first);
   $("signature").textContent = content.signature[state.level];
-  for (const each of document.querySelectorAll("#answer > div")) each.hidden = +each.dataset.level !== +state.level;
+  const answers = document.querySelectorAll("#answer > div");
+  for (const each of answers) each.hidden = answers.length > 1 && +each.dataset.level !== +state.level;
   $("table").value = state.table;
   $("scope").value = state.scope;
   if ($("filter").value !== state.filter) $("filter").value = state.filter;

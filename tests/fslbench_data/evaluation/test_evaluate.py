@@ -283,7 +283,7 @@ def test_transductive_methods_are_marked(embedded: Release, tmp_path: Path) -> N
     path = tmp_path / "x.parquet"
     found.write(path)
     for options in ([], ["--format", "markdown"], ["--format", "latex"]):
-        text = CliRunner().invoke(main, ["score", str(path), *options]).stdout
+        text = CliRunner().invoke(main, ["score", str(path), "--details", *options]).stdout
         assert "balanced †" in text or r"balanced $^\dagger$" in text
         assert "transductive: uses a task's queries together" in text
     content = json.loads(CliRunner().invoke(main, ["score", str(path), "--format", "json"]).stdout)

@@ -109,7 +109,8 @@ def test_reports_say_what_holds(embedded: Release, tmp_path: Path) -> None:
     )
     found.write(path)
     assert Submission.read(path).bindings == found.bindings
-    text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
+    details = ["score", str(path), "--details"]
+    text = " ".join(CliRunner().invoke(main, details).stdout.split())
     assert "guess ‡" in text
     assert "guess ‡ was run against pixels/LR" in text
     assert "tasks: worse from task" in text
@@ -118,7 +119,7 @@ def test_reports_say_what_holds(embedded: Release, tmp_path: Path) -> None:
     assert " ± " not in text.split("guess ‡")[1].split("pixels/NCC")[0]
     assert "confidence sequence: new images of these classes, tasks taken as independent" in text
     assert "‡ run under a rule to stop when conclusive" in text
-    lines = CliRunner().invoke(main, ["score", str(path)]).stdout.splitlines()
+    lines = CliRunner().invoke(main, details).stdout.splitlines()
     (row,) = [line for line in lines if line.split()[:1] == ["pixels/LR"]]
     assert row.split()[-3:] == ["-", "?", "?"]  # paired, new classes, direct
     summary = CliRunner().invoke(main, ["score", str(path), "--summary"]).stdout
@@ -232,7 +233,7 @@ def test_another_level_than_the_report_s_gives_no_verdict(
         out = CliRunner().invoke(main, ["score", str(path), "--format", form]).stdout
         said = " ".join(out.replace("\\", "").split())
         assert f"{level:g}, not 0.95" in said or "no verdict at 95 %" in said, form
-    text = " ".join(CliRunner().invoke(main, ["score", str(path)]).stdout.split())
+    text = " ".join(CliRunner().invoke(main, ["score", str(path), "--details"]).stdout.split())
     assert f"pixels/LR: run to stop at level {level:g}, not 0.95" in text
     judged = ["compare", str(path), "pixels/LR", "--fail-if-worse"]
     assert CliRunner().invoke(main, judged).exit_code == 0

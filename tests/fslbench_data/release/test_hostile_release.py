@@ -318,7 +318,7 @@ SHARD = "features/net/birds-00001-of-00004.parquet"
         (_column("feature", lambda v: v, pa.list_(pa.float16())), "of type list"),
         (_column("feature", lambda v: [[]] * len(v), pa.list_(pa.float16(), 0)), r"\[0\]"),
         (_column("feature", lambda v: [f[1:] for f in v], pa.list_(pa.float16(), 7)), r"\[7\]"),
-        (_column("feature", lambda v: v, pa.list_(pa.float32(), 8)), "of type fixed_size_list"),
+        (_column("feature", lambda v: v, pa.list_(pa.float64(), 8)), "element: double"),
         (_column("feature", _set(0, None), pa.list_(pa.float16(), 8)), "lacks features"),
     ],
 )

@@ -82,7 +82,15 @@ def test_every_way_to_write_a_list(tmp_path: Path, embedded: Release) -> None:
     for name in ("a.npy", "b.txt", "c.txt", "d.csv", "e.csv", "f.csv"):
         out = tmp_path / "x.parquet"
         result = _run(
-            "import-accuracies", tmp_path / name, "--task-set", SET, "--method", "mine", "-o", out
+            "import-accuracies",
+            tmp_path / name,
+            "--task-set",
+            SET,
+            "--method",
+            "mine",
+            "-o",
+            out,
+            "--overwrite",
         )
         assert result.exit_code == 0, result.output
         assert "unbound" in result.stderr
@@ -143,7 +151,7 @@ def test_counts_are_summed_over_runs(embedded: Release, tmp_path: Path) -> None:
     means = [100 * np.mean(runs[r]) / 35 for r in runs]
     assert (score.runs, score.run_spread) == (3, pytest.approx(np.std(means, ddof=1)))
     for form in ("table", "markdown", "latex"):
-        text = _run("score", path, "--format", form).stdout
+        text = _run("score", path, "--details", "--format", form).stdout
         assert "mine: 3 runs, standard deviation between them" in text
     content = json.loads(_run("score", path, "--format", "json").stdout)
     assert content["scores"][0]["runs"] == 3
@@ -209,7 +217,7 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
     assert "mine (new) is worse on digits/open-5w5s5q" in result.stderr
     assert "mine (old)" in result.stdout
     assert "pixels/NCC" not in result.stdout
-    one = _run("compare", new, root_example, "--task-set", "open-5w5s5q").stdout
+    one = _run("compare", new, root_example, "--task-set", "open-5w5s5q", "--signature").stdout
     assert "closed" not in one
     assert one.count("#") == 2  # the release and one task set
     assert _run("compare", old, new, "--fail-if-worse").exit_code == 0
