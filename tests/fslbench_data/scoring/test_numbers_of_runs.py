@@ -34,6 +34,7 @@ from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
+from fslbench_data.render.figures.canvas import BETWEEN
 from fslbench_data.render.page.content import page_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.selection import select
@@ -332,8 +333,11 @@ def _check_figures(report: Report, exact: dict[str, Exact]) -> None:
         of = exact[row["label"]]
         _percent(row["mean"], of.mean)
         _close((row["high"] - row["low"]) / 2, of.halfwidth, rel=1e-9)
-    for row, (a, b) in zip(rows.forest([each]).rows, combinations(exact, 2), strict=True):
-        _percent(row["mean"], _minus(exact[a], exact[b]).mean)
+    forest = {row["label"]: row["mean"] for row in rows.forest([each]).rows}
+    one = len(exact) == 2  # whose label is the other one alone
+    assert len(forest) == len(exact) * (len(exact) - 1) // 2
+    for a, b in combinations(exact, 2):
+        _percent(forest[b if one else f"{a}{BETWEEN}{b}"], _minus(exact[a], exact[b]).mean)
     (first, *_, second) = exact
     points = [
         (row["first"], row["second"])
