@@ -43,6 +43,9 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
     from fslbench_data.render.console import console
 
     shown = console(stderr=True)
+    if not (shown.is_terminal or shown.is_jupyter):
+        yield _silent
+        return
     columns = (
         SpinnerColumn(),
         BarColumn(),

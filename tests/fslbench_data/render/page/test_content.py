@@ -115,6 +115,7 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
 
 
 def test_the_answer_is_the_terminal_s(embedded: Release, selected: Selected) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     shown = html(page_content(selected))
     for level in (0.9, 0.95, 0.99):
         (table,), _, sentences = answer_paper(answer(report_on(selected, level)))
