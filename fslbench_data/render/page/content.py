@@ -68,8 +68,11 @@ def page_content(
     levels = sorted({*LEVELS, level})
     reports = {}
     for each in levels:
-        at = f"{100 * each:.8g} %"
-        reports[each] = report_on(selected, each, lambda info, at=at: progress(f"{at}, {info}"))
+
+        def at_level(task_set: str, at: str = f"{100 * each:.8g} %") -> None:
+            progress(f"{at}, {task_set}")
+
+        reports[each] = report_on(selected, each, at_level)
     main = reports[level]
     answered = {method for each in main.sets for method in each.methods}
     names = tuple(name for name in selected.methods if name in answered)
