@@ -53,6 +53,14 @@ task_set_option: Callable[[Command], Command] = click.option(
     help="Only this task set; may be repeated. ladder_titles-5w5s5q stands for all its steps.",
 )
 
+methods_option: Callable[[Command], Command] = click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="M",
+    help="Only this method, of FILE or of the release; may be repeated.",
+)
+
 level_option: Callable[[Command], Command] = click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."
 )

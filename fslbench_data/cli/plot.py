@@ -12,6 +12,7 @@ from fslbench_data.cli.options import (
     check_free,
     dataset_option,
     level_option,
+    methods_option,
     output_to,
     release_option,
     selection_of,
@@ -28,13 +29,7 @@ KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "concl
 @release_option
 @dataset_option
 @task_set_option
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="M",
-    help="Only this method, of FILE or of the release; may be repeated.",
-)
+@methods_option
 @click.option(
     "--sweep",
     "sweeps",

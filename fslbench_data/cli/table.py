@@ -13,6 +13,7 @@ from fslbench_data.cli.options import (
     dataset_option,
     draw,
     level_option,
+    methods_option,
     output,
     output_option,
     release_option,
@@ -34,13 +35,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="What half-widths are about; closed: only tasks of the very same images.",
 )
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="M",
-    help="Only this method, of FILE or of the release; may be repeated.",
-)
+@methods_option
 @click.option(
     "--against",
     multiple=True,

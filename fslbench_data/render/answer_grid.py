@@ -43,6 +43,12 @@ def _short_cell(standing: Standing, headline: Headline) -> str:
     return f"{text}{MARKS[standing.mark]}"
 
 
+def _text(cell: Cell, among: Standings, name: str) -> str | None:
+    """A method's cell on a task set; None where it answers nothing."""
+    standing = among.by_method.get(name)
+    return None if standing is None else cell(standing, among.headline)
+
+
 def _methods(answer: Answer) -> dict[str, str]:
     """What methods are called in a table, those of the submission first."""
     label = labels(answer.scores)
@@ -62,8 +68,7 @@ def _grid(
     """A row a method, a column a task set."""
 
     def of(name: str, among: Standings) -> str | None:
-        standing = among.by_method.get(name)
-        return None if standing is None else cell(standing, among.headline)
+        return _text(cell, among, name)
 
     setting = set_columns([column.headline for column in answer.columns])
     sets = [right(_setting(setting, among.headline), partial(of, among=among)) for among in columns]
@@ -84,8 +89,7 @@ def _transposed(
     """A row a task set, a column a method."""
 
     def of(among: Standings, name: str) -> str | None:
-        standing = among.by_method.get(name)
-        return None if standing is None else cell(standing, among.headline)
+        return _text(cell, among, name)
 
     setting = [
         replace(column, cell=_of_headline(column.cell))

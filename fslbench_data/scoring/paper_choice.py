@@ -9,6 +9,7 @@ from typing import Literal
 from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import IntervalKind, TaskSetName
+from fslbench_data.scoring.answer import own_methods
 from fslbench_data.scoring.headlines import leading_sets
 from fslbench_data.scoring.opponents import opponents
 from fslbench_data.scoring.report import Report
@@ -139,7 +140,7 @@ def _pairs(sets: Sequence[TaskSetReport], asked: Asked) -> list[PaperRow]:
 
 
 def _own(sets: Iterable[TaskSetReport]) -> list[str]:
-    return [*dict.fromkeys(name for s in sets for name in s.methods[: len(s.asked)])]
+    return [*dict.fromkeys(name for each in sets for name in own_methods(each))]
 
 
 def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> list[str]:

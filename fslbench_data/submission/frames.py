@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
@@ -28,12 +29,12 @@ class Frame(Protocol):
         """Give the rows by the Arrow PyCapsule interface."""
 
 
-class AsFrame:
+class AsFrame(ABC):
     """Rows for pandas, Arrow, and whatever takes Arrow."""
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
-        raise NotImplementedError
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame, numbered from 0."""
