@@ -26,7 +26,9 @@ def _is_page(target: str) -> bool:
 
 def _stays(target: str) -> bool:
     return not target.startswith("../") and (
-        "://" in target or target.startswith("#") or target.partition("#")[0].endswith(".md")
+        "://" in target
+        or target.startswith("#")
+        or target.partition("#")[0].endswith((".md", ".ipynb"))
     )
 
 
