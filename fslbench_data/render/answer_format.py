@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fslbench_data.render.answer_fit import HEADING, Fitted
+from fslbench_data.render.answer_names import features_note, with_short_names
 from fslbench_data.render.answer_notes import heading, left_out, notes
 from fslbench_data.render.answer_tables import answer_table, fitted_table
 from fslbench_data.render.answer_words import sentences
@@ -37,9 +38,10 @@ def print_answer(found: Answer, console: Console, *, whole_signature: bool = Fal
 
     A whole signature may take more lines than all the rest together have.
     """
+    found, features = with_short_names(found)
     width = min(console.width, WIDTH)
     said = _sentences(found, console, width)
-    below = _notes(found, console, width)
+    below = _notes(found, features, console, width)
     signature = found.signature.short if not whole_signature else str(found.signature)
     title = _lines(heading(found), console, width, NOTE)
     used = len(said) + len(title) + len(below) + 4  # two blank lines, the signature, what is cut
@@ -60,8 +62,10 @@ def print_answer(found: Answer, console: Console, *, whole_signature: bool = Fal
 
 def answer_paper(found: Answer) -> tuple[list[Table], str, list[str]]:
     """Return what Markdown and LaTeX hold: the whole table, the signature, and the sentences."""
+    found, features = with_short_names(found)
     table = replace(answer_table(found), title=_capital(heading(found)))
-    table = replace(table, notes=tuple(f"{note.removesuffix('.')}." for note in notes(found)))
+    below = *notes(found), *features_note(features)
+    table = replace(table, notes=tuple(f"{note.removesuffix('.')}." for note in below))
     texts = sentences(found)
     said = [some[-2] if len(some) > 1 else some[0] for some in texts[:METHODS]]
     more = [_more(len(texts) - METHODS)] if len(texts) > METHODS else []
@@ -122,9 +126,9 @@ def _first(texts: Sequence[str], console: Console, width: int, most: int) -> lis
     return _lines(texts[-1], console, width, most)
 
 
-def _notes(found: Answer, console: Console, width: int) -> list[Text]:
+def _notes(found: Answer, features: str, console: Console, width: int) -> list[Text]:
     lines: list[Text] = []
-    for note in (*notes(found), *left_out(found)):
+    for note in (*notes(found), *features_note(features), *left_out(found)):
         lines += _lines(note, console, width, NOTE)
     if len(lines) > NOTES:
         lines = [*lines[: NOTES - 1], Text(f"{CUT} and more: --details")]

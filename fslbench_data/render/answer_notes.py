@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.near_perfect import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import listing
+from fslbench_data.render.answer_rows import BESIDE, beside
 from fslbench_data.render.interval_text import STOPPED, TRANSDUCTIVE
-from fslbench_data.render.place_words import NAME
+from fslbench_data.render.place_words import NAME, listed, of_places
 from fslbench_data.render.report_tables import UNBOUND_NOTE
 from fslbench_data.render.sentences import stopped_text
 from fslbench_data.render.short_names import shortened
 from fslbench_data.scoring.answer import Answer
+from fslbench_data.scoring.headlines import Headline
+from fslbench_data.scoring.opponents import MOST_ACCURATE
+from fslbench_data.scoring.remaining import Remaining
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.standings import Mark
 
@@ -44,13 +48,11 @@ def notes(answer: Answer) -> list[str]:
 
 def _legend(answer: Answer) -> Iterator[str]:
     if answer.rows:
-        met = sum(len(row.met) for row in answer.rows)
-        if met:
-            yield (
-                "+ better, - worse, 0 not told apart, = identical, ? nothing can be concluded; "
-                "each verdict stands alone, uncorrected for their number: "
-                f"{met} comparison{'s' if met > 1 else ''}"
-            )
+        if met := sum(len(row.met) for row in answer.rows):
+            yield "+ better, - worse, 0 not told apart, = identical, ? nothing can be concluded"
+            yield from _alone(answer, met)
+        if any(beside(row, comparison) for row in answer.rows for comparison in row.best):
+            yield f"{BESIDE} the most accurate reference of all: not among the comparisons counted"
         return
     families = sorted({column.family for column in answer.columns})
     if not families or not families[-1]:
@@ -68,6 +70,30 @@ def _legend(answer: Answer) -> Iterator[str]:
     if Mark.UNJUDGED in marks:
         text += "; ? not judged"
     yield f"{text} ({by}, {pairs} pairs a set)"
+
+
+def _alone(answer: Answer, met: int) -> Iterator[str]:
+    """Say how many verdicts there are, and what would remain if all counted as one."""
+    text = f"each verdict stands alone: {met} comparison{'s' if met > 1 else ''}"
+    left = {"new images": answer.images, "new classes": answer.classes}
+    shown = {about: some for about, some in left.items() if some.shown and some.family > 1}
+    kept = [
+        f"{some.shown - len(some.lost)} of {number} for {about}"
+        for (about, some), number in zip(shown.items(), _numbers(shown.values()), strict=True)
+    ]
+    yield f"{text}; Holm over all leaves {listed(kept)}" if kept else text
+    of_lost: dict[str, list[str]] = {}
+    for about, some in shown.items():
+        of_lost.setdefault(", from ".join(of_places(some.lost)), []).append(about)
+    for lost, abouts in of_lost.items():
+        if lost:
+            yield f"not shown after Holm for {listed(abouts)}: from {lost}"
+
+
+def _numbers(several: Iterable[Remaining]) -> Iterator[str]:
+    """How many differences are shown; of the first with the word."""
+    for i, some in enumerate(several):
+        yield f"{some.shown}" if i else _number(some.shown, "difference")
 
 
 def _of_scores(answer: Answer) -> Iterator[str]:
@@ -96,8 +122,14 @@ def _of_scores(answer: Answer) -> Iterator[str]:
             f"above {ABOVE:g} %, where ± covers too little ({len(near)} "
             f"method{'s' if len(near) > 1 else ''}): exact bounds in --details"
         )
-    if grouped := [*dict.fromkeys(h.scored.dataset for h in answer.headlines if h.superclasses)]:
-        yield f"new classes are of the same superclasses (else --details): {listing(grouped, 4)}"
+    if grouped := _datasets(h for h in answer.headlines if h.groups):
+        yield f"{grouped}: images of one scene are left out together"
+    if within := _datasets(h for h in answer.headlines if h.superclasses and h.classes):
+        yield f"{within}: new classes of the superclasses seen"
+
+
+def _datasets(headlines: Iterable[Headline]) -> str:
+    return listing([*dict.fromkeys(headline.scored.dataset for headline in headlines)], 4)
 
 
 def _names(answer: Answer, which: Callable[[Score], bool]) -> str:
@@ -108,10 +140,7 @@ def _names(answer: Answer, which: Callable[[Score], bool]) -> str:
 def left_out(answer: Answer) -> Iterator[str]:
     """Say what the report holds beside, and how one asks for it."""
     if _meets_some(answer):
-        own = {score.backbone for score in answer.scores if not score.is_reference}
-        met = {score.backbone for score in answer.scores if score.is_reference}
-        accurate = "" if met <= own else ", or else the three most accurate"
-        yield f"references met: those of the same features{accurate}"
+        yield _references(answer)
     parts = [
         f"{_number(number, what)} ({option})"
         for number, what, option in (
@@ -127,6 +156,19 @@ def left_out(answer: Answer) -> Iterator[str]:
     if answer.unshown:
         names = listing([shortened(name, NAME) for name in answer.unshown], 2)
         yield f"answered other task sets only: {names}"
+
+
+def _references(answer: Answer) -> str:
+    """Say which reference methods are met, and why."""
+    own = {score.backbone for score in answer.scores if not score.is_reference}
+    met = {c.versus for row in answer.rows for c in row.met} or {*answer.references}
+    of_same = {s.backbone in own for s in answer.scores if s.is_reference and s.method in met}
+    accurate = f"the {MOST_ACCURATE} most accurate of a set"
+    if of_same == {True}:
+        return "references met: those on the same features; every comparison: --details"
+    if of_same == {False}:
+        return f"references met: {accurate}, since none is on the same features"
+    return f"references met: those on the same features; where there are none, {accurate}"
 
 
 def _meets_some(answer: Answer) -> bool:

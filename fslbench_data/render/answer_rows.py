@@ -16,6 +16,9 @@ from fslbench_data.scoring.answer import Answer, Row
 from fslbench_data.scoring.headlines import Headline
 from fslbench_data.scoring.scores import Score
 
+BESIDE = "^"
+"""Marks a comparison that is shown, but is not among those that are counted."""
+
 LEAST_NAME = 12
 """Characters of the other method's name, at most, where there is no room for more."""
 
@@ -24,6 +27,11 @@ LEAST_NAME = 12
 class _Line:
     row: Row
     comparison: Comparison | None
+
+
+def beside(row: Row, comparison: Comparison) -> bool:
+    """Whether a row shows a comparison that is not among those that its method meets."""
+    return comparison not in row.met
 
 
 def _lines(rows: Sequence[Row], *, every: bool) -> list[_Line]:
@@ -63,6 +71,10 @@ def _table(answer: Answer, lines: Sequence[_Line], name: Callable[[str], object]
     def of_set(line: _Line) -> Headline:
         return line.row.headline
 
+    def versus(row: Row, comparison: Comparison) -> str:
+        text = str(name(label[comparison.versus]))
+        return f"{text} {BESIDE}" if beside(row, comparison) else text
+
     columns = [
         replace(column, cell=_through(of_set, column.cell), once=of_set)
         for column in set_columns([row.headline for row in answer.rows])
@@ -80,7 +92,7 @@ def _table(answer: Answer, lines: Sequence[_Line], name: Callable[[str], object]
         columns.append(Column("tasks", lambda line: _tasks(line.row), "right", once=of_set))
     if any(line.comparison for line in lines):
         columns += [
-            Column("versus", lambda line: line.comparison and name(label[line.comparison.versus])),
+            Column("versus", lambda line: line.comparison and versus(line.row, line.comparison)),
             right("difference", lambda line: line.comparison and _difference(line.comparison)),
         ]
         kinds = {line.comparison.interval_kind for line in lines if line.comparison}

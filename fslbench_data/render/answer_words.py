@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis_sql.comparison.verdicts import Comparison, PairInterval, Verdict
-from fslbench_data.render.place_words import NAME, THESE, by_points, listed, places
+from fslbench_data.render.place_words import NAME, THESE, by_points, listed, of_places
 from fslbench_data.render.short_names import shortened
 from fslbench_data.render.standing_words import standing_sentences
 from fslbench_data.scoring.answer import Answer, Row
@@ -124,13 +124,7 @@ def _said(
 
 def _places(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:
     """Where, by name: ``than A and B on digits (5 and 10 shots), than C on emoji (1 shot)``."""
-    by_method: dict[str, list[Headline]] = {}
-    for claim in claims:
-        by_method.setdefault(claim.versus, []).append(claim.headline)
-    by_places: dict[str, list[str]] = {}
-    for name, headlines in by_method.items():
-        by_places.setdefault(places(headlines), []).append(shortened(name, NAME))
-    return ", ".join(f"than {listed(names)} on {where}" for where, names in by_places.items())
+    return ", ".join(f"than {of}" for of in of_places((c.headline, c.versus) for c in claims))
 
 
 def _numbers(claims: Sequence[Claim], comparisons: Sequence[Comparison]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fslbench_data.render.short_names import shortened
 from fslbench_data.scoring.headlines import Headline
 
 NAME = 60
@@ -18,6 +19,17 @@ def places(headlines: Sequence[Headline]) -> str:
     for headline in headlines:
         by_dataset.setdefault(headline.scored.dataset, []).append(headline)
     return ", ".join(f"{dataset} ({_shots(of)})" for dataset, of in by_dataset.items())
+
+
+def of_places(differences: Iterable[tuple[Headline, str]]) -> list[str]:
+    """Name methods and where: ``A and B on digits (5 and 10 shots)``, ``C on emoji (1 shot)``."""
+    by_method: dict[str, list[Headline]] = {}
+    for headline, name in differences:
+        by_method.setdefault(name, []).append(headline)
+    by_places: dict[str, list[str]] = {}
+    for name, headlines in by_method.items():
+        by_places.setdefault(places(headlines), []).append(shortened(name, NAME))
+    return [f"{listed(names)} on {where}" for where, names in by_places.items()]
 
 
 def _shots(headlines: Iterable[Headline]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from analysis_sql.comparison.verdicts import Comparison
 from fslbench_data.scoring.headlines import Headline, headline, leading_sets
 from fslbench_data.scoring.opponents import most_accurate, of_same_features, opponents, rival
+from fslbench_data.scoring.remaining import NOTHING, Remaining, remaining
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.signature import Signature
@@ -69,6 +70,9 @@ class Answer:
         How many reference methods the report holds that are met nowhere.
     against
         The methods that were asked for by name.
+    images, classes
+        Of a single method, what Holm's procedure over all that it meets leaves of the differences
+        that are shown for new images, and for new classes.
     """
 
     signature: Signature
@@ -82,6 +86,8 @@ class Answer:
     left_out: int
     unmet: int
     against: tuple[str, ...]
+    images: Remaining = NOTHING
+    classes: Remaining = NOTHING
 
     @property
     def headlines(self) -> tuple[Headline, ...]:
@@ -104,12 +110,14 @@ def answer(report: Report, *, all_references: bool = False) -> Answer:
     shown = [name for name in subjects if name in answering]
     rows: tuple[Row, ...] = ()
     columns: tuple[Standings, ...] = ()
+    left = NOTHING, NOTHING
     if len(shown) == 1:
         rows = tuple(
             _row(each, *one, named=bool(report.against))
             for each, met in meeting
             for one in met.items()
         )
+        left = remaining(meeting), remaining(meeting, of_classes=True)
     else:
         columns = tuple(standings(each, _together(met)) for each, met in meeting)
     scores = tuple(_scores(meeting, rows))
@@ -127,6 +135,8 @@ def answer(report: Report, *, all_references: bool = False) -> Answer:
         left_out=len(report.left_out),
         unmet=0 if report.against else len(references.keys() - beside.keys()),
         against=report.against,
+        images=left[0],
+        classes=left[1],
     )
 
 

@@ -29,14 +29,17 @@ class Headline:
         said of new images, but of these.
     classes
         The kind about new classes, if there is one.
+    groups
+        Whether new images are new groups of images: those of one group are left out together.
     superclasses
-        Whether there is a kind about new superclasses too; new classes are then new ones of these.
+        Whether the classes are in superclasses; new classes are then new ones of these.
     """
 
     scored: ScoredSet
     name: TaskSetName
     images: IntervalKind
     classes: IntervalKind | None
+    groups: bool
     superclasses: bool
 
 
@@ -85,7 +88,8 @@ def headline(task_set: TaskSetReport) -> Headline:
         TaskSetName.parse(task_set.scored.task_set),
         kinds[0],
         about.get("new classes"),
-        "new superclasses" in about,
+        task_set.units.groups,
+        task_set.units.superclasses > 0,
     )
 
 

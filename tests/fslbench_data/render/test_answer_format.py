@@ -115,8 +115,45 @@ def test_one_method_is_told_where_it_is_better_and_by_how_much(embedded, example
     row = answer(report).rows[2]
     mean = row.score.intervals["images"]
     assert f"{mean.mean:.2f} ± {mean.halfwidth:.2f} pixels/LR +0.98 ± 0.53 + 0" in words
-    assert "uncorrected for their number: 9 comparisons" in words
+    alone = "each verdict stands alone: 9 comparisons; Holm over all leaves 4 of 4 differences"
+    assert f"{alone} for new images" in words
     assert str(report) == report_text(report)
+
+
+def _mine(embedded: fb.Release, name: str, shift: int) -> fb.Submission:
+    """A reference method's counts, a little better on some tasks, on photos in superclasses."""
+    recorder = fb.Recorder(name, backbone=PCA)
+    reference = dict(zip(embedded.methods, embedded.references(), strict=True))[f"{PCA}/NCC"]
+    info = embedded.task_set_info("groceries", "closed-5w5s5q")
+    correct = reference.on([info]).table.column("n_correct").to_numpy()
+    moved = np.minimum(correct + (np.arange(correct.size) % shift == 0), info.protocol.n_query)
+    recorder.add_counts(info, moved)
+    return recorder.submission()
+
+
+def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded) -> None:
+    report = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
+    words = _words(report)
+    assert words.startswith("mine: for new images better than NCC, MatchingNet and LR on groceries (5 shots)")
+    assert words.count(PCA) == 1
+    assert f"names without a slash: on the features {PCA}" in words
+    (row,) = answer(report).rows
+    best = row.best[-1].versus
+    assert best not in {c.versus for c in row.met}
+    assert f"{best} ^" in words
+    assert "^ the most accurate reference of all: not among the comparisons counted" in words
+    assert "alone: 3 comparisons" in words
+    assert "groceries: images of one scene are left out together" in words
+    assert "groceries: new classes of the superclasses seen" in words
+    (table,), _, _ = answer_paper(answer(report))
+    assert f"names without a slash: on the features {PCA}." in table.notes
+    assert [c.versus for c in row.met] == [f"{PCA}/{h}" for h in ("NCC", "MatchingNet", "LR")]
+
+
+def test_names_that_would_be_alike_are_whole(embedded) -> None:
+    words = _words(fb.score(_mine(embedded, "NCC", 3), embedded))
+    assert f"{PCA}/NCC" in words
+    assert "without a slash" not in words
 
 
 def test_two_methods_stand_beside_each_other_with_their_marks(embedded) -> None:

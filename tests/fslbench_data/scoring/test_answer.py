@@ -92,6 +92,32 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
     assert answer(report).unmet == len(means) - len(shown)
 
 
+@pytest.mark.parametrize("of_classes", [False, True])
+def test_what_holm_leaves_is_over_everything_that_is_met(embedded, of_classes: bool) -> None:
+    report = fb.score(_noisy(embedded, f"{LITE}/mine", "closed-5w1s1q closed-5w5s5q"), embedded)
+    answered = answer(report)
+    kind = "classes" if of_classes else "images"
+    left = answered.classes if of_classes else answered.images
+    p = {
+        (str(each.scored), name): each.p_values(kind)[0, i]
+        for each in report.sets
+        for i, name in enumerate(each.methods)
+        if name in {f"{LITE}/{head}" for head in ("NCC", "MatchingNet", "LR")}
+    }
+    met = {(str(row.headline.scored), c.versus): c for row in answered.rows for c in row.met}
+    assert left.family == len(met) == len(p) == 6
+    shown = {at for at, c in met.items() if c.intervals[kind].verdict in "+-"}
+    assert left.shown == len(shown)
+    kept = set()
+    for i, at in enumerate(sorted(p, key=p.__getitem__)):
+        if p[at] * (6 - i) > 0.05:
+            break
+        kept.add(at)
+    assert {(str(at.scored), name) for at, name in left.lost} == shown - kept
+    assert kept <= shown
+    assert of_classes or kept != shown
+
+
 def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
     report = fb.score(example, embedded, against="pixels/LR")
     answered = answer(report)
