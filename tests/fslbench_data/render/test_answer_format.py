@@ -134,7 +134,8 @@ def _mine(embedded: fb.Release, name: str, shift: int) -> fb.Submission:
 def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded) -> None:
     report = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
     words = _words(report)
-    assert words.startswith("mine: for new images better than NCC, MatchingNet and LR on groceries (5 shots)")
+    shown = "mine: for new images better than NCC, MatchingNet and LR on groceries (5 shots)"
+    assert words.startswith(shown)
     assert words.count(PCA) == 1
     assert f"names without a slash: on the features {PCA}" in words
     (row,) = answer(report).rows
