@@ -52,7 +52,8 @@ def compare(
     """Compare two methods, A with B: for a change of one's own method, say, in CI.
 
     They are named by submission files, FILE::METHOD for one of a file's methods, and names of
-    reference methods, which together hold two; A is the one named first. Exit code 0; 1 with
+    reference methods, which together hold two; A is the one named first. NCC is the reference
+    method of that name on the features of the other. Exit code 0; 1 with
     --fail-if-worse if the verdict for new images is "worse" on any data set, shot and way, each
     judged by its pooled set, or else its closed one, or else its open ones; 2 if something is wrong
     with the input.

@@ -31,7 +31,8 @@ from fslbench_data.cli.options import (
     "--against",
     multiple=True,
     metavar="M",
-    help="Compare only with this method, of a FILE or of the release; may be repeated.",
+    help="Compare only with this method, of a FILE or of the release; may be repeated. NCC is the "
+    "one on the features of FILE's methods.",
 )
 @dataset_option
 @task_set_option

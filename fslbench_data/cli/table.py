@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     "--against",
     multiple=True,
     metavar="M",
-    help="Show differences from this method instead of accuracies; may be repeated.",
+    help="Show differences from this method instead of accuracies; may be repeated. NCC is the one "
+    "on the features of FILE's methods.",
 )
 @click.option("--all-references", is_flag=True, help="Show every reference method.")
 @dataset_option

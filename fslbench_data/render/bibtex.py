@@ -13,6 +13,7 @@ from benchmark_spec.naming import slug
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.method_names import features_in
 from fslbench_data.submission.model import Submission
 
 
@@ -46,12 +47,8 @@ def bibtex_of(submission: Submission, release: Release) -> str:
         papers.append(META_DATASET)
     datasets = [by_name[name].citation for name in by_name if name in used]
     methods = dict.fromkeys(row["method"] for row in rows)
-    abouts = submission.methods
-    backbones = {
-        (abouts[name].backbone if name in abouts else "") or name.rpartition("/")[0]
-        for name in methods
-    }
-    return _text(_own(release), *papers, *datasets, *_weights(release, backbones - {""}))
+    backbones = features_in(submission, methods)
+    return _text(_own(release), *papers, *datasets, *_weights(release, backbones))
 
 
 def _text(*entries: str) -> str:
@@ -68,7 +65,7 @@ def _own(release: Release) -> str:
 }}"""
 
 
-def _weights(release: Release, backbones: set[str]) -> Iterator[str]:
+def _weights(release: Release, backbones: frozenset[str]) -> Iterator[str]:
     """Give an entry for the weights of each of some backbones that the release knows."""
     told: set[str] = set()
     for table in release.manifest.tables:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SubmissionError, listing
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias import BiasReport, bias
+from fslbench_data.scoring.method_names import features_in, whole_name
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Names, Selection
@@ -37,7 +38,8 @@ def compare(
     ----------
     a, b
         Results of one method each: a submission, a file, ``FILE::METHOD`` for one of a file's
-        methods, a frame, or the name of a reference method.  Two methods of one name are told
+        methods, a frame, or the name of a reference method, or ``NCC`` for that on the features
+        of the other (:mod:`fslbench_data.scoring.method_names`).  Two methods of one name are told
         apart by the names of their files, or as (A) and (B).
     release
         None is the one inside the package.
@@ -71,7 +73,7 @@ def find_two(names: Sequence[Source], release: Release) -> tuple[Submission, Sub
     UnknownNameError, SubmissionError
         If there is no such method, or they are not two.
     """
-    parts = [_methods_of(name, release) for name in names]
+    parts = _parts(names, release)
     of_parts = [_names(part) for part in parts]
     if len(parts) == 2 and of_parts[0] == of_parts[1] and len(of_parts[0]) == 1:
         (name,) = of_parts[0]
@@ -150,26 +152,49 @@ def _stem(source: Source) -> str:
     return Path(str(source).partition("::")[0]).stem if is_file else ""
 
 
-def _methods_of(source: Source, release: Release) -> Submission:
+def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
+    """The results of what is named; a short name is looked for on the features of the others."""
+    read = [None if _is_name(source) else _methods_of(source, release) for source in sources]
+    features = {own for part in read if part is not None for own in _features(part)}
+    return [
+        _methods_of(source, release, features) if part is None else part
+        for source, part in zip(sources, read, strict=True)
+    ]
+
+
+def _features(part: Submission) -> frozenset[str]:
+    return features_in(part, _names(part))
+
+
+def _is_name(source: Source) -> bool:
+    """Whether something is the name of a reference method, and no file."""
+    if not isinstance(source, str | Path):
+        return False
+    file = Path(str(source).partition("::")[0])
+    return not file.suffix and not file.exists()
+
+
+def _methods_of(
+    source: Source, release: Release, features: Collection[str] = frozenset()
+) -> Submission:
     """The results of the methods that are named: of a file, of one method of it, a reference."""
     if not isinstance(source, str | Path):
         return merge(source)
     text = str(source)
-    if text in release.methods:
-        return dict(zip(release.methods, release.references(), strict=True))[text]
-    file, _, method = text.partition("::")
-    if not Path(file).suffix and not Path(file).exists():
-        raise UnknownNameError(
-            "method",
+    if text in release.methods or _is_name(source):
+        name = whole_name(
             text,
             release.methods,
+            features,
             where=f"release {release}",
             fix="name a submission file, FILE::METHOD, or a reference method",
         )
+        return dict(zip(release.methods, release.references(), strict=True))[name]
+    file, _, method = text.partition("::")
     submission = Submission.read(file)
-    if method and method not in (names := _names(submission)):
-        raise UnknownNameError("method", method, names, where=file)
-    return selected(submission, method) if method else submission
+    if not method:
+        return submission
+    return selected(submission, whole_name(method, _names(submission), where=file))
 
 
 def selected(submission: Submission, method: str) -> Submission:

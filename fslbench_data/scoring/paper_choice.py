@@ -11,6 +11,7 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, 
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.answer import own_methods
 from fslbench_data.scoring.headlines import leading_sets
+from fslbench_data.scoring.method_names import whole_names
 from fslbench_data.scoring.opponents import opponents
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.signature import ScoredSet
@@ -144,11 +145,10 @@ def _own(sets: Iterable[TaskSetReport]) -> list[str]:
 
 
 def _known(names: Sequence[str], sets: Sequence[TaskSetReport], where: str) -> list[str]:
+    """Say whom names mean, whole or short ones."""
     there = dict.fromkeys(name for each in sets for name in each.methods)
-    for name in names:
-        if name not in there:
-            raise UnknownNameError("method", name, there, where=where)
-    return [*dict.fromkeys(names)]
+    own = {score.backbone for each in sets for score in each.scores[: len(each.asked)]} - {""}
+    return [*whole_names(names, there, own, where=where)]
 
 
 def headings(sets: Sequence[ScoredSet]) -> list[str]:

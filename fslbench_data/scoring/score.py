@@ -17,6 +17,7 @@ from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
+from fslbench_data.scoring.method_names import features_of
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score
 from fslbench_data.scoring.selection import Names, Selected, Selection, select
@@ -93,7 +94,7 @@ def score_selected(
     compared = [task_set for task_set in report.sets if task_set.asked.any()]
     if selection.against and not compared:
         raise SubmissionError(
-            f"there is nothing to compare: {listing(selection.against)} has no results on "
+            f"there is nothing to compare: {listing(selected.selection.against)} has no results on "
             f"{listing(selected.infos, 4)}, or is the only method there",
             fix="choose methods that answered the same task sets",
         )
@@ -193,7 +194,7 @@ def _scores(
                 transductive=about is not None and about.transductive,
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
-                backbone=(about and about.backbone) or group.method.rpartition("/")[0],
+                backbone=features_of(group.method, about),
             )
         )
     return counts, tuple(scores)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.method_names import features_in, whole_names
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.streaming import Source
@@ -25,10 +26,10 @@ class Selection:
     Attributes
     ----------
     against
-        Names of the methods to compare with, of the submission or reference methods; by default
-        all of both.
+        Names of the methods to compare with, of the submission or reference methods, whole or as
+        outputs print them; by default all of both.
     methods
-        In figures and pages, only these are shown; by default all.
+        In figures and pages, only these are shown; by default all.  Named in the same way.
     datasets, task_sets
         Only these; by default all that the submission answers, but those made with attributes of
         images, which :func:`fslbench_data.scoring.bias.bias` reads together.
@@ -146,15 +147,7 @@ def select(
     taken = release.methods if beside else ()
     unbound = selection.allow_unbound
     answers = validate(submission, release, taken=taken, allow_unbound=unbound)
-    for name in selection.against:
-        if name not in (methods := [*answers.methods, *taken]):
-            raise UnknownNameError(
-                "method",
-                name,
-                methods,
-                where="--against",
-                fix="name methods of the file or reference methods of the release",
-            )
+    selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
     infos = _asked(answers, release, selection)
     ladders = [info for info in infos if info.name.attributes]
     others = [info for info in infos if info not in ladders]
@@ -164,11 +157,20 @@ def select(
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
     references = reference_results(release, infos, counts_only=not by_class) if beside else None
-    selected = Selected(release, selection, answers, references, tuple(infos), tuple(left_out))
-    for name in selection.methods:
-        if name not in selected.methods:
-            raise UnknownNameError("method", name, selected.methods, where="--method")
-    return selected
+    return Selected(release, selection, answers, references, tuple(infos), tuple(left_out))
+
+
+def _with_whole_names(
+    selection: Selection, answers: Validated, names: Collection[str]
+) -> Selection:
+    """Say whom the names mean that a selection asks for, of all methods that take part."""
+    features = features_in(answers.submission, answers.methods)
+    fix = "name methods of the file or reference methods of the release"
+    return replace(
+        selection,
+        against=whole_names(selection.against, names, features, where="--against", fix=fix),
+        methods=whole_names(selection.methods, names, features, where="--method"),
+    )
 
 
 def reference_results(

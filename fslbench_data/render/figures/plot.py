@@ -153,11 +153,12 @@ def figure_of(
         return queries([Path(sweep) for sweep in sweeps])
     opened = load_release() if release is None else release
     selected = select(results, opened, selection, by_class=kind in OF_LADDERS)
+    methods = selected.selection.methods
     if kind in OF_LADDERS:
-        return _of_ladder(kind, bias_on(selected), selection.methods)
-    if kind == "forest" and len(selection.methods) == 1:
-        return rows.forest(_of_one(selected, *selection.methods))
-    return _of_sets(kind, sets_of(selected), selection.methods)
+        return _of_ladder(kind, bias_on(selected), methods)
+    if kind == "forest" and len(methods) == 1:
+        return rows.forest(_of_one(selected, *methods))
+    return _of_sets(kind, sets_of(selected), methods)
 
 
 def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
