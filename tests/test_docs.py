@@ -15,6 +15,7 @@ from types import ModuleType
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 from pages import blocks
 
@@ -134,6 +135,39 @@ def test_commands_run(desk: Path, name: str) -> None:
 
 def _printed(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+GROUPS = ["Start", "How to", "Understand", "Reference"]
+
+
+def _groups_of_readme() -> dict[str, set[str]]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = dict(re.findall(r"^- \*\*([^*]+)\*\*: (.*)$", text, flags=re.MULTILINE))
+    return {group: set(re.findall(r"\]\(docs/(\w+\.md)\)", line)) for group, line in lines.items()}
+
+
+def _groups_of_site() -> dict[str, set[str]]:
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    groups = {group: pages for row in settings["nav"] for group, pages in row.items()}
+    del groups["Home"]
+    return {
+        group: {page for row in rows for page in row.values() if "/" not in page}
+        for group, rows in groups.items()
+    }
+
+
+def test_pages_are_in_four_groups() -> None:
+    groups = _groups_of_readme()
+    assert list(groups) == GROUPS
+    assert groups == _groups_of_site()
+    listed = [page for pages in groups.values() for page in pages]
+    assert sorted(listed) == [page.name for page in PAGES[1:] if page.name != "index.md"]
+
+
+def test_pages_are_short_but_for_references() -> None:
+    references = _groups_of_readme()["Reference"]
+    lengths = {page.name: len(page.read_text(encoding="utf-8").splitlines()) for page in PAGES}
+    assert {name for name, length in lengths.items() if length > 250} <= references
 
 
 PRINTED = {"tutorial": 3, "verdicts": 1}

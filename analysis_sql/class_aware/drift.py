@@ -22,7 +22,7 @@ side, after Ville.  A set **drifts** if it reaches a quarter of the 2/α that co
 
 In simulations of such methods, with binomial noise and four sizes of difference, sequences of level
 95 % conclude wrongly in at most 4 % of runs on the sets of the embedded release that do not drift,
-and in up to 100 % on those that do (docs/statistics.md).
+and in up to 100 % on those that do (docs/stopping.md).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ images (classes, superclasses) would give is the variance of the complete one, w
 leaves out one image (class, superclass) at a time; written as sums over pairs of *different* tasks
 it is free of the noise of finitely many tasks, which is then added once:
 :mod:`analysis_sql.leave_one_out.images`, :mod:`analysis_sql.leave_one_out.classes`,
-:mod:`analysis_sql.leave_one_out.halfwidths`.  docs/statistics.md has the derivation.
+:mod:`analysis_sql.leave_one_out.halfwidths`.  docs/leave_one_out.md has the derivation.
 
 Every term is bilinear in the values of tasks, so a difference j - k has G_jj + G_kk - 2 G_jk of
 G = A W A'.  Where two methods hardly differ this cancels, and the difference itself is taken.

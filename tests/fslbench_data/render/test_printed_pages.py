@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from fslbench_data.cli import main
 
 PRINTED = "<!-- printed -->\n"
-PAGES = {"reference_results": 3, "bias": 4, "paper_table": 1}
+PAGES = {"reference_results": 3, "bias_results": 4, "paper_table": 1}
 
 
 @pytest.mark.parametrize(("page", "number"), [(p, i) for p, n in PAGES.items() for i in range(n)])
