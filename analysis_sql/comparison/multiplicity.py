@@ -95,8 +95,7 @@ def one_sided_p(ahead: Moments) -> NDArray[np.float64]:
 def adjust(p: NDArray[np.float64], method: Adjustment) -> Adjusted:
     """Adjust the p-values of one family; see the module's docstring.
 
-    Each comparison stands in `p` once: of a symmetric matrix only one half, the rest NaN
-    (:func:`analysis_sql.comparison.ties.mirrored` fills it in again).
+    Each comparison stands in `p` once: of a symmetric matrix only one half, the rest NaN.
     """
     if method not in get_args(Adjustment):
         raise SpecError(f"no adjustment {method!r}", expected=f"one of {[*get_args(Adjustment)]}")

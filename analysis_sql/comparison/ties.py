@@ -1,4 +1,4 @@
-"""Which of many methods cannot be told apart: ties with the best, letters, and counts.
+"""Which of many methods cannot be told apart: letters, and counts of verdicts.
 
 A *compact letter display* gives every method letters such that two methods share a letter if and
 only if they are not told apart (Piepho, J. Comput. Graph. Statist. 2004).  Not being told apart
@@ -84,27 +84,11 @@ def by_mean(means: NDArray[np.floating[Any]]) -> list[int]:
     return [int(i) for i in np.argsort(-values, kind="stable")]
 
 
-def mirrored(half: NDArray[Any]) -> NDArray[Any]:
-    """A symmetric matrix (M, M) from one that has each pair once, on either side of the diagonal.
-
-    The other place of a pair, and the diagonal, hold False (who is told apart) or NaN (p-values).
-    """
-    return half | half.T if half.dtype == np.bool_ else np.where(np.isnan(half), half.T, half)
-
-
-def tied_with_best(means: NDArray[np.floating[Any]], apart: Bools) -> Bools:
-    """Which methods cannot be told apart from the one with the highest mean; bool (M,).
-
-    That one itself included, of equal means the first.  It is the best in this sample: the
-    methods tied with it are not thereby shown to be equals, nor the others to be worse than all
-    of them.  `apart` (M, M) is symmetric, with nothing on the diagonal; after adjustment.
-    """
-    best = by_mean(means)[0]
-    return np.asarray(~_checked(apart, len(means))[best])
-
-
 def letter_display(means: NDArray[np.floating[Any]], apart: Bools) -> LetterDisplay:
-    """Compact letter display; see the module's docstring and :func:`tied_with_best`."""
+    """Compact letter display; see the module's docstring.
+
+    `apart` (M, M), after adjustment, is symmetric with nothing on the diagonal.
+    """
     order = by_mean(means)
     told = _checked(apart, len(order))[np.ix_(order, order)]
     groups = _sweep(_insert_absorb(told))

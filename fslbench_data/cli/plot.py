@@ -19,8 +19,7 @@ from fslbench_data.cli.options import (
     task_set_option,
     unbound_option,
 )
-
-KINDS = ("forest", "accuracies", "scatter", "queries", "ladder", "worst", "conclusive")
+from fslbench_data.render.figures.kinds import KINDS
 
 
 @click.command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")

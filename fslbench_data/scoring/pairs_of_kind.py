@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.multiplicity import paired_p
-from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.comparison.verdicts import PairInterval
-from analysis_sql.interval_kinds import BESIDE, PairMaker
+from analysis_sql.interval_kinds import PairMaker
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
 from benchmark_spec.protocol import IntervalKind
@@ -74,19 +70,3 @@ def evidence_of_row(
         apart = counts.differences(row, some, tasks)
         by_column |= zip(some.tolist(), evidence(apart, kind, level, design), strict=True)
     return list(by_column.values())
-
-
-def p_of_pairs(
-    counts: Counts, wanted: NDArray[np.bool_], kind: IntervalKind, design: Any
-) -> NDArray[np.float64]:
-    """Return two-sided p-values of some pairs (F, M), NaN elsewhere.
-
-    `design` is that of the kind, where it stands beside the one that the task set carries.
-    """
-    p = np.full(wanted.shape, np.nan)
-    first, second = np.nonzero(wanted)
-    if design is None:
-        p[wanted] = np.asarray(paired_p(all_differences(counts), kind))[first, second]
-    else:
-        p[wanted] = BESIDE[kind].p_values(design, counts, first, second)
-    return p

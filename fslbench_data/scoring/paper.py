@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
+from analysis_sql.ranking.told_apart import told_apart
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.paper_choice import (
     About,
@@ -20,7 +21,6 @@ from fslbench_data.scoring.paper_choice import (
 )
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.signature import ScoredSet, Signature
-from fslbench_data.scoring.standings import told_from_best
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 
@@ -141,8 +141,10 @@ def _accuracies(
     if len(judged) > 1:
         means = [each.scores[i].accuracy.mean for i in judged]
         highest, best = max(means), int(np.argmax(means))
-        apart, pairs = told_from_best(each, each.counts.some(judged), best, kind)
-        standing = dict(zip(judged, (~apart).tolist(), strict=True))
+        counts, design = each.counts.some(judged), each.designs.get(kind)
+        told = told_apart(counts, kind, each.level, design, only=best)
+        pairs = told.family
+        standing = dict(zip(judged, (~told.of(best)).tolist(), strict=True))
     cells: list[PaperCell | None] = []
     for row in rows:
         if row.method not in positions:

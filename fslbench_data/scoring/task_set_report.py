@@ -27,10 +27,11 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties, ties_with_best
+from analysis_sql.ranking.told_apart import p_matrix
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row, p_of_pairs
+from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.signature import ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
@@ -150,7 +151,7 @@ class TaskSetReport:
         """
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
         design = None if kind == self.interval_kind else self.designs[kind]
-        return p_of_pairs(self.counts, wanted, kind, design)
+        return p_matrix(self.counts, wanted, kind, design)
 
     @cached_property
     def of_stopped(self) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from fslbench_data.render.figures.files import (
     svg_with_room,
     write_figure,
 )
+from fslbench_data.render.figures.kinds import KINDS, OF_LADDERS
 from fslbench_data.render.figures.ladder_rows import ladder, worst
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.sweep_rows import queries
@@ -24,10 +25,6 @@ from fslbench_data.scoring.score import no_results, report_on, sets_of
 from fslbench_data.scoring.selection import Names, Selected, Selection, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.streaming import Source
-
-OF_SETS = ("forest", "accuracies", "scatter", "conclusive")
-OF_LADDERS = ("ladder", "worst")
-KINDS = (*OF_SETS, *OF_LADDERS, "queries")
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,15 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.comparison.ties import (
     VerdictCounts,
     by_mean,
     count_verdicts,
     letter,
     letter_display,
-    mirrored,
-    tied_with_best,
 )
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from benchmark_spec.errors import SpecError
@@ -32,7 +29,6 @@ def test_by_hand() -> None:
     found = letter_display(means, apart)
     assert found.letters == (("b",), ("a",), ("a", "b"))
     assert found.groups == ((1, 2), (2, 0))
-    assert tied_with_best(means, apart).tolist() == [False, True, True]
     assert by_mean(means) == [1, 2, 0]
 
 
@@ -94,11 +90,6 @@ def test_letters_say_who_is_told_apart_and_none_can_be_spared(
     ranks = [[rank[method] for method in group] for group in found.groups]
     assert ranks == sorted(sorted(group) for group in ranks)
     assert "a" in letters[by_mean(means)[0]]
-    tied = tied_with_best(means, apart)
-    assert tied.tolist() == [
-        i == by_mean(means)[0] or bool(letters[i] & letters[by_mean(means)[0]])
-        for i in range(len(means))
-    ]
 
 
 def test_a_hundred_methods() -> None:
@@ -107,16 +98,6 @@ def test_a_hundred_methods() -> None:
     found = letter_display(means, apart)
     assert len(found.groups) > 26
     assert [letter(n) for n in (0, 25, 26, 51, 52)] == ["a", "z", "a2", "z2", "a3"]
-
-
-def test_a_half_matrix_is_mirrored() -> None:
-    half = np.triu(_apart(3, (0, 2), (1, 2)))
-    assert mirrored(half).tolist() == _apart(3, (0, 2), (1, 2)).tolist()
-    p = np.full((3, 3), np.nan)
-    p[0, 1], p[2, 0], p[1, 2] = 0.001, 0.5, 0.04
-    told = mirrored(adjust(p, "holm").apart(0.95))
-    assert told.tolist() == _apart(3, (0, 1)).tolist()
-    assert mirrored(p)[[1, 0, 2], [0, 2, 1]].tolist() == [0.001, 0.5, 0.04]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.ties_with_best import ties_with_best
 from fslbench_data.render.brief_text import brief_text
-from fslbench_data.scoring import standings as standings_module
 from fslbench_data.scoring.answer import Answer, answer
 from fslbench_data.scoring.brief import briefs
 from fslbench_data.scoring.headlines import headlines, leading_sets
@@ -160,7 +160,7 @@ def test_very_many_methods_are_told_apart_where_holm_would(
     each = next(s for s in emoji.sets if s.scored.task_set == f"{suite}-5w1s1q")
     everyone = range(len(each.scores))
     by_holm = standings(each, everyone)
-    monkeypatch.setattr(standings_module, "MOST_LETTERS", 5)
+    monkeypatch.setattr(told_apart_module, "MOST_PAIRED", 5)
     by_bonferroni = standings(each, everyone)
     assert (by_holm.holm, by_bonferroni.holm) == (True, False)
     assert by_holm.family == by_bonferroni.family

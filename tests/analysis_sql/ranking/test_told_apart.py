@@ -1,0 +1,86 @@
+"""Who is told apart from whom, adjusted for all pairs, by one mechanism for few and many."""
+
+import numpy as np
+import pytest
+
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.comparison.multiplicity import adjust, paired_p
+from analysis_sql.comparison.pairs import pair_at
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.ranking import told_apart as told_apart_module
+from analysis_sql.ranking.told_apart import pair_p, told_apart
+
+
+def _counts(rng: np.random.Generator, methods: int = 9, tasks: int = 40) -> Counts:
+    """Methods that are better and better, of which the second has two runs."""
+    skill = np.linspace(0.6, 0.75, methods)[:, None]
+    queries = np.full(methods, 25)
+    queries[1] = 50
+    hard = rng.normal(0, 0.05, tasks)
+    correct = rng.binomial(queries[:, None], np.clip(skill + hard, 0, 1))
+    return Counts(correct, np.full(methods, tasks), queries)
+
+
+@pytest.fixture(scope="module")
+def counts() -> Counts:
+    return _counts(np.random.default_rng(7))
+
+
+def test_p_values_are_those_of_pairs_one_by_one(counts: Counts) -> None:
+    first, second = np.triu_indices(len(counts), 1)
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    alone = np.array([paired_p(pair_at(counts, i, j).difference, "open") for i, j in pairs])
+    every = pair_p(counts, first, second, "open")
+    assert every.tolist() == alone.tolist()
+    of_few = [pair_p(counts, first[i : i + 5], second[i : i + 5], "open") for i in range(0, 36, 5)]
+    assert np.concatenate(of_few).tolist() == every.tolist()  # to the last bit
+
+
+def test_a_method_that_answered_fewer_tasks_is_compared_on_these(counts: Counts) -> None:
+    tasks = counts.tasks.copy()
+    tasks[2] = 11
+    correct = np.where(np.arange(40) < tasks[:, None], counts.correct, 0)
+    some = Counts(correct, tasks, counts.queries_per_task)
+    p = pair_p(some, np.array([2, 0]), np.array([5, 1]), "open")
+    assert p[0] == paired_p(pair_at(some, 2, 5).difference, "open")
+    assert p[1] == paired_p(pair_at(counts, 0, 1).difference, "open")
+
+
+def test_pairs_with_one_method_are_those_of_all(counts: Counts) -> None:
+    every = told_apart(counts, "open", 0.95)
+    assert (every.family, every.by_holm) == (36, True)
+    matrix = every.matrix
+    assert (matrix == matrix.T).all()
+    assert not matrix.diagonal().any()
+    assert matrix.any()
+    assert not matrix[np.triu_indices(9, 1)].all()
+    for method in range(9):
+        with_one = told_apart(counts, "open", 0.95, only=method)
+        assert with_one.of(method).tolist() == every.of(method).tolist() == matrix[method].tolist()
+
+
+def test_of_very_many_methods_only_the_pairs_that_are_asked_for_are_compared(
+    counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_holm = told_apart(counts, "open", 0.95, only=8)
+    monkeypatch.setattr(told_apart_module, "MOST_PAIRED", 8)
+    with_one = told_apart(counts, "open", 0.95, only=8)
+    assert (with_one.family, with_one.by_holm, len(with_one.apart)) == (36, False, 8)
+    p = pair_p(counts, np.arange(8), np.full(8, 8), "open")
+    assert with_one.of(8).tolist() == [*(36 * p <= 0.05).tolist(), False]
+    assert (by_holm.of(8) >= with_one.of(8)).all()
+    assert told_apart(counts, "open", 0.95).by_holm  # where all are asked for
+
+
+def test_kinds_beside_the_carried_one_have_their_own_p_values(counts: Counts) -> None:
+    rng = np.random.default_rng(3)
+    design = ClassDesign.of(np.stack([rng.permutation(12)[:5] for _ in range(40)]))
+    told = told_apart(counts, "class-aware", 0.9, design)
+    p = pair_p(counts, told.first, told.second, "class-aware", design)
+    assert told.apart.tolist() == adjust(p, "holm").apart(0.9).tolist()
+    assert (p > pair_p(counts, told.first, told.second, "open")).all()
+
+
+def test_one_method_is_told_apart_from_none(counts: Counts) -> None:
+    alone = told_apart(counts.some([3]), "open", 0.95, only=0)
+    assert (alone.family, alone.of(0).tolist()) == (0, [False])
