@@ -1,4 +1,6 @@
-"""A second validator of submissions, written from docs/submissions.md and nothing else.
+"""A second validator of submissions, written from two pages and nothing else.
+
+They are docs/submissions.md and docs/submission_files.md.
 
 Plain Python on rows; pyarrow only turns Parquet into them.  It says whether a file is accepted, and
 if not one reason; it shares no code with :mod:`fslbench_data.submission`.
