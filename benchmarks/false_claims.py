@@ -49,7 +49,7 @@ Array = np.ndarray[Any, Any]
 
 REUSING = {
     "error bars": "two closed error bars",
-    "closed": "closed, paired",
+    "closed": "the closed interval of the difference",
     "images": "images left out",
     "classes": "classes left out",
 }

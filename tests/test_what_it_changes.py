@@ -56,7 +56,7 @@ def test_claims_are_kept_for_the_same_method_only(real: ModuleType) -> None:
     assert lines[4] == lines[2].replace("some, 5 shots", "all with intervals for new images (1)")
     assert real.short({"closed": [row], "pooled": []}).splitlines()[2:] == [
         "| two closed error bars | 3 (75 %) |",
-        "| closed, paired | 4 (100 %) |",
+        "| the closed interval of the difference | 4 (100 %) |",
         "| open | 0 (0 %) |",
         "| class-aware | 0 (0 %) |",
         "| images left out | 3 (75 %) |",
