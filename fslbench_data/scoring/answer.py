@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -16,11 +17,30 @@ from analysis_sql.comparison.verdicts import Comparison
 from fslbench_data.scoring.headlines import Headline, headline, leading_sets
 from fslbench_data.scoring.opponents import most_accurate, of_same_features, opponents, rival
 from fslbench_data.scoring.remaining import NOTHING, Remaining, remaining
-from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.scoring.standings import Standings, standings
 from fslbench_data.scoring.task_set_report import TaskSetReport
+
+
+class Reported(Protocol):
+    """What an answer is found in: a :class:`fslbench_data.scoring.report.Report`."""
+
+    @property
+    def signature(self) -> Signature:
+        """What the results rest on."""
+
+    @property
+    def sets(self) -> tuple[TaskSetReport, ...]:
+        """The task sets, in the release's order."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Task sets made with attributes of images that were left out."""
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """The methods that were asked for by name."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +115,7 @@ class Answer:
         return (*(r.headline for r in self.rows), *(c.headline for c in self.columns))
 
 
-def answer(report: Report, *, all_references: bool = False) -> Answer:
+def answer(report: Reported, *, all_references: bool = False) -> Answer:
     """Say what a report shows of the task sets that lead.
 
     Parameters
@@ -122,7 +142,8 @@ def answer(report: Report, *, all_references: bool = False) -> Answer:
         columns = tuple(standings(each, _together(met)) for each, met in meeting)
     scores = tuple(_scores(meeting, rows))
     beside = dict.fromkeys(s.method for s in scores if s.method not in answering)
-    references = dict.fromkeys(score.method for score in report.scores if score.is_reference)
+    every = (score for each in report.sets for score in each.scores)
+    references = dict.fromkeys(score.method for score in every if score.is_reference)
     return Answer(
         signature=report.signature,
         methods=tuple(_best_first(shown, columns)),
@@ -141,7 +162,7 @@ def answer(report: Report, *, all_references: bool = False) -> Answer:
 
 
 def meetings(
-    report: Report, *, all_references: bool = False
+    report: Reported, *, all_references: bool = False
 ) -> list[tuple[TaskSetReport, dict[int, list[int]]]]:
     """Return for each task set that leads whom each method of the submission meets, by position."""
     subjects = {*_subjects(report)}
@@ -164,7 +185,7 @@ def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
     return task_set.methods[: len(task_set.asked)]
 
 
-def _subjects(report: Report) -> list[str]:
+def _subjects(report: Reported) -> list[str]:
     """The methods of the submission; of those that it is compared with, only if all are."""
     own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
     return [name for name in own if name not in report.against] or [*own]

@@ -8,20 +8,26 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import BESIDE
+from fslbench_data.scoring.answer_frame import answer_table
 from fslbench_data.scoring.comparisons import Comparisons, Scores
 from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.submission.frames import AsFrame
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(AsFrame):
     """All scores and comparisons of a submission.
+
+    A table of it has the comparisons of its answer, a row each: the columns of
+    :data:`fslbench_data.scoring.answer_frame.ANSWER`.
 
     Attributes
     ----------
@@ -67,6 +73,10 @@ class Report:
     def comparisons(self) -> Comparisons:
         """The comparisons of all task sets."""
         return Comparisons(self.sets)
+
+    def to_arrow(self) -> pa.Table:
+        """The comparisons of the answer as a table, one row each."""
+        return answer_table(self)
 
     def __str__(self) -> str:
         """Return the answer as the terminal shows it, where the package has said how."""

@@ -1,0 +1,146 @@
+"""The answer of a report as a table, one row a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import ABOUT
+from fslbench_data.scoring.answer import Reported, Row, answer
+from fslbench_data.scoring.headlines import Headline, leading_sets
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.standings import Mark, Standings
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+ANSWER = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("task_set", pa.string()),
+        ("way", pa.int32()),
+        ("shot", pa.int32()),
+        ("method", pa.string()),
+        ("is_reference", pa.bool_()),
+        ("standing", pa.string()),
+        ("interval", pa.string()),
+        ("level", pa.float64()),
+        ("tasks", pa.int32()),
+        ("accuracy", pa.float64()),
+        ("accuracy_halfwidth", pa.float64()),
+        ("versus", pa.string()),
+        ("versus_accuracy", pa.float64()),
+        ("difference", pa.float64()),
+        ("difference_halfwidth", pa.float64()),
+        ("verdict_new_images", pa.string()),
+        ("verdict_new_classes", pa.string()),
+        ("verdict_new_superclasses", pa.string()),
+        ("verdict_these_images", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+
+STANDINGS: Mapping[Mark, str] = {
+    Mark.HIGHEST: "highest",
+    Mark.NOT_APART: "not told apart",
+    Mark.NEW_IMAGES: "told apart for new images",
+    Mark.APART: "told apart",
+    Mark.UNJUDGED: "not judged",
+}
+"""How a method stands to the highest mean, in words."""
+
+_TURNED = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+
+Values = dict[str, Any]
+
+
+def answer_table(report: Reported) -> pa.Table:
+    """Return the comparisons of a report's answer, rows of :data:`ANSWER`.
+
+    Those of a single method with all that it meets; of several methods, each with the one of the
+    highest mean on the task set, which has a row of its own without `versus`.
+    """
+    found = answer(report)
+    rows = [values for row in found.rows for values in _of_one(row)]
+    sets = {each.scored: each for each in leading_sets(report.sets)}
+    for column in found.columns:
+        rows += _of_several(sets[column.headline.scored], column)
+    return pa.Table.from_pylist(rows, ANSWER)
+
+
+def _of_one(row: Row) -> Iterator[Values]:
+    if not row.met:
+        yield _alone(row.headline, row.score)
+    for comparison in row.met:
+        yield _about(row.headline, row.score) | _compared(comparison)
+
+
+def _of_several(each: TaskSetReport, column: Standings) -> Iterator[Values]:
+    """Give a row a method, in the order of the task set."""
+    marks = {name: standing.mark for name, standing in column.by_method.items()}
+    with_best: dict[str, Comparison] = {}
+    if best := next((name for name, mark in marks.items() if mark is Mark.HIGHEST), None):
+        every = each.only([best, *(name for name in marks if name != best)])
+        compared = replace(every, asked=every.asked[:1]).comparisons_of(0)
+        with_best = {comparison.versus: comparison.shown for comparison in compared}
+    for name, standing in column.by_method.items():
+        values = _about(column.headline, standing.score)
+        if name in with_best:
+            values |= _compared(with_best[name], turned=True)
+        else:
+            values |= _alone(column.headline, standing.score)
+        yield values | {"standing": STANDINGS[standing.mark]}
+
+
+def _about(headline: Headline, score: Score) -> Values:
+    return {
+        "dataset": score.dataset,
+        "task_set": score.task_set,
+        "way": headline.name.protocol.way,
+        "shot": headline.name.protocol.shot,
+        "method": score.method,
+        "is_reference": score.is_reference,
+    }
+
+
+def _alone(headline: Headline, score: Score) -> Values:
+    """Return a method's accuracy where it is compared with none."""
+    kind = headline.images if headline.images in score.intervals else score.interval_kind
+    mean = score.intervals[kind]
+    return {
+        **_about(headline, score),
+        "interval": kind,
+        "level": mean.level,
+        "tasks": mean.tasks,
+        "accuracy": mean.mean,
+        "accuracy_halfwidth": mean.halfwidth,
+        "reason": "",
+    }
+
+
+def _compared(comparison: Comparison, *, turned: bool = False) -> Values:
+    """Return a comparison from its method's side, or turned round, from that of the other."""
+    means = comparison.mean, comparison.versus_mean
+    mean, versus_mean = reversed(means) if turned else means
+    difference = comparison.difference
+    verdicts = {ABOUT[kind]: pair.verdict for kind, pair in comparison.intervals.items()}
+    if turned:
+        verdicts = {about: _TURNED.get(verdict, verdict) for about, verdict in verdicts.items()}
+    return {
+        "interval": comparison.interval_kind,
+        "level": difference.level,
+        "tasks": difference.tasks,
+        "accuracy": mean.mean,
+        "accuracy_halfwidth": mean.halfwidth,
+        "versus": comparison.method if turned else comparison.versus,
+        "versus_accuracy": versus_mean.mean,
+        "difference": 0.0 - difference.mean if turned else difference.mean,
+        "difference_halfwidth": difference.halfwidth,
+        "verdict_new_images": verdicts.get("new images"),
+        "verdict_new_classes": verdicts.get("new classes"),
+        "verdict_new_superclasses": verdicts.get("new superclasses"),
+        "verdict_these_images": verdicts.get(ABOUT["closed"]),
+        "reason": comparison.reason,
+    }
