@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,19 @@ def _page_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Output is as wide and long as where there is no terminal, whatever the tests run in."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("LINES", "50")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _designs_made_once() -> Iterator[None]:
+    """What the tasks of a set share is worked out once, not in each of hundreds of commands."""
+    from fslbench_data.leaderboard import leaderboard
+    from fslbench_data.scoring import designs, score
+
+    made = lru_cache(maxsize=128)(designs.designs_of)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(score, "designs_of", made)
+        patch.setattr(leaderboard, "designs_of", made)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import ReleaseError, UnknownNameError
+from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Dataset, Kind, Table
+from benchmark_spec.tables import Kind, Table
 from fslbench_data.hub.address import HubAddress, is_address
 from fslbench_data.release import values as release_values
 from fslbench_data.release.features import Features, read_features
-from fslbench_data.release.folder import Folder, ReleaseFiles, check_file, read_manifest
+from fslbench_data.release.folder import (
+    Folder,
+    ReleaseFiles,
+    check_file,
+    embedded_folder,
+    read_manifest,
+)
+from fslbench_data.release.listed import about, check_dataset, find_tables
 from fslbench_data.release.reference_results import read_results
 from fslbench_data.release.shown import release_html, release_text
 from fslbench_data.release.tables import read_table
@@ -32,12 +39,13 @@ if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """An opened release: tables are fetched, compared with the manifest and read on demand."""
 
     manifest: Manifest
     files: ReleaseFiles
+    _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were asked for
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
@@ -92,7 +100,7 @@ class Release:
 
     def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
         """What the release says of a task set, without its tasks."""
-        self._known_dataset(dataset)
+        check_dataset(self.manifest, dataset)
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
                 return info
@@ -122,15 +130,18 @@ class Release:
 
     def _tasks(self, entry: Table, column: str = "") -> pa.Table:
         images = self.images if entry.dataset in self.datasets_with("images") else None
-        about = self._about(entry.dataset)
-        return read_tasks(entry, about, self.files.path, self.classes, images, column)
+        known = about(self.manifest, entry.dataset)
+        return read_tasks(entry, known, self.files.path, self.classes, images, column)
 
     def classes(self, dataset: str) -> pa.Table:
         """Classes of a data set: :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
+        if dataset in self._classes:
+            return self._classes[dataset]
         entry, where = self._find("classes", dataset, ""), f"classes of {dataset}"
         path = self.files.path(entry)
         table = read_table(path, entry, lambda table: schemas.check_classes(table, where))
-        return release_values.check_classes(table, entry, self._about(dataset))
+        checked = release_values.check_classes(table, entry, about(self.manifest, dataset))
+        return self._classes.setdefault(dataset, checked)
 
     def superclasses(self, dataset: str) -> tuple[str, ...] | None:
         """The superclass of each class of a data set, in the order of classes; None without any."""
@@ -141,14 +152,15 @@ class Release:
         """Images of a data set, where they are known: :data:`benchmark_spec.schemas.IMAGES`."""
         entry = self._find("images", dataset, "")
         table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
-        return release_values.check_images(table, entry, self._about(dataset))
+        return release_values.check_images(table, entry, about(self.manifest, dataset))
 
     def features(self, dataset: str, backbone: str) -> Features:
         """Features of a data set's images, (N, D), read-only: row i is image id i.
 
         float16, or float32 where they were rounded to steps of a scale.
         """
-        return read_features(self._find_all("features", dataset, backbone), self.files.path)
+        shards = find_tables(self.manifest, "features", dataset, backbone)
+        return read_features(shards, self.files.path)
 
     def attributes(self, dataset: str, name: str) -> pa.Table:
         """Attributes of images, row i of image id i: :data:`benchmark_spec.schemas.ATTRIBUTES`."""
@@ -189,29 +201,8 @@ class Release:
     def _tables(self, kind: Kind) -> list[Table]:
         return [table for table in self.manifest.tables if table.kind == kind]
 
-    def _known_dataset(self, dataset: str) -> None:
-        if dataset not in self.datasets:
-            raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
-
     def _find(self, kind: Kind, dataset: str, name: str) -> Table:
-        return self._find_all(kind, dataset, name)[0]
-
-    def _find_all(self, kind: Kind, dataset: str, name: str) -> list[Table]:
-        """Find a table; of features all its shards."""
-        self._known_dataset(dataset)
-        tables = [t for t in self._tables(kind) if t.dataset == dataset]
-        if shards := [t for t in tables if t.name == name]:
-            return shards
-        if name:
-            names = list(dict.fromkeys(t.name for t in tables))
-            raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self}")
-        having = dict.fromkeys(t.dataset for t in self._tables(kind))
-        raise ReleaseError(
-            f"release {self} has no {kind} of {dataset}", expected=f"one of {', '.join(having)}"
-        )
-
-    def _about(self, dataset: str) -> Dataset:
-        return next(about for about in self.manifest.datasets if about.name == dataset)
+        return find_tables(self.manifest, kind, dataset, name)[0]
 
     def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
         path = self.files.path(entry)
@@ -242,9 +233,16 @@ def load_release(where: str | Path | None = None) -> Release:
         manifest, on_hub = open_on_hub(HubAddress.parse(where))
         release_values.check_rows(manifest, on_hub.where)
         return Release(manifest, on_hub)
+    if where is None:
+        return _embedded()
     folder, manifest = read_manifest(where)
     release_values.check_rows(manifest, str(folder / MANIFEST_FILE))
     for table in manifest.tables:
         if not table.drawn:
             check_file(folder, table)
     return Release(manifest, Folder(folder))
+
+
+@cache
+def _embedded() -> Release:
+    return load_release(embedded_folder())

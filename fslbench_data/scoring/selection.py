@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError, UnknownNameError
@@ -180,9 +181,17 @@ def reference_results(
 
     None where a release has no such methods; without groups where they answer none of these.
     """
-    if infos is not None:
-        texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
-        infos = [info for info in release.task_sets if info.text in texts]
+    if infos is None:
+        return _reference_results(release, None, counts_only)
+    texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
+    infos = tuple(info for info in release.task_sets if info.text in texts)
+    return _reference_results(release, infos, counts_only)
+
+
+@lru_cache(maxsize=4)  # who scores again, or plans after it, compares with the same methods
+def _reference_results(
+    release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool
+) -> Validated | None:
     submissions = release.references(counts_only=counts_only, only=infos)
     if not submissions:
         return None

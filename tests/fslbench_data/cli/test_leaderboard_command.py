@@ -14,6 +14,7 @@ from results_repository import Repository
 
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.cli import main
+from fslbench_data.release.release import Release
 from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_table
 from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.scoring.compare import renamed
@@ -23,6 +24,9 @@ HOSTILE = (
     "<img src=x onerror=alert(1)> @octocat #12 GH-7 [x](http://e.vil) ![y](//e.vil) www.e.vil "
     "a@b.cd `x` |$x$ &#64;me **b** _i_ --> \\"
 )
+
+DIGITS = ("--dataset", "digits")
+"""The smallest board that has every kind of interval of sets with and without reused images."""
 
 
 def _invoke(*arguments: str) -> Result:
@@ -63,7 +67,7 @@ def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.Mo
 
 
 def test_formats_agree(results: Path) -> None:
-    where = ("leaderboard", "--results", str(results))
+    where = ("leaderboard", "--results", str(results), *DIGITS)
     content = json.loads(_run(*where, "--format", "json"))
     text = _run(*where, "--format", "csv")
     signature, _, body = text.partition("\n")
@@ -126,10 +130,11 @@ def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> 
 
 
 def test_a_screenful_or_all(
-    tmp_path: Path, repository: Repository, results: Path, example: Submission
+    tmp_path: Path, repository: Repository, results: Path, example: Submission, embedded: Release
 ) -> None:
+    shown = example.on([embedded.task_set_info("digits", "open-5w5s5q")])
     for number in range(25):
-        repository.add(renamed(example, f"method {number}"))
+        repository.add(renamed(shown, f"method {number}"))
     where = ("leaderboard", "--results", str(results), "--task-set", "open-5w5s5q")
     text = _run(*where)
     assert "… 10 more methods left out: --all, or --format csv or json, has them" in text
@@ -150,7 +155,8 @@ def test_what_is_left_out_is_listed(results: Path) -> None:
     for number in range(12):
         (results / f"submissions/{number:064x}.parquet").write_bytes(b"junk")
     (results / "submissions/\x1b[31mred\n.txt").write_bytes(b"")
-    result = _invoke("leaderboard", "--results", str(results))
+    where = ("leaderboard", "--results", str(results), *DIGITS)
+    result = _invoke(*where)
     assert result.exit_code == 0
     said = result.stderr.splitlines()
     assert len(said) == 12
@@ -159,8 +165,8 @@ def test_what_is_left_out_is_listed(results: Path) -> None:
     )
     assert said[10] == "… and 2 more refused"
     assert said[11].startswith("ignored submissions/?[31mred .txt: ")
-    assert _invoke("leaderboard", "--results", str(results), "--check").exit_code == 1
-    content = json.loads(_run("leaderboard", "--results", str(results), "--format", "json"))
+    assert _invoke(*where, "--check").exit_code == 1
+    content = json.loads(_run(*where, "--format", "json"))
     assert (len(content["refused"]), len(content["ignored"])) == (12, 1)
     assert set(content["refused"][0]) == {"name", "what", "where", "expected", "fix"}
 
@@ -170,7 +176,7 @@ def test_a_checkout_without_git_lfs(
 ) -> None:
     for path in (results / "submissions").iterdir():
         path.write_bytes(_pointer(path))
-    result = _invoke("leaderboard", "--results", str(results))
+    result = _invoke("leaderboard", "--results", str(results), *DIGITS)
     assert result.exit_code == 0
     said = result.stderr.splitlines()
     assert said[0] == (
@@ -201,15 +207,15 @@ def _pointer(path: Path) -> bytes:
 
 
 def test_check_passes_where_nothing_is_refused(results: Path, root: Path) -> None:
-    assert _invoke("leaderboard", "--results", str(results), "--check").exit_code == 0
-    example = str(root / "examples/results")
-    assert _invoke("leaderboard", "--results", example, "--check").exit_code == 0
+    for folder in (results, root / "examples/results"):
+        where = ("leaderboard", "--results", str(folder), *DIGITS)
+        assert _invoke(*where, "--check").exit_code == 0
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "latex"])
 def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> None:
     (results / f"submissions/{'0' * 64}.parquet").write_bytes(b"\x1b[31m")
-    result = _invoke("leaderboard", "--results", str(results), "--format", form)
+    result = _invoke("leaderboard", "--results", str(results), *DIGITS, "--format", form)
     for text in (result.stdout, result.stderr):
         assert all(c.isprintable() or c in ("\n", BREAK) for c in text)
 
@@ -235,7 +241,7 @@ def test_another_release(results: Path, toy: object) -> None:
 
 
 def test_nothing_of_a_stranger_works_in_markdown(results: Path) -> None:
-    text = _run("leaderboard", "--results", str(results), "--format", "markdown")
+    text = _run("leaderboard", "--results", str(results), *DIGITS, "--format", "markdown")
     body = text.partition("-->")[2]
     assert body.count("octocat") == 12  # a line and a note a table
     assert not re.search(r"@(?=\w)|#(?=\d)|://|(?<!\\)[\[`]|(?<!\\)<", body)
@@ -303,7 +309,8 @@ def test_names_that_work_in_no_markdown(
     repository.add(renamed(example, name))
     mine = tmp_path / "mine.parquet"
     renamed(example, name).write(mine)
-    board = _run("leaderboard", "--results", str(repository.folder), "--format", "markdown")
+    where = ("--results", str(repository.folder), *DIGITS)
+    board = _run("leaderboard", *where, "--format", "markdown")
     for text in (
         board,
         _run("review", str(mine), "--results", str(repository.folder)),
