@@ -11,8 +11,8 @@ from fslbench_data.cli.options import (
     check_output,
     dataset_option,
     level_option,
+    output,
     output_option,
-    report_format_option,
     task_set_option,
 )
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fslbench_data.leaderboard.leaderboard import Leaderboard
+    from fslbench_data.leaderboard.repository import ResultsFiles
 
 MOST_ROWS = 20
 """Methods of a task set that the table shows."""
@@ -50,7 +51,18 @@ releases_option = click.option(
 @level_option
 @click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")
-@report_format_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "markdown", "latex", "html"]),
+    help="By default the one that the ending of --output names, else table; html is a page.",
+)
+@click.option(
+    "--push-space",
+    "space",
+    metavar="ORG/NAME",
+    help="Publish the page as a static Space of the Hub; with -o page.html.",
+)
 @output_option
 def leaderboard(
     where: str,
@@ -61,6 +73,7 @@ def leaderboard(
     every: bool,
     check: bool,
     output_format: str | None,
+    space: str | None,
     path: Path | None,
 ) -> None:
     """Rank all submissions of a results repository, and say among which methods a best one is.
@@ -68,7 +81,9 @@ def leaderboard(
     Every submission is checked again, and scored on the release whose tasks it answers, together
     with that release's reference methods. Submissions that are refused are listed on standard
     error with the reason; they change nothing for the others, nor the exit code without --check.
+    With -o page.html it is a page to look at, in one file.
     """
+    from fslbench_data.cli.report_output import ENDINGS, format_of
     from fslbench_data.leaderboard.folder_files import unfetched
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.opening import open_releases, open_results
@@ -76,6 +91,9 @@ def leaderboard(
     from fslbench_data.render.console import steps
 
     check_output(path)
+    form = format_of(output_format, path, {**ENDINGS, ".html": "html"})
+    if space is not None and (form != "html" or path is None):
+        raise click.UsageError("--push-space publishes the page: give -o page.html, too")
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
@@ -88,7 +106,10 @@ def leaderboard(
             level=level,
             progress=step,
         )
-    _write(ranking, output_format, path, None if every else MOST_ROWS)
+    if form == "html":
+        _write_page(ranking, files, path, space)
+    else:
+        _write(ranking, form, path, None if every else MOST_ROWS)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
         total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
         click.echo(unfetched(pointers, total), err=True)
@@ -104,11 +125,24 @@ def leaderboard(
         raise SystemExit(1)
 
 
-def _write(
-    ranking: Leaderboard, output_format: str | None, path: Path | None, most: int | None
+def _write_page(
+    ranking: Leaderboard, files: ResultsFiles, path: Path | None, space: str | None
 ) -> None:
-    """Write a leaderboard in the format that is asked for, or that `path` names, or as tables."""
-    from fslbench_data.cli.report_output import format_of, write
+    """Write a leaderboard as a page, and publish it; a folder's path is no one else's business."""
+    from fslbench_data.leaderboard.hub_files import HubResults
+    from fslbench_data.leaderboard.page.html import leaderboard_page
+
+    where = files.where if isinstance(files, HubResults) else "."
+    output(leaderboard_page(ranking, where), path)
+    if space is not None and path is not None:
+        from fslbench_data.render.page.space import push_space
+
+        click.echo(push_space(path, space, "leaderboard"))
+
+
+def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None) -> None:
+    """Write a leaderboard in a format, or as tables."""
+    from fslbench_data.cli.report_output import write
     from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
     from fslbench_data.leaderboard.tables import leaderboard_legend, leaderboard_tables
     from fslbench_data.render.escaping import neutral_table
@@ -116,12 +150,12 @@ def _write(
 
     def paper() -> tuple[list[Table], str, list[str]]:
         tables = [table for table, _ in leaderboard_tables(ranking)]
-        if format_of(output_format, path) == "markdown":
+        if form == "markdown":
             tables = [neutral_table(table) for table in tables]
         return tables, ranking.signature, leaderboard_legend(ranking)
 
     write(
-        output_format,
+        form,
         path,
         csv=lambda: leaderboard_csv(ranking),
         json=lambda: leaderboard_json(ranking),

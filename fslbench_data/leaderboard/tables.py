@@ -116,7 +116,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
     for kind in standing.claiming:
         heading = BESIDE[kind].about if kind in BESIDE else "could be best"
         yield Column(heading, partial(_claim, kind=kind))
-    yield Column("from", lambda row: _origins(row.submission, row.also))
+    yield Column("from", lambda row: origins(row.submission, row.also))
 
 
 def summary(standing: Standing) -> str:
@@ -143,11 +143,11 @@ def duplicates_text(standing: Standing) -> list[str]:
 
 def from_where(entry: Entry) -> str:
     """What a method is called, and where it is from."""
-    origin = _origins(entry.source, entry.also)
+    origin = origins(entry.source, entry.also)
     return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
 
 
-def _origins(source: str, also: Sequence[str]) -> str:
+def origins(source: str, also: Sequence[str]) -> str:
     """First digits of the files that an entry is from, the first ones, or ``reference``."""
     if source == REFERENCE:
         return source

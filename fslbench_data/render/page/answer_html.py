@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 from analysis_sql.comparison.verdicts import Verdict
@@ -45,27 +47,53 @@ def _answer_html(report: Report, level: float) -> str:
     whole = answer(report)
     shown = replace(whole, methods=whole.methods[:MOST_METHODS])
     (table,), _, sentences = answer_paper(shown)
-    parts = [_paragraph(sentence, "said") for sentence in sentences]
+    parts = [paragraph(sentence, "said") for sentence in sentences]
     if any(True for _ in table.rows):
-        parts.append(_table_html(table, f"answer-{level}"))
+        parts.append(table_html(table, f"answer-{level}"))
     left = len(whole.methods) - len(shown.methods)
     notes = [*table.notes, *([f"… and {left} more methods: fslbench score."] if left else [])]
-    return "".join([*parts, *(_paragraph(note, "note") for note in notes)])
+    return "".join([*parts, *(paragraph(note, "note") for note in notes)])
 
 
-def _paragraph(text: str, kind: str) -> str:
+def paragraph(text: str, kind: str) -> str:
+    """A paragraph of some class."""
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
-def _table_html(table: Table, name: str) -> str:
-    """A table that scrolls by itself; what a row has in common with the one before is paler."""
+def table_html(table: Table, name: str, marks: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A table that scrolls by itself; what a row has in common with the one before is paler.
+
+    Parameters
+    ----------
+    name
+        Of the element that holds its title.
+    marks
+        What stands behind values, in words.
+    """
     heading = "".join(f"<th{_aligned(c)} scope=col>{escape(c.name)}</th>" for c in table.columns)
-    rows = "".join(f"<tr>{''.join(_cells(table.columns, *two))}</tr>" for two in _pairs(table.rows))
+    rows = "".join(
+        f"<tr>{''.join(_cells(table.columns, *two, marks))}</tr>" for two in _pairs(table.rows)
+    )
     return (
         f'<p class="note" id="{name}">{escape(table.title)}.</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{name}"><table>'
-        f"<thead><tr>{heading}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<thead>{_groups(table.columns)}<tr>{heading}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
+
+
+def _groups(columns: Sequence[Column]) -> str:
+    """The line above the headings, where columns belong together."""
+    if not any(column.group for column in columns):
+        return ""
+    wide = [(name, len([*some])) for name, some in groupby(columns, lambda column: column.group)]
+    cells = (
+        f"<th colspan={width} scope=colgroup>{escape(name)}</th>"
+        if name
+        else f"<td colspan={width}></td>"
+        for name, width in wide
+    )
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _pairs(rows: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
@@ -76,7 +104,9 @@ def _pairs(rows: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
         before = row
 
 
-def _cells(columns: Sequence[Column], row: Any, before: Any) -> Iterable[str]:
+def _cells(
+    columns: Sequence[Column], row: Any, before: Any, marks: Mapping[str, str]
+) -> Iterable[str]:
     for number, column in enumerate(columns):
         value = column.cell(row)
         text = escape(column.text_of(value))
@@ -84,12 +114,22 @@ def _cells(columns: Sequence[Column], row: Any, before: Any) -> Iterable[str]:
         if isinstance(value, Verdict):
             name = VERDICT_NAMES[value.value]
             kind = f"verdict {_CLASSES.get(value, '')}".rstrip()
-            said = f'<span role="img" aria-label="{name}" title="{name}">{text}</span>'
-            yield f'<td class="{kind}">{said}</td>'
+            yield f'<td class="{kind}">{_signed(text, name)}</td>'
         elif number == 0:
             yield f"<th scope=row{_again(again)}>{text}</th>"
         else:
+            text = f"<b>{text}</b>" if column.strong is not None and column.strong(row) else text
+            if column.marks is not None:
+                sign = column.marks(row)
+                hung = _signed(escape(sign), marks.get(sign, sign)) if sign else ""
+                text += f"<i>{hung}</i>"
             yield f"<td{_aligned(column, again)}>{text}</td>"
+
+
+def _signed(sign: str, name: str) -> str:
+    """A sign that is read out, and told when pointed at, by its name."""
+    name = escape(name)
+    return f'<span role="img" aria-label="{name}" title="{name}">{sign}</span>'
 
 
 def _aligned(column: Column, again: object = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -74,13 +75,17 @@ def html(content: dict[str, Any]) -> str:
     """
     convert = require("vl_convert", "report")
     here = files("fslbench_data.render.page")
-    text = here.joinpath("page.html").read_text(encoding="utf-8")
     fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
     fill["charts.json"] = _json(charts())
     fill["answer.html"] = content["answer"]
     fill["content.json"] = _json({key: content[key] for key in content if key != "answer"})
     fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
-    parts = re.split(r"@@([a-z.]+)@@", text)
+    return filled(here.joinpath("page.html").read_text(encoding="utf-8"), fill)
+
+
+def filled(template: str, fill: Mapping[str, str]) -> str:
+    """Put texts where a template has their names between ``@@``; what they hold is left alone."""
+    parts = re.split(r"@@([a-z.]+)@@", template)
     return "".join(fill[part] if i % 2 else part for i, part in enumerate(parts))
 
 

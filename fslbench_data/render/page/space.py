@@ -1,4 +1,4 @@
-"""The report page as a static Space of the Hub."""
+"""A page as a static Space of the Hub: the report, or a leaderboard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TAG = "fslbench-report"
 """Marks the Spaces that are such pages."""
 
 _CARD = f"""---
-title: FSLBench report
+title: FSLBench @COMMAND@
 sdk: static
 app_file: {INDEX}
 pinned: false
@@ -20,11 +20,11 @@ tags:
 - {TAG}
 ---
 
-What few-shot results do and do not show: a page made by `fslbench report`.
+What few-shot results do and do not show: a page made by `fslbench @COMMAND@`.
 """
 
 
-def push_space(page: Path, repo_id: str) -> str:
+def push_space(page: Path, repo_id: str, command: str = "report") -> str:
     """Publish a page as a static Space, in one commit; gives the Space's address.
 
     The Space is made if it is not there.  One that is there is only written over if it is such a
@@ -33,9 +33,11 @@ def push_space(page: Path, repo_id: str) -> str:
     Parameters
     ----------
     page
-        The file ``index.html``.
+        A file of HTML, which becomes ``index.html``.
     repo_id
         ``ORG/NAME``.
+    command
+        What made it.
 
     Raises
     ------
@@ -56,11 +58,11 @@ def push_space(page: Path, repo_id: str) -> str:
         client.create_repo(repo_id, repo_type="space", space_sdk="static", exist_ok=True)
     operations = [
         CommitOperationAdd(INDEX, page),
-        CommitOperationAdd("README.md", _CARD.encode()),
+        CommitOperationAdd("README.md", _CARD.replace("@COMMAND@", command).encode()),
     ]
     with hub_errors("publishing the page", repo_id):
         found = client.create_commit(
-            repo_id, operations, commit_message="Report page", repo_type="space"
+            repo_id, operations, commit_message=f"Page of fslbench {command}", repo_type="space"
         )
     return str(found.repo_url)
 

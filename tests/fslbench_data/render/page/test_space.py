@@ -23,6 +23,7 @@ def test_a_page_becomes_a_space_and_is_written_over(hub: HubServer, page: Path) 
     card = hub.read("org/results", "README.md", kind="space").decode()
     assert "sdk: static" in card
     assert TAG in card
+    assert "made by `fslbench report`" in card
     page.write_text("<!DOCTYPE html><p>two</p>")
     assert push_space(page, "org/results") == address
     assert hub.read("org/results", "index.html", kind="space") == page.read_bytes()
@@ -44,3 +45,12 @@ def test_another_space_is_left_alone(hub: HubServer, page: Path) -> None:
 def test_where_one_may_not_write(hub: HubServer, page: Path) -> None:
     with pytest.raises(HubAccessError):
         push_space(page, "other/results")
+
+
+def test_a_leaderboard_says_what_made_it(hub: HubServer, page: Path) -> None:
+    push_space(page, "org/board", "leaderboard")
+    assert hub.read("org/board", "index.html", kind="space") == page.read_bytes()
+    card = hub.read("org/board", "README.md", kind="space").decode()
+    assert "title: FSLBench leaderboard" in card
+    assert "made by `fslbench leaderboard`" in card
+    assert push_space(page, "org/board", "leaderboard").endswith("/spaces/org/board")

@@ -1,0 +1,210 @@
+"""The page of a leaderboard: what it says, and that strangers' texts are but texts."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from results_repository import Repository
+
+from fslbench_data.cli import main
+from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.page.grid import MARKS, mark
+from fslbench_data.leaderboard.page.html import leaderboard_page
+from fslbench_data.leaderboard.page.suites import suites_of
+from fslbench_data.leaderboard.page.words import sentences
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.compare import renamed
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
+
+from .conftest import Answers
+
+HOSTILE = "x</title></style><script>alert(1)</script><img src=x onerror=alert(1)> @@answer@@ \" ' &"
+
+
+class Elements(HTMLParser):
+    """The elements of a page, its texts, and the rows of its tables."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.rows: list[list[str]] = []
+        self._cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self._cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._cell = False
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+        if self._cell:
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture
+def ranking(repository: Repository, newer: Release, answers: Answers) -> Leaderboard:
+    """Three methods: one behind on every task, and one that answers the first tasks."""
+    rng = np.random.default_rng(0)
+    counts = {
+        key: rng.integers(1, 5, newer.task_set_info(*key.split("/")).n_tasks)
+        for key in ("cats/open-2w1s2q", "cats/closed-2w1s2q", "dogs/open-2w1s2q")
+    }
+    cats = counts["cats/open-2w1s2q"]
+    noise = np.tile([0, 1], len(cats))[: len(cats)]
+    repository.add(answers(newer, counts, "A", transductive=True))
+    repository.add(answers(newer, {"cats/open-2w1s2q": cats - 1 * (cats > 1) * noise}, "B"))
+    repository.add(answers(newer, {"cats/open-2w1s2q": np.zeros(len(cats), int) + noise}, "worst"))
+    repository.add(answers(newer, {"cats/open-2w1s2q": cats[:6]}, "part", prefix=True))
+    return leaderboard(repository.files, (newer,), title=f"T {HOSTILE}")
+
+
+def test_it_opens_on_who_may_be_best(ranking: Leaderboard) -> None:
+    """The sentences name exactly those whom the leaderboard's own test leaves."""
+    page = leaderboard_page(ranking)
+    open_suite = next(s for s in suites_of(ranking.boards[0]) if s.suite == "open")
+    cats, dogs = sentences(open_suite)
+    standing = next(s for s in ranking.boards[0].sets if str(s.scored) == "cats/open-2w1s2q")
+    possible = {row.method for row in standing.rows() if row.intervals["open"].could_be_best}
+    assert "worst" not in possible
+    assert "part" not in possible
+    said = re.search(r"cats \(1 shot\): for new images (.*) \((\d) of 3 methods\); for new", cats)
+    assert said
+    assert {*re.split(", | and ", said[1])} == possible
+    assert int(said[2]) == len(possible)
+    assert "for new images A (1 of 1 methods); for new classes" in dogs
+    body = unescape(re.sub("<[^>]*>", "", page[page.index("<body>") :]))
+    assert body.index(cats) < body.index("Methods on data sets and shots")
+    assert body.count("With 95 % confidence on each task set") == 1
+
+
+def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> None:
+    page = Elements(leaderboard_page(ranking))
+    rows = {row[0]: row for row in page.rows if len(row) == 4 and row[0]}
+    assert next(iter(rows)) == "method"
+    del rows["method"]
+    assert [*rows][:1] == ["A †"]
+    (suite,) = (s for s in suites_of(ranking.boards[0]) if s.suite == "open")
+    cats = suite.sets[0]
+    for name, line in cats.rows.items():
+        shown = rows[f"{name} †" if line.transductive else name]
+        interval = line.accuracy
+        assert shown[1].startswith(f"{interval.mean:.2f} ± {interval.halfwidth:.2f}")
+        assert shown[1].endswith(mark(cats, line))
+        assert shown[3] == line.submission[:8]
+    assert mark(cats, cats.rows["A"]) == "*"
+    assert mark(cats, cats.rows["worst"]) in ("", "°")
+    assert mark(cats, cats.rows["part"]) == "?"
+    assert rows["B"][2] == "–"  # answers nothing of dogs
+    said = " ".join(page.texts)
+    used = {mark(of_set, row) for of_set in suite.sets for row in of_set.rows.values()} - {""}
+    for sign in used:
+        assert f"{sign} {MARKS[sign]}" in said
+
+
+def test_every_row_says_how_its_numbers_are_made_again(
+    example: Submission, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page's commands, run in the repository, print the page's numbers."""
+    repository = Repository(tmp_path / "results")
+    repository.add(example)
+    where = ["leaderboard", "--results", str(repository.folder), "--task-set", "open-5w5s5q"]
+    path = tmp_path / "page.html"
+    assert CliRunner().invoke(main, [*where, "-o", str(path)]).exit_code == 0
+    text = path.read_text(encoding="utf-8")
+    assert str(tmp_path) not in text  # it is published
+    page = Elements(text)
+    row = next(row for row in page.rows if row[0].startswith("pixels/Ridge"))
+    number = row[1].rstrip("*~°?")
+    commands = [cell for row in page.rows for cell in row if cell.startswith("fslbench score ")]
+    assert len(commands) == 2
+    monkeypatch.chdir(repository.folder)
+    chosen = ["--dataset", "digits", "--task-set", "open-5w5s5q"]
+    for command in commands:
+        result = CliRunner().invoke(main, [*command.split()[1:], *chosen])
+        assert result.exit_code == 0, result.output
+    assert number.split(" ± ")[0] in result.output
+
+
+def test_strangers_texts_are_but_texts(
+    ranking: Leaderboard, example: Submission, tmp_path: Path
+) -> None:
+    repository = Repository(tmp_path / "hostile")
+    name = HOSTILE[:150]
+    repository.add(renamed(example, name))
+    (repository.folder / "submissions/<script>alert(2)<").write_bytes(b"")
+    command = ["leaderboard", "--results", str(repository.folder), "--dataset", "digits"]
+    result = CliRunner().invoke(main, [*command, "--format", "html"])
+    assert result.exit_code == 0
+    for text in (result.stdout, leaderboard_page(ranking)):
+        page = Elements(text)
+        assert not page.tags & {"script", "img", "iframe", "a"} - {"a"}
+        assert not any(attribute.startswith("on") for attribute in page.attributes)
+        assert text.count("</style>") == text.count("</title>") == 1
+        assert "script-src" not in text
+        assert "default-src 'none'" in text
+    page = Elements(result.stdout)
+    assert any(cell == name for row in page.rows for cell in row)  # whole, and nothing filled in
+    assert any("<script>alert(2)<" in cell for row in page.rows for cell in row)
+
+
+def test_a_hundred_methods_are_one_small_page(
+    repository: Repository, newer: Release, answers: Answers
+) -> None:
+    tasks = newer.task_set_info("cats", "open-2w1s2q").n_tasks
+    rng = np.random.default_rng(1)
+    names = [f"a backbone of a long name/method {number}" for number in range(100)]
+    counts = [{"cats/open-2w1s2q": rng.integers(0, 5, tasks)} for _ in names]
+    repository.add(merge([answers(newer, *two) for two in zip(counts, names, strict=True)]))
+    ranking = leaderboard(repository.files, (newer,))
+    text = leaderboard_page(ranking)
+    assert len(text) < 100_000
+    page = Elements(text)
+    grid = [row for row in page.rows if row[0].startswith("a backbone") and len(row) == 3]
+    assert len(grid) == 100
+    means = [float(row[1].split(" ± ")[0]) for row in grid]
+    assert means == sorted(means, reverse=True)
+    assert text == leaderboard_page(ranking)
+
+
+def test_an_empty_repository_has_a_page(repository: Repository, newer: Release) -> None:
+    text = leaderboard_page(leaderboard(repository.files, (newer,)), "org/results")
+    assert "No method answers any task set." in text
+    assert "fslbench leaderboard --results org/results -o page.html" in text
+
+
+def test_two_releases_are_told_apart(
+    repository: Repository, newer: Release, older: Release, answers: Answers
+) -> None:
+    for release in (newer, older):
+        counts = np.arange(release.task_set_info("cats", "open-2w1s2q").n_tasks) % 4
+        repository.add(answers(release, {"cats/open-2w1s2q": counts}, f"of {release}"))
+    text = leaderboard_page(leaderboard(repository.files, (newer, older)))
+    for release in ("toy@2.0.0", "toy@1.0.0"):
+        assert f"<h3>{release}, open: no image in two tasks</h3>" in text
+        assert f"Submissions to {release}, and its reference methods." in text
+
+
+def test_a_space_needs_the_page(repository: Repository, tmp_path: Path) -> None:
+    where = ["leaderboard", "--results", str(repository.folder), "--push-space", "org/board"]
+    for options in ([], ["-o", str(tmp_path / "board.csv")]):
+        result = CliRunner().invoke(main, [*where, *options])
+        assert result.exit_code == 2
+        assert "give -o page.html, too" in result.stderr
