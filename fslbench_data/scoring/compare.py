@@ -16,9 +16,9 @@ from fslbench_data.scoring.method_names import features_in, whole_name
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Names, Selection
-from fslbench_data.submission.columns import NAMES
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.renaming import renamed
 from fslbench_data.submission.streaming import Source
 
 
@@ -79,7 +79,11 @@ def find_two(names: Sequence[Source], release: Release) -> tuple[Submission, Sub
         (name,) = of_parts[0]
         stems = [_stem(name) for name in names]
         marks = stems if stems[0] != stems[1] else ["A", "B"]
-        return renamed(parts[0], f"{name} ({marks[0]})"), renamed(parts[1], f"{name} ({marks[1]})")
+        first, second = (
+            renamed(part, {name: f"{name} ({mark})"})
+            for part, mark in zip(parts, marks, strict=True)
+        )
+        return first, second
     methods = list(dict.fromkeys(name for part in of_parts for name in part))
     if len(methods) != 2:
         several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
@@ -206,19 +210,6 @@ def selected(submission: Submission, method: str) -> Submission:
         table=table,
         methods={name: about for name, about in submission.methods.items() if name == method},
         bindings={key: bound for key, bound in submission.bindings.items() if key[0] == method},
-    )
-
-
-def renamed(submission: Submission, name: str) -> Submission:
-    """A submission of one method under another name."""
-    index = submission.table.column_names.index("method")
-    about = next(iter(submission.methods.values()), None)
-    column = pa.repeat(pa.scalar(name), submission.table.num_rows).cast(NAMES)
-    return replace(
-        submission,
-        table=submission.table.set_column(index, "method", column),
-        methods={name: replace(about, name=name)} if about is not None else {},
-        bindings={(name, *key[1:]): bound for key, bound in submission.bindings.items()},
     )
 
 

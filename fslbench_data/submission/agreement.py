@@ -17,7 +17,7 @@ from benchmark_spec.errors import (
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 from fslbench_data.submission.model import Submission
 
-_ABOUT = ("description", "backbone", "link")
+_ABOUT = ("backbone", "description", "link")
 
 
 class _Answer(NamedTuple):
@@ -199,11 +199,12 @@ def _mark(part: Submission, answer: _Answer) -> bool | None:
 
 def _check_same(method: str, what: str, one: tuple[object, str], other: tuple[object, str]) -> None:
     if one[0] != other[0]:
+        names = f", such as --name {one[0]}/{method}" if what == "backbone" else ""
         raise ContradictionError(
             f"two submissions say different things of {method}: {what} is {shown(one[0], 60)} and "
             f"{shown(other[0], 60)}",
             where=f"{one[1]} and {other[1]}",
             expected="the same of a method everywhere, or nothing",
             fix="if it is one method, write one of them again with what is true; if they are two, "
-            "give them different names",
+            f"give them different names{names}",
         )

@@ -13,6 +13,7 @@ from fslbench_data.submission.agreement import check_agreement, merged_bindings,
 from fslbench_data.submission.canonical import TYPES, canonical, is_canonical
 from fslbench_data.submission.columns import NAMES
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.renaming import named_by_features
 from fslbench_data.submission.streaming import Source, Streamed, open_all
 
 _NAMED = ("method", "dataset", "task_set", "run", "fingerprint")
@@ -22,7 +23,9 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     """Join several submissions, files or frames of them; what each says of itself is kept.
 
     Rows stand in the order of the sources, and in each as they were.  A column that one of them has
-    not is null in its rows.  Where a Parquet file is streamed, so is the whole.
+    not is null in its rows.  A name that rests on other features in another source is another
+    method, and called so (:func:`fslbench_data.submission.renaming.named_by_features`).  Where a
+    Parquet file is streamed, so is the whole.
 
     Parameters
     ----------
@@ -50,6 +53,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     if len(parts) == 1:
         (part,) = parts
         return replace(part, source=source) if source and not isinstance(part, Streamed) else part
+    parts = named_by_features(parts)
     check_agreement(parts)
     if any(isinstance(part, Streamed) for part in parts):
         return _Together(parts, source)

@@ -17,8 +17,8 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_table
 from fslbench_data.render.table import Column, Table, markdown
-from fslbench_data.scoring.compare import renamed
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.renaming import renamed
 
 HOSTILE = (
     "<img src=x onerror=alert(1)> @octocat #12 GH-7 [x](http://e.vil) ![y](//e.vil) www.e.vil "
@@ -50,7 +50,7 @@ def repository(tmp_path: Path, root: Path) -> Repository:
 @pytest.fixture
 def results(repository: Repository, example: Submission) -> Path:
     """The same with the example under a hostile name, too."""
-    repository.add(renamed(example, HOSTILE))
+    repository.add(renamed(example, {"pixels/Ridge": HOSTILE}))
     return repository.folder
 
 
@@ -134,7 +134,7 @@ def test_a_screenful_or_all(
 ) -> None:
     shown = example.on([embedded.task_set_info("digits", "open-5w5s5q")])
     for number in range(25):
-        repository.add(renamed(shown, f"method {number}"))
+        repository.add(renamed(shown, {"pixels/Ridge": f"method {number}"}))
     where = ("leaderboard", "--results", str(results), "--task-set", "open-5w5s5q")
     text = _run(*where)
     assert "… 10 more methods left out: --all, or --format csv or json, has them" in text
@@ -268,7 +268,7 @@ def test_hostile_names_in_a_comment(
     repository: Repository, example: Submission, tmp_path: Path
 ) -> None:
     theirs = tmp_path / "theirs.parquet"
-    renamed(example, HOSTILE).write(theirs)
+    renamed(example, {"pixels/Ridge": HOSTILE}).write(theirs)
     text = _run("review", str(theirs), "--results", str(repository.folder))
     assert text.count("octocat") > 10
     body = text.partition("-->")[2].replace("`embedded@2.1.0`", "")  # after the signature
@@ -306,9 +306,9 @@ def test_hostile_names_in_a_comment(
 def test_names_that_work_in_no_markdown(
     repository: Repository, example: Submission, name: str, tmp_path: Path
 ) -> None:
-    repository.add(renamed(example, name))
+    repository.add(renamed(example, {"pixels/Ridge": name}))
     mine = tmp_path / "mine.parquet"
-    renamed(example, name).write(mine)
+    renamed(example, {"pixels/Ridge": name}).write(mine)
     where = ("--results", str(repository.folder), *DIGITS)
     board = _run("leaderboard", *where, "--format", "markdown")
     for text in (

@@ -17,8 +17,8 @@ from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.leaderboard.standing import REFERENCE, Entry
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.compare import renamed
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.renaming import renamed
 from fslbench_data.tasks import TaskSetInfo
 
 Answers = Callable[..., Submission]
@@ -39,7 +39,7 @@ def test_a_copy_under_another_name(
     repository: Repository, example: Submission, embedded: Release, tmp_path: Path
 ) -> None:
     theirs = repository.add(example)
-    copy = repository.add(renamed(example, "mine/Better"))
+    copy = repository.add(renamed(example, {"pixels/Ridge": "mine/Better"}))
     found = leaderboard(repository.files, [embedded], datasets="digits")
     assert found.rejected == ()
     ours, others = (f"{name[12:20]}" for name in (copy, theirs))

@@ -22,6 +22,7 @@ from benchmark_spec.errors import (
     DoubledTaskError,
     FingerprintError,
     FSLBenchError,
+    FSLBenchWarning,
     SubmissionError,
     TooLargeError,
     UnreadableError,
@@ -33,6 +34,7 @@ from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import streaming
 from fslbench_data.submission.bindings import Binding, Method, Stopping
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.renaming import renamed
 from fslbench_data.submission.streaming import Streamed
 
 SETS = ("open-5w5s5q", "open-5w1s1q")
@@ -323,3 +325,60 @@ def test_whole_floats_are_integers_in_any_file(
     if ending != "jsonl":  # which has no NaN
         with pytest.raises(CountError, match=r"n_correct is NaN(.|\n)*data row 12"):
             Submission.read(write(path, rows))
+
+
+def _on_two(embedded: Release) -> list[Submission]:
+    """One algorithm on two features, and another method."""
+    first = answers(embedded, "near", backbone="pixels", description="nearest mean")
+    second = answers(embedded, "near", SETS[1], backbone="net", description="on a network")
+    return [replace(first, source="a"), replace(second, source="b"), answers(embedded, "mine")]
+
+
+def test_one_name_on_two_features_is_two_methods(embedded: Release, tmp_path: Path) -> None:
+    parts = _on_two(embedded)
+    with pytest.warns(FSLBenchWarning, match="near rests on other features in each of a, b"):
+        merged = fb.merge(parts)
+    named = dict.fromkeys(merged.table.column("method").to_pylist())
+    assert [*named] == ["pixels/near", "net/near", "mine"]
+    assert merged.methods["pixels/near"] == Method("pixels/near", "nearest mean", "pixels")
+    assert merged.methods["net/near"] == Method("net/near", "on a network", "net")
+    bound = {name: bound for (name, *_), bound in merged.bindings.items()}
+    assert bound["net/near"] == parts[1].bindings["near", "digits", SETS[1]]
+    without = [name for name in merged.table.column_names if name != "method"]
+    rows = [row for part in parts for row in part.table.select(without).to_pylist()]
+    assert merged.table.select(without).to_pylist() == rows
+    merged.write(tmp_path / "all.parquet")
+    assert fb.validate(tmp_path / "all.parquet", embedded).methods == tuple(named)
+
+
+def test_a_name_is_left_where_nothing_else_is_said(embedded: Release) -> None:
+    first, _, other = _on_two(embedded)
+    same = answers(embedded, "near", SETS[1], backbone="pixels")
+    silent = answers(embedded, "near", STOPPED)
+    assert {*fb.merge([first, same, silent, other]).methods} == {"near", "mine"}
+
+
+def test_a_name_that_is_there_is_given_to_no_other(embedded: Release) -> None:
+    taken = answers(embedded, "net/near", STOPPED)
+    with pytest.raises(ContradictionError, match="backbone is 'pixels' and 'net'") as caught:
+        fb.merge([*_on_two(embedded), taken])
+    assert "--name pixels/near" in caught.value.fix
+
+
+def test_of_large_files_names_on_two_features_are_refused(
+    embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, _ = _on_two(embedded)
+    files = [write(tmp_path / "a.parquet", first), write(tmp_path / "b.parquet", second)]
+    monkeypatch.setattr(streaming, "_FEW", 1)
+    with pytest.raises(ContradictionError, match="backbone is 'pixels' and 'net'"):
+        fb.merge(files)
+
+
+def test_names_can_be_exchanged(embedded: Release) -> None:
+    both = fb.merge([answers(embedded, "one"), answers(embedded, "other")])
+    exchanged = renamed(both, {"one": "other", "other": "one"})
+    before, after = (some.table.column("method").to_pylist() for some in (both, exchanged))
+    assert after == [{"one": "other", "other": "one"}[name] for name in before]
+    assert {*exchanged.bindings} == {*both.bindings}
+    assert all(about.name == name for name, about in exchanged.methods.items())
