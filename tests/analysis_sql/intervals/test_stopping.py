@@ -140,6 +140,7 @@ def test_zero_is_seldom_ever_excluded(assumption: Assumption) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("assumption", BOTH)
 def test_zero_is_seldom_ever_excluded_in_4000_sequences_of_2000(assumption: Assumption) -> None:
     errors = _errors(4000, 2000, assumption)

@@ -67,6 +67,7 @@ def test_equal_methods_of_the_boards_are_equal_and_differ(modules: dict[str, Mod
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 def test_short_form(root: Path, tmp_path: Path) -> None:
     asked = [word for line in LINES for word in ("--lines", line)]
 

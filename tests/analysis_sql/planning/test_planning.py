@@ -88,6 +88,7 @@ def test_class_aware_widths_and_power_are_those_of_whole_results(
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("classes", [0.0, 2e-4, 1e-3, 4e-3])
 @pytest.mark.parametrize(
     ("number", "size"), [(7, 120), (10, 178), (15, 100), (30, 60), (43, 900), (200, 60)]
@@ -192,6 +193,7 @@ def of_binomials(effect: float, luck: float) -> Components:
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
 def test_the_range_holds_what_the_pilot_estimates_badly(effect: float, luck: float) -> None:
     """95 % ranges of 100 pilots of about 32 tasks of 10 classes."""
@@ -201,6 +203,7 @@ def test_the_range_holds_what_the_pilot_estimates_badly(effect: float, luck: flo
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(("number", "size"), [(10, 178), (43, 200)])
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.05, 0.06), (0.15, 0.06)])
 def test_ranges_at_length(number: int, size: int, effect: float, luck: float) -> None:

@@ -416,6 +416,7 @@ def test_coverage(example: ModuleType) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("shot", "query", "least"),
     # the fewer tasks, and the rarer the bad ones, the more often α comes out too low
@@ -455,6 +456,7 @@ def test_a_jackknife_over_images_sees_what_new_images_change(example: ModuleType
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 def test_the_page_has_what_its_command_prints(root: Path) -> None:
     out = subprocess.run(
         [sys.executable, str(root / "examples/query_size.py")],

@@ -158,6 +158,7 @@ def test_another_task_set_of_the_data_tells_of_the_classes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 def test_a_wrong_task_set_beside_a_right_one_is_not_recognised() -> None:
     rng = np.random.default_rng(7)
     found = [
@@ -191,6 +192,7 @@ def _at_most(level: float, number: int) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("per_task", [10, 2])
 @pytest.mark.parametrize("kind", ["other seed", "shuffled in blocks", "noise that drifts"])
 def test_other_tasks_are_seldom_recognised(kind: str, per_task: int) -> None:
@@ -220,6 +222,7 @@ def test_other_tasks_are_seldom_recognised(kind: str, per_task: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.simulation
 def test_a_reversed_order_is_seldom_recognised() -> None:
     rng = np.random.default_rng(10)
     found = []

@@ -23,17 +23,15 @@ def test_a_flipped_byte_in_any_table_is_detected(tmp_path: Path) -> None:
     stored = [table for table in load_release(folder).manifest.tables if not table.drawn]
     assert len(tables) == len(stored)
     rng = np.random.default_rng(0)
-    for path in tables:
+    for number, path in enumerate(tables):
         whole = path.read_bytes()
-        for at in {0, len(whole) - 1, int(rng.integers(len(whole)))}:
-            path.write_bytes(
-                whole[:at] + bytes([whole[at] ^ (1 << int(rng.integers(8)))]) + whole[at + 1 :]
-            )
-            with pytest.raises(
-                CorruptReleaseError, match="not the file that was released"
-            ) as caught:
-                load_release(folder)
-            assert str(path.relative_to(folder)) in str(caught.value)
+        at = (0, len(whole) - 1, int(rng.integers(len(whole))))[number % 3]
+        path.write_bytes(
+            whole[:at] + bytes([whole[at] ^ (1 << int(rng.integers(8)))]) + whole[at + 1 :]
+        )
+        with pytest.raises(CorruptReleaseError, match="not the file that was released") as caught:
+            load_release(folder)
+        assert str(path.relative_to(folder)) in str(caught.value)
         path.write_bytes(whole)
     load_release(folder)
 

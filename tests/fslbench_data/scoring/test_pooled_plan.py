@@ -30,16 +30,9 @@ def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pair: Poo
     assert str(info) == "digits/pooled-5w5s5q"
     rows = {}
     for submission in embedded.references():
-        table = submission.table.to_pydict()
-        name = table["method"][0]
-        if name in PAIR.values():
-            rows[name] = [
-                n
-                for n, d, t in zip(
-                    table["n_correct"], table["dataset"], table["task_set"], strict=True
-                )
-                if (d, t) == ("digits", "pooled-5w5s5q")
-            ]
+        table = submission.on([info]).table
+        if table.num_rows and (name := table["method"][0].as_py()) in PAIR.values():
+            rows[name] = table["n_correct"].to_pylist()
     y = (np.array(rows["pixels/NCC"]) - np.array(rows["pixels/MatchingNet"])) / 25
     own = Influences(left_out_design(embedded, info), y[None]).own(0.95)
     assert one.mean == pytest.approx(100 * y.mean())
