@@ -61,7 +61,17 @@ if TYPE_CHECKING:
 @click.option(
     "--columns",
     type=click.IntRange(1),
-    help="Columns of numbers beside each other, others below; by default as many as fit a page.",
+    help="Columns of numbers beside each other, others below; by default as many as fit.",
+)
+@click.option(
+    "--width",
+    type=click.Choice(["column", "page"]),
+    default="page",
+    show_default=True,
+    help="Fit one column of a paper of two columns, or the page.",
+)
+@click.option(
+    "--label", default="", metavar="L", help="Label of the float in LaTeX, such as tab:results."
 )
 @click.option(
     "--format",

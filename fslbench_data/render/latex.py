@@ -6,18 +6,45 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from benchmark_spec.errors import SpecError, shown
 from fslbench_data.render.table import Table, one_line
 
 SIMILAR = "∼"
 """The tilde as a mark: an ordinary one is set as small as a dash."""
 
 
-def latex(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
-    r"""Write tables as LaTeX; the signature and what stands below them all are comments."""
+def latex(
+    tables: Sequence[Table],
+    signature: str,
+    notes: Sequence[str] = (),
+    *,
+    page: bool = False,
+    label: str = "",
+) -> str:
+    r"""Write tables as LaTeX; the signature and what stands below them all are comments.
+
+    Parameters
+    ----------
+    page
+        Let floats be as wide as the page in a paper of two columns.
+    label
+        Of the first float; others have it with their number.  By default they follow from titles.
+    """
     parts = [f"% {one_line(signature)}"] if signature else []
     parts.append(r"% needs \usepackage{booktabs}")
-    parts += ["\n".join(_float(*together)) for together in _together(tables)]
+    for number, together in enumerate(_together(tables), start=1):
+        own = f"{label}-{number}" if label and number > 1 else label
+        parts.append("\n".join(_float(together, "table*" if page else "table", own)))
     return "\n\n".join([*parts, *(f"% {one_line(note)}" for note in notes)]) + "\n"
+
+
+def check_label(label: str) -> None:
+    r"""Refuse what cannot be the name in a ``\label``."""
+    if label and not re.fullmatch(r"[A-Za-z0-9:._+/-]+", label):
+        raise SpecError(
+            f"{shown(label)} cannot be a label in LaTeX",
+            expected="letters, digits and : . _ + / -, such as tab:results",
+        )
 
 
 def _together(tables: Sequence[Table]) -> list[list[Table]]:
@@ -31,23 +58,24 @@ def _together(tables: Sequence[Table]) -> list[list[Table]]:
     return floats
 
 
-def _float(first: Table, *more: Table) -> Iterator[str]:
+def _float(tables: Sequence[Table], environment: str, label: str) -> Iterator[str]:
     """Give the lines of one float: a table and those below it, in one tabular."""
+    first, *more = tables
     caption = " ".join(filter(None, [_sentence(first.title), *first.notes]))
-    label = re.sub(r"[^a-z0-9]+", "-", first.title.partition(":")[0].lower()).strip("-")
+    title = re.sub(r"[^a-z0-9]+", "-", first.title.partition(":")[0].lower()).strip("-")
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
-    yield r"\begin{table}"
+    yield rf"\begin{{{environment}}}"
     yield r"\centering\footnotesize\setlength{\tabcolsep}{4pt}"
     if caption:
-        yield rf"\caption{{{_tex(caption)}}}\label{{tab:{label}}}"
+        yield rf"\caption{{{_tex(caption)}}}\label{{{label or f'tab:{title}'}}}"
     yield rf"\begin{{tabular}}{{{align}}}"
     yield r"\toprule"
     yield from _rows(first)
     for table in more:
         yield r"\midrule[\heavyrulewidth]"
         yield from _rows(table)
-    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}")
+    yield from (r"\bottomrule", r"\end{tabular}", rf"\end{{{environment}}}")
 
 
 def _rows(table: Table) -> Iterator[str]:

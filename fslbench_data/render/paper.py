@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from benchmark_spec.errors import SpecError
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.latex import check_label
+from fslbench_data.render.paper_layout import Width, check_width
 from fslbench_data.render.paper_table import PaperTable
 from fslbench_data.scoring.paper import paper_content
 from fslbench_data.scoring.paper_choice import About, Asked
@@ -31,6 +33,8 @@ def table(
     all_references: bool = False,
     transpose: bool = False,
     columns: int | None = None,
+    width: Width = "page",
+    label: str = "",
 ) -> PaperTable:
     """Make a table for a paper: methods on data sets and shots, each mean with its half-width.
 
@@ -57,13 +61,19 @@ def table(
         Let a row be a task set, and a column a method.
     columns
         How many columns of numbers stand beside each other, others below; by default as many as
-        fit a page 6.5 inches wide.
+        fit.
+    width
+        What they fit: ``column``, one of a paper of two columns, or ``page``.
+    label
+        Of the float in LaTeX, such as ``tab:results``.
 
     Raises
     ------
     FSLBenchError
         A kind of it for everything that can be wrong with the arguments or the results.
     """
+    check_width(width)
+    check_label(label)
     if columns is not None and columns < 1:
         raise SpecError(f"{columns} columns hold nothing", expected="at least 1")
     asked = Asked(
@@ -86,4 +96,4 @@ def table(
         )
         opened = load_release() if release is None else release
         results = report_on(select(results, opened, selection))
-    return PaperTable(paper_content(results, asked), transpose, columns)
+    return PaperTable(paper_content(results, asked), transpose, columns, width, label)

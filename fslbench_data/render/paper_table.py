@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
-from fslbench_data.render import html, latex
+from fslbench_data.render import html, latex, latex_width
 from fslbench_data.render import table as plain
+from fslbench_data.render.paper_layout import (
+    CHARACTERS,
+    POINTS,
+    Width,
+    blocks,
+    characters,
+    check_width,
+    too_wide,
+    with_short_names,
+)
+from fslbench_data.render.paper_lines import line_table
 from fslbench_data.render.paper_text import (
     NOT_TOLD_APART,
     caption_of,
@@ -21,25 +33,11 @@ from fslbench_data.render.paper_text import (
     title_of,
 )
 from fslbench_data.render.table import Column, Table, csv_text, right
-from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
-from fslbench_data.scoring.paper_choice import PaperRow
+from fslbench_data.scoring.paper import PaperCell, PaperContent
 from fslbench_data.submission.frames import AsFrame
-
-WIDEST = 115
-"""Characters of a line, two between columns: in LaTeX's footnotesize, what 6.5 inches hold."""
 
 MOST_LINES = 50
 """Lines of a float in LaTeX, about a page."""
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A cell with where it stands."""
-
-    column: PaperColumn
-    row: PaperRow
-    cell: PaperCell
-    transductive: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,25 +51,43 @@ class PaperTable(AsFrame):
     transposed
         Whether a row is a task set, and a column a method.
     most
-        Columns of numbers beside each other, by default as many as fit a page 6.5 inches wide;
-        others stand below.
+        Columns of numbers beside each other, by default as many as fit; others stand below.
+    width
+        What they are to fit: a column of a paper, or the page.
+    label
+        Of the float in LaTeX, by default made of the title.
     """
 
     content: PaperContent
     transposed: bool = False
     most: int | None = None
+    width: Width = "page"
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        check_width(self.width)
+        latex.check_label(self.label)
 
     def markdown(self) -> str:
         """Write it as Markdown."""
         return plain.markdown(self.tables(), self._signature, self.notes)
 
     def latex(self) -> str:
-        r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment."""
-        first, *more = self.tables()
+        r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment.
+
+        A table as wide as the page is a ``table*``, which is a ``table`` in a paper of one column.
+        Warns if it is wider than it is to be.
+        """
+        first, *more = self.tables(tex=True)
+        wide = latex_width.table_width([first, *more])
+        if wide > POINTS[self.width]:
+            warnings.warn(too_wide(wide, self.width, transposed=self.transposed), stacklevel=2)
         plain, mark = f"{NOT_TOLD_APART}:", f"{latex.SIMILAR}:"
-        notes = tuple(note.replace(plain, mark) for note in caption_of(self.content))
+        notes = tuple(note.replace(plain, mark) for note in self._caption)
         tables = [replace(first, notes=notes), *more]
-        return latex.latex(tables, self._signature, (cite_text(self.content, tex=True),))
+        cite = cite_text(self.content, tex=True)
+        page = self.width == "page"
+        return latex.latex(tables, self._signature, (cite,), page=page, label=self.label)
 
     def html(self) -> str:
         """Write it as elements of HTML that need no style sheet."""
@@ -79,11 +95,11 @@ class PaperTable(AsFrame):
 
     def csv(self) -> str:
         """Write a line a cell, numbers unrounded, in percentage points."""
-        return csv_text(Table("", _CSV, self._lines()), self._signature)
+        return csv_text(line_table(self.content), self._signature)
 
     def to_arrow(self) -> pa.Table:
         """Return what :meth:`csv` holds as a table."""
-        return pa.Table.from_pylist(plain.objects(Table("", _CSV, self._lines())))
+        return pa.Table.from_pylist(plain.objects(line_table(self.content)))
 
     def __str__(self) -> str:
         return self.markdown()
@@ -98,30 +114,41 @@ class PaperTable(AsFrame):
     @property
     def notes(self) -> tuple[str, ...]:
         """What stands below it: what its marks mean, and a sentence to cite."""
-        return (*caption_of(self.content), cite_text(self.content))
+        return (*self._caption, cite_text(self.content))
+
+    @cached_property
+    def _shown(self) -> tuple[PaperContent, str]:
+        """The content with names as they are shown, and what these are without."""
+        return with_short_names(self.content, self.width)
+
+    @property
+    def _caption(self) -> tuple[str, ...]:
+        content, left_out = self._shown
+        *notes, release = caption_of(content)
+        return (*notes, *([left_out] if left_out else []), release)
 
     @property
     def _signature(self) -> str:
         return str(self.content.signature)
 
-    def _lines(self) -> Iterator[_Line]:
-        for column in self.content.columns:
-            for row, cell in zip(self.content.rows, column.cells, strict=True):
-                if cell is not None:
-                    names = {row.method, row.versus}
-                    yield _Line(column, row, cell, bool(names & self.content.transductive))
+    def tables(self, *, tex: bool = False) -> list[Table]:
+        """Return the table in blocks of as many columns as fit beside each other.
 
-    def tables(self) -> list[Table]:
-        """Return the table in blocks of as many columns as fit beside each other."""
+        Characters are counted, or with `tex` points as LaTeX sets them.
+        """
         groups = self._by_method() if self.transposed else self._by_task_set()
         heads, rows = self._heads()
         most = self.most
         if most is None:  # blocks stand below each other: all columns as wide as the widest
-            left = WIDEST - sum(_width(head, rows) for head in heads)
-            most = max(1, left // max(_width(column, rows) for group in groups for column in group))
-        blocks = list(_blocks(groups, most))
+            measure: Callable[[Column, Iterable[int]], float]
+            measure = latex_width.column_width if tex else characters
+            left = (POINTS if tex else CHARACTERS)[self.width]
+            left -= sum(measure(head, rows) for head in heads)
+            widest = max(measure(column, rows) for group in groups for column in group)
+            most = max(1, int(left // widest))
+        parts = list(blocks(groups, most))
         fit = max(1, MOST_LINES // (len(rows) + 3))
-        what, _, more = title_of(self.content).partition(":")
+        what, _, more = title_of(self._shown[0]).partition(":")
         return [
             Table(
                 "" if number % fit else f"{what}{_part(number // fit)}:{more}",
@@ -129,15 +156,15 @@ class PaperTable(AsFrame):
                 rows,
                 continues=bool(number % fit),
             )
-            for number, columns in enumerate(blocks)
+            for number, columns in enumerate(parts)
         ]
 
     def _heads(self) -> tuple[list[Column], Sequence[int]]:
         """The columns that say what a row is, and the rows."""
-        columns = self.content.columns
+        content, columns = self._shown[0], self.content.columns
         if not self.transposed:
             rows = range(len(self.content.rows))
-            names = [label_of(self.content, row) for row in self.content.rows]
+            names = [label_of(content, row) for row in content.rows]
             return [Column("difference" if self._two_sided else "method", names.__getitem__)], rows
         datasets = [column.scored.dataset for column in columns]
         first = [i == 0 or datasets[i] != datasets[i - 1] for i in range(len(columns))]
@@ -164,8 +191,8 @@ class PaperTable(AsFrame):
     def _by_method(self) -> list[list[Column]]:
         """Columns of the methods."""
         return [
-            [_column(label_of(self.content, row), partial(self._cell, row=number))]
-            for number, row in enumerate(self.content.rows)
+            [_column(label_of(self._shown[0], row), partial(self._cell, row=number))]
+            for number, row in enumerate(self._shown[0].rows)
         ]
 
     def _cell(self, column: int, row: int) -> PaperCell | None:
@@ -193,44 +220,3 @@ def _column(name: str, cell: Any, group: str = "") -> Column:
 
 def _part(number: int) -> str:
     return f", part {number + 1}" if number else ""
-
-
-def _width(column: Column, rows: Iterable[int]) -> int:
-    """Count the characters of a column's widest text, and those between columns."""
-    return 2 + max(map(len, [column.name, *(column.text_of(column.cell(row)) for row in rows)]))
-
-
-def _blocks(groups: Sequence[Sequence[Column]], most: int) -> Iterator[list[Column]]:
-    """Put groups of columns beside each other while they fit; only one that is too wide is parted.
-
-    `most` is how many columns fit.
-    """
-    block: list[Column] = []
-    for group in groups:
-        for part in (group[i : i + most] for i in range(0, len(group), most)):
-            if len(block) + len(part) > most:
-                yield block
-                block = []
-            block = [*block, *part]
-    yield block
-
-
-_CSV = (
-    Column("dataset", lambda line: line.column.scored.dataset),
-    Column("task_set", lambda line: line.column.scored.task_set),
-    Column("method", lambda line: line.row.method),
-    Column("versus", lambda line: line.row.versus),
-    Column("T", lambda line: line.cell.interval.tasks),
-    Column("mean", lambda line: line.cell.interval.mean),
-    Column("halfwidth", lambda line: line.cell.interval.halfwidth),
-    Column("interval", lambda line: line.cell.interval.kind),
-    Column("level", lambda line: line.cell.interval.level),
-    Column("highest", lambda line: None if line.row.versus else line.cell.strong),
-    Column("not_told_apart", lambda line: line.cell.not_told_apart),
-    Column("pairs", lambda line: None if line.row.versus else line.column.pairs),
-    Column("verdict", lambda line: line.cell.verdict),
-    Column("transductive", lambda line: line.transductive),
-    Column("stopped", lambda line: line.cell.stopped),
-    Column("first_tasks", lambda line: line.cell.first_tasks),
-    Column("unbound", lambda line: line.cell.unbound),
-)

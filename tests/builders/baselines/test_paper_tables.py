@@ -93,7 +93,7 @@ def test_a_table_of_the_paper_by_one_command(
 def test_the_transposed_table_of_the_paper_is_one_block(published: str) -> None:
     command = [*_command("table4", published), "--transpose", "--format", "latex"]
     text = CliRunner().invoke(fslbench_data.cli.main, command).stdout
-    assert text.count(r"\begin{table}") == text.count(r"\toprule") == 1
+    assert text.count(r"\begin{table*}") == text.count(r"\toprule") == 1
     assert (
         r"aircraft & 1-shot & \textbf{$+$9.24 $\pm$ 4.27} & \textbf{$+$25.93 $\pm$ 3.69} & $+$0.00"
         in text

@@ -146,7 +146,7 @@ def test_blocks_and_transposition(three: list[fb.Submission], toy: fb.Release) -
     narrow = fb.table(three, toy, columns=1)
     assert [len(block.columns) for block in narrow.tables()] == [2, 2]
     text = narrow.latex()
-    assert text.count(r"\begin{table}") == text.count(r"\begin{tabular}{lr}") == 1
+    assert text.count(r"\begin{table*}") == text.count(r"\begin{tabular}{lr}") == 1
     assert text.count(r"\caption") == text.count(r"\midrule[\heavyrulewidth]") == 1
     turned = fb.table(three, toy, transpose=True)
     assert "| data set | tasks | best | near | looker † |" in str(turned)

@@ -1,0 +1,142 @@
+"""Tables for papers fit the column or the page of an article in two columns, measured by LaTeX."""
+
+import re
+import shutil
+import subprocess
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fslbench_data as fb
+from benchmark_spec.errors import FSLBenchWarning, SpecError
+from fslbench_data.render.latex_width import table_width
+from fslbench_data.render.paper_layout import POINTS
+from fslbench_data.render.paper_table import PaperTable
+
+LONG = "efficientnet_lite0-pca128"
+
+
+@pytest.fixture(scope="module")
+def emoji(embedded: fb.Release) -> PaperTable:
+    """Twelve methods of four networks, three shots of one data set."""
+    return fb.table(None, embedded, datasets="emoji", suites="open")
+
+
+def _named(table: PaperTable, names: list[str]) -> PaperTable:
+    """The first rows of a table, by other names."""
+    content = table.content
+    rows = tuple(replace(row, method=name) for row, name in zip(content.rows, names, strict=False))
+    columns = tuple(replace(c, cells=c.cells[: len(rows)]) for c in content.columns)
+    return replace(table, content=replace(content, rows=rows, columns=columns))
+
+
+def _tables(emoji: PaperTable) -> dict[str, PaperTable]:
+    heads = ["NCC", "MatchingNet", "LR", "WWWW MMMM"]
+    made = {"twelve": emoji, "four": _named(emoji, [f"{LONG}/{head}" for head in heads])}
+    both = {
+        f"{name}, {width}": replace(table, width=width)
+        for name, table in made.items()
+        for width in POINTS
+    }
+    turned = replace(emoji, transposed=True)
+    return both | {"turned": turned, "turned, column": replace(turned, width="column")}
+
+
+def test_what_latex_sets_fits(emoji: PaperTable, tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
+    tables = _tables(emoji)
+    text = [
+        "\\documentclass[twocolumn]{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+        "\\typeout{A column: \\the\\columnwidth}\\typeout{A page: \\the\\textwidth}"
+    ]
+    for name, table in tables.items():
+        found = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", table.latex(), re.DOTALL)
+        text += [
+            f"\\sbox0{{\\footnotesize\\setlength{{\\tabcolsep}}{{4pt}}{box}}}"
+            f"\\typeout{{Box {name}: \\the\\wd0}}"
+            for box in found
+        ]
+        text += [table.latex(), "\\clearpage"]
+    (tmp_path / "all.tex").write_text("\n".join([*text, "\\end{document}\n"]), encoding="utf-8")
+    out = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert out.returncode == 0, out.stdout[-2000:]
+    assert "Float too large" not in out.stdout
+    told = re.findall(r"^(A|Box) (.*): ([\d.]+)pt$", out.stdout, re.MULTILINE)
+    room = {name: float(points) for what, name, points in told if what == "A"}
+    assert room == pytest.approx(POINTS)
+    boxes = [(name, float(points)) for what, name, points in told if what == "Box"]
+    assert {name for name, _ in boxes} == {*tables}
+    for name, points in boxes:
+        table = tables[name]
+        assert points <= room[table.width], name
+        about = table_width(table.tables(tex=True))
+        assert points <= about <= 1.15 * points, name
+
+
+def test_twelve_methods_and_three_shots_stand_on_a_page(emoji: PaperTable) -> None:
+    (whole,) = emoji.tables(tex=True)
+    assert len([*whole.rows]) == 12
+    assert [column.name for column in whole.columns] == ["method", "1-shot", "5-shot", "10-shot"]
+    text = emoji.latex()
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 1
+    narrow = replace(emoji, width="column")
+    assert [len(part.columns) for part in narrow.tables(tex=True)] == [2, 2, 2]
+    assert r"\begin{table}" in narrow.latex()
+
+
+def test_what_names_begin_with_is_said_once(emoji: PaperTable) -> None:
+    alike = _named(emoji, [f"{LONG}/{head}" for head in ("NCC", "LR")])
+    for text in (alike.latex().replace(r"\_", "_"), alike.markdown().replace("\\", "")):
+        assert text.count(LONG) == 1
+        assert f"Left out of names: {LONG}/. FSLBench" in re.sub(r"\s+", " ", text)
+    assert alike.csv().count(f"{LONG}/NCC") == 3  # machines have whole names
+    mixed = _named(emoji, ["mine", f"{LONG}/NCC", f"{LONG}/LR"])
+    assert f"Left out of names: {LONG}/ (before NCC, LR)." in mixed.notes
+    assert not any(note.startswith("Left out") for note in emoji.notes)  # of several networks
+    same = _named(emoji, ["NCC", f"{LONG}/NCC", f"{LONG}/LR"])
+    assert LONG in str(same.tables()[0].texts(1))  # there would be two of one name
+    short = _named(emoji, ["pixels/NCC", "pixels/LR"])
+    assert short.tables()[0].texts(0)[0] == "pixels/NCC"
+    assert replace(short, width="column").tables()[0].texts(0)[0] == "NCC"
+
+
+def test_of_differences_both_names_are_short(embedded: fb.Release) -> None:
+    table = fb.table(
+        None, embedded, datasets="groceries", suites="open",
+        methods=f"{LONG}/LR", against=[f"{LONG}/NCC", f"{LONG}/MatchingNet"],
+    )  # fmt: skip
+    assert [table.tables()[0].texts(row)[0] for row in range(2)] == ["NCC", "MatchingNet"]
+    assert "Differences: LR minus each method" in table.markdown()
+
+
+def test_what_fits_nowhere_is_said(emoji: PaperTable) -> None:
+    long = _named(emoji, [f"{letter * 50}/x" for letter in "ab"])
+    with pytest.warns(FSLBenchWarning, match=r"a column has 230\s+to mend: --width page, --transp"):
+        replace(long, width="column").latex()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        long.latex()  # a page has room
+    with pytest.warns(FSLBenchWarning, match=r"a page has 469\s+to mend: --transpose, fewer"):
+        _named(emoji, ["W" * 60, "b"]).latex()
+
+
+def test_a_label_is_that_of_the_first_float(emoji: PaperTable) -> None:
+    assert replace(emoji, label="tab:emoji_1").latex().count(r"\label{tab:emoji_1}") == 1
+    assert emoji.latex().count(r"\label{tab:accuracy}") == 1
+    several = replace(emoji, label="t", width="column", content=replace(
+        emoji.content, columns=emoji.content.columns * 5))  # fmt: skip
+    assert re.findall(r"\\label\{(.*?)\}", several.latex()) == [
+        "t",
+        *(f"t-{n}" for n in range(2, 6)),
+    ]
+    for label in ("a b", "x}", "%", "ü"):
+        with pytest.raises(SpecError, match="cannot be a label"):
+            replace(emoji, label=label)
+    with pytest.raises(SpecError, match="no width 'wide'"):
+        replace(emoji, width="wide")  # type: ignore[arg-type]
