@@ -1,5 +1,6 @@
 """README and docs say what is so."""
 
+import os
 import re
 import shutil
 import sys
@@ -14,6 +15,8 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 
 PAGE = Path(__file__).parents[1] / "README.md"
+DRAWN_BY = "1.9.0"
+"""The version of vl-convert that drew its pictures."""
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +86,28 @@ def test_links_lead_somewhere(root: Path) -> None:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if not link.startswith("http"):
                 assert (page.parent / link).exists(), (page, link)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["forest", "conclusive"])
+def test_its_pictures_are_what_its_commands_draw(
+    name: str, root: Path, tmp_path: Path, readme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pixel by pixel, where the renderer is the one that made them: others have other letters."""
+    convert = pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `test`")
+    kept = root / f"docs/pictures/{name}.png"
+    assert kept.stat().st_size < 60_000
+    assert f"](docs/pictures/{name}.png)" in readme
+    (command,) = re.findall(rf"`fslbench (plot \S+ [^`]*-o {name}\.png)`", readme)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(root / "examples", "examples")
+    result = CliRunner().invoke(main, command.split(), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    if "FSLBENCH_REGENERATE" in os.environ:
+        shutil.copy(f"{name}.png", kept)
+    if convert.__version__ != DRAWN_BY:
+        pytest.skip(f"drawn by vl-convert {DRAWN_BY}, not {convert.__version__}")
+    drawn, stored = (image.open(path).convert("RGB") for path in (f"{name}.png", kept))
+    assert drawn.size == stored.size
+    assert drawn.tobytes() == stored.tobytes()

@@ -11,6 +11,7 @@ from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
 from fslbench_data.render.figures.canvas import Canvas, captioned, stacked
 from fslbench_data.render.figures.charts import CHARTS
+from fslbench_data.render.figures.png import packed
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import COLUMN_WIDTHS, PRINT
 
@@ -90,6 +91,6 @@ def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
     elif ending == ".pdf":
         content = convert.vegalite_to_pdf(drawn(figure, columns))
     else:
-        content = convert.vegalite_to_png(drawn(figure, columns), scale=_PNG_SCALE)
+        content = packed(convert.vegalite_to_png(drawn(figure, columns), scale=_PNG_SCALE))
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
