@@ -64,10 +64,11 @@ def plot(
     queries     interval width against the number of queries: --sweep
     ladder      accuracy and worst-class accuracy on attribute-biased tasks
     worst       one against the other on the last step
-    conclusive  comparisons that each kind of interval calls conclusive
+    conclusive  comparisons that each kind of claim calls conclusive
 
     `forest` compares the methods of FILEs with all others, or one --method with all others, or
-    those of several --method with each other.
+    those of several --method with each other. `worst` shows all methods and names those of
+    --method.
     Every figure says its level, its intervals and its number of tasks.
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.release.release import load_release

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
@@ -15,20 +15,13 @@ from analysis_sql.bias.spurious_bias import (
     contrast,
     gap,
     gap_of,
-    step_score,
 )
 from analysis_sql.bias.worst_class import worst_class
-from analysis_sql.intervals.arrays import AnyInts, Floats
-from benchmark_spec.protocol import IntervalKind, suite_of
-from fslbench_data.release.release import Release
+from analysis_sql.intervals.arrays import Floats
+from benchmark_spec.protocol import IntervalKind
+from fslbench_data.scoring.ladder_answers import LadderAnswers, Steps, ladder_answers, step_of
 from fslbench_data.scoring.selection import Selected
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.per_class import class_counts, rows_of
-from fslbench_data.validation.runs import Group
-from fslbench_data.validation.validate import Validated
-
-Steps = dict[str, AnyInts]
-"""A method's correct queries of each class (T, K), by step of a ladder."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +85,10 @@ class LadderReport:
         Each method of the submission with every other.
     rankings
         Of three methods or more that answered all tasks of the first and the last step.
-    prefixes
-        Methods that answered only the first tasks of a step, as many as the submitter chose: they
-        have intervals, from which nothing is concluded, and are in no ranking.
+    answers
+        Of all methods, class by class: what says their accuracies at any level.
     last
         wAcc of each task of the last step (T,), of methods that answered all of it.
-    left_out
-        Methods that do not say which classes they answer rightly, have several runs or stopped
-        themselves.
     """
 
     dataset: str
@@ -108,9 +97,18 @@ class LadderReport:
     methods: tuple[MethodBias, ...]
     pairs: tuple[PairBias, ...]
     rankings: tuple[Ranking, ...]
-    left_out: tuple[str, ...]
-    prefixes: tuple[str, ...] = ()
+    answers: LadderAnswers = field(compare=False)
     last: dict[str, Floats] = field(default_factory=dict, compare=False)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Methods of which nothing is said, see :class:`LadderAnswers`."""
+        return self.answers.left_out
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """Methods of which nothing is concluded, see :class:`LadderAnswers`."""
+        return self.answers.prefixes
 
     def __repr__(self) -> str:
         about = f"{len(self.methods)} methods, {len(self.pairs)} pairs"
@@ -120,29 +118,8 @@ class LadderReport:
 def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:
     """Report on the selected methods on the ladder ``<dataset>/<ladder>``, given its task sets."""
     release, level, against = selected.release, selected.selection.level, selected.selection.against
-    kind, queries = infos[0].name.interval, infos[0].protocol.query
-    left_out: list[str] = []
-    by_method: dict[str, Steps] = {}
-    for part in selected.parts:
-        for method in part.methods:
-            groups = [
-                group
-                for info in infos
-                for group in part.on(info.dataset, str(info.name))
-                if group.method == method
-            ]
-            steps = _steps(part, groups, release)
-            if len(steps) < len(groups):
-                left_out.append(method)
-            elif groups:
-                by_method[method] = steps
-    prefixes = [
-        group.method
-        for part in selected.parts
-        for info in infos
-        for group in part.on(info.dataset, str(info.name))
-        if group.method in by_method and part.is_prefix(group)
-    ]
+    answers = ladder_answers(infos, selected)
+    by_method, kind, queries = answers.by_method, answers.kind, answers.queries
     dataset, _, ladder = name.partition("/")
     last = step_of(infos[-1])
     asked = [m for m in by_method if m in against or m not in release.methods]
@@ -159,29 +136,23 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
             MethodBias(
                 method,
                 method in release.methods,
-                {step: step_score(counts, queries, kind, level) for step, counts in steps.items()},
-                tuple(_gaps(steps, queries, kind, level)),
+                scores,
+                tuple(_gaps(by_method[method], queries, kind, level)),
             )
-            for method, steps in by_method.items()
+            for method, scores in answers.scores(level).items()
         ),
         tuple(
             PairBias(a, b, *_pair(by_method[a], by_method[b], queries, kind, level))
             for a, b in pairs
         ),
         tuple(_rankings(by_method, infos, level)),
-        tuple(left_out),
-        tuple(dict.fromkeys(prefixes)),
+        answers,
         {
             method: worst_class(steps[last], queries)
             for method, steps in by_method.items()
             if len(steps.get(last, ())) == infos[-1].n_tasks
         },
     )
-
-
-def step_of(info: TaskSetInfo) -> str:
-    """Return the step of a ladder that a task set is."""
-    return suite_of(info.name.suite).step
 
 
 def _pair(
@@ -220,21 +191,6 @@ def _rankings(
         ((f"wAcc on {first}", f"wAcc on {last}"), (before, worst)),
     ):
         yield Ranking(*names, rank_correlation(a, b, level))
-
-
-def _steps(part: Validated, groups: Sequence[Group], release: Release) -> Steps:
-    """Count correct queries of each class, of those task sets where one run says them."""
-    steps: Steps = {}
-    for group in groups:
-        info = group.info
-        binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
-        if len(group.runs) > 1 or (binding is not None and binding.stopping is not None):
-            continue
-        rows = rows_of(part.submission, group.method, info)
-        counts = class_counts(rows, release.task_set(info.dataset, str(info.name)))
-        if counts is not None:
-            steps[step_of(info)] = counts
-    return steps
 
 
 def _gaps(

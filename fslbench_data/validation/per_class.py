@@ -20,14 +20,21 @@ def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
     The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`),
     and have one run of the method.
     """
-    names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
+    names = {"task_set": str(info.name), "dataset": info.dataset, "method": method}
     parts = []
     for batch in submission.batches():
-        wanted = pa.scalar(True)
         for column, name in names.items():
-            wanted = pc.and_(wanted, pc.equal(batch.column(column).cast(pa.string()), name))
-        parts.append(batch.filter(wanted))
+            if batch.num_rows:
+                batch = batch.filter(_is(batch.column(column), name))
+        parts.append(batch)
     return pa.Table.from_batches(parts).sort_by("task_id")
+
+
+def _is(column: pa.Array, name: str) -> pa.Array:
+    """Which names of a column are this one: of a dictionary only its values are compared."""
+    if isinstance(column, pa.DictionaryArray):
+        return _is(column.dictionary, name).take(column.indices)
+    return pc.equal(column.cast(pa.string()), name)
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:

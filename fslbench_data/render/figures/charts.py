@@ -80,12 +80,12 @@ def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
     alt = require("altair", "report")
     base = alt.Chart(data(rows))
     y = alt.Y("label:N", sort=placed(alt), title=None, axis=alt.Axis(labelExpr=SHORT_LABEL))
-    ties = occurring("tied", [*TIES], rows)
+    ties = occurring("standing", [*TIES], rows)
     muted = canvas.palette.muted
     colours = scale(alt, ties, (canvas.palette.verdicts[0], muted, muted))
-    colour = alt.Color("tied:N", title=None, scale=colours)
+    colour = alt.Color("standing:N", title=None, scale=colours)
     shapes = scale(alt, ties, ("diamond", "circle", "circle"))
-    shape = alt.Shape("tied:N", title=None, scale=shapes)
+    shape = alt.Shape("standing:N", title=None, scale=shapes)
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q", y=y, color=colour),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(
@@ -95,7 +95,7 @@ def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
             color=colour,
         ),
         base.mark_point(filled=True, size=60, opacity=1).encode(
-            x="mean:Q", y=y, color=colour, shape=shape, tooltip=["label:N", "shown:N", "tied:N"]
+            x="mean:Q", y=y, color=colour, shape=shape, tooltip=["label:N", "shown:N", "standing:N"]
         ),
     ]
     return finished(alt.layer(*parts).properties(height=canvas.lines(alt, 5)), canvas)
@@ -119,13 +119,19 @@ def scatter(canvas: Canvas, rows: Rows | None) -> Chart:
         size=alt.Size(
             "tasks:Q",
             title="tasks",
-            scale=alt.Scale(range=[14, 260]),
-            legend=alt.Legend(tickCount=3),
+            scale=alt.Scale(range=[30, 260], zero=False),
+            legend=alt.Legend(values=_sizes(rows), format="d"),
         ),
         tooltip=["first:Q", "second:Q", "tasks:Q"],
     )
     height = 300 if canvas.width is None else round(0.62 * canvas.width)
     return finished((diagonal + points).properties(height=height), canvas)
+
+
+def _sizes(rows: Rows | None) -> list[int]:
+    """Numbers of tasks that a legend shows; a page sets its own."""
+    tasks = [row["tasks"] for row in rows or () if "tasks" in row]
+    return sorted({min(tasks), (min(tasks) + max(tasks)) // 2, max(tasks)}) if tasks else [0]
 
 
 def queries(canvas: Canvas, rows: Rows | None) -> Chart:
@@ -174,8 +180,8 @@ def ladder(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished(alt.layer(*parts).properties(height=240), canvas)
 
 
-SIDES = ("the method", "compared with", "others")
-"""How a page names methods where it speaks of two."""
+NAMED = "named"
+"""What a page replaces in a legend: the methods that it names."""
 
 
 def worst(canvas: Canvas, rows: Rows | None) -> Chart:
@@ -185,9 +191,10 @@ def worst(canvas: Canvas, rows: Rows | None) -> Chart:
     axis = alt.Scale(zero=False)
     x = alt.X("accuracy:Q", title="accuracy, %", scale=axis)
     y = alt.Y("worst:Q", title="wAcc, %", scale=axis)
-    names = list(SIDES) if rows is None else list(dict.fromkeys(row["named"] for row in rows))
+    names = [NAMED] if rows is None else list(dict.fromkeys(row["named"] for row in rows))
     colours = alt.Scale(domain=names, range=[*canvas.palette.series])
-    colour = alt.Color("named:N", title=None, scale=colours)
+    bold = alt.Legend(symbolOpacity=1)
+    colour = alt.Color("named:N", title=None, scale=colours, legend=bold)
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up", "cross", "diamond"])
     rule = {"strokeWidth": 1, "opacity": 0.5}
     parts = [
@@ -196,7 +203,7 @@ def worst(canvas: Canvas, rows: Rows | None) -> Chart:
         base.mark_point(filled=True, size=55, opacity=1).encode(
             x=x,
             y=y,
-            shape=alt.Shape("named:N", title=None, scale=shapes),
+            shape=alt.Shape("named:N", title=None, scale=shapes, legend=bold),
             tooltip=["method:N", "accuracy:Q", "worst:Q"],
         ),
     ]
@@ -216,6 +223,7 @@ def conclusive(canvas: Canvas, rows: Rows | None) -> Chart:
                 "share:Q",
                 title=["conclusive,", "% of the comparisons"],
                 scale=alt.Scale(domain=[0, 100]),
+                axis=alt.Axis(values=[0, 25, 50, 75, 100]),
             ),
             y=y,
         ),

@@ -1,4 +1,4 @@
-"""What figures show of attribute-biased tasks, as rows of plain values."""
+"""What figures show of attribute-biased tasks, at any level, as rows of plain values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fslbench_data.scoring.bias_report import LadderReport
 
 
 def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy and wAcc of methods on the steps of a ladder."""
+    """Accuracy and wAcc of methods on the steps of a ladder; of all, or of some."""
     rows = [
         {
-            "method": method.method,
+            "method": method,
             "step": step,
             "measure": measure,
             "mean": interval.mean,
             **ends(interval),
             "shown": plus_minus(interval),
         }
-        for method in report.methods
-        if not methods or method.method in methods
-        for step, of in method.steps.items()
+        for method, steps in report.answers.scores(level).items()
+        if not methods or method in methods
+        for step, of in steps.items()
         for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
     ]
     _check_shown(rows, report)
@@ -34,24 +34,31 @@ def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> F
 
 
 def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy against wAcc on the last step of a ladder."""
-    steps = {step for method in report.methods for step in method.steps}
-    last = next(s for s in reversed((*LADDER, *COUNTERFACTUAL)) if s in steps)
+    """Accuracy against wAcc on the last step of a ladder; only some methods may be named."""
+    scores = report.answers.scores(level)
+    answered = {step for steps in scores.values() for step in steps}
+    last = next((s for s in reversed((*LADDER, *COUNTERFACTUAL)) if s in answered), "")
     rows = [
         {
-            "method": method.method,
-            "named": method.method,
+            "method": method,
+            "named": method if not methods or method in methods else OTHERS,
             "accuracy": of.accuracy.mean,
             **ends(of.accuracy),
             "worst": of.worst.mean,
             **{f"worst_{end}": value for end, value in ends(of.worst).items()},
         }
-        for method in report.methods
-        if (of := method.steps.get(last)) and (not methods or method.method in methods)
+        for method, steps in scores.items()
+        if (of := steps.get(last))
     ]
-    _check_shown(rows, report)
+    _check_shown([row for row in rows if row["named"] != OTHERS], report)
+    order = {name: i for i, name in enumerate(methods)}
+    rows.sort(key=lambda row: order.get(str(row["named"]), len(order)))
     title = f"{report.dataset}/{report.name}, {last}: accuracy and worst-class accuracy"
     return Figure("worst", title, ladder_caption(report, level), tuple(rows))
+
+
+OTHERS = "other methods"
+"""What a figure calls those that it does not name."""
 
 
 def _check_shown(rows: Sequence[Row], report: LadderReport) -> None:

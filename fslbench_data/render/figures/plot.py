@@ -10,6 +10,7 @@ from benchmark_spec.errors import SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
+from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.render.figures.files import (
     check_figure_path,
     svg_of,
@@ -87,8 +88,9 @@ def plot(
         ``forest``: paired differences with their intervals, of the results' methods with all
         others, of one of `methods` with all others, or of several with each other;
         ``accuracies``: means, and who is not told from the highest; ``scatter``: two methods, task
-        by task; ``conclusive``: comparisons that each kind of interval calls conclusive;
-        ``ladder``, ``worst``: accuracy and worst-class accuracy on attribute-biased tasks;
+        by task; ``conclusive``: comparisons that each kind of claim calls conclusive;
+        ``ladder``, ``worst``: accuracy and worst-class accuracy on attribute-biased tasks, where
+        ``worst`` shows all methods and names those of `methods`;
         ``queries``: interval width against the number of queries.
     results, release
         One or several submissions, files or frames; None of them shows the reference methods.
@@ -185,7 +187,7 @@ def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figur
 
 def _of_sets(kind: str, sets: list[TaskSetReport], methods: tuple[str, ...]) -> Figure:
     if kind == "conclusive":
-        return rows.conclusive(sets)
+        return conclusive(sets)
     if kind == "forest":
         return rows.forest(sets)
     if len(sets) > 1:

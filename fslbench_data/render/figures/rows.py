@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
+from analysis_sql.interval_kinds import ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import IntervalKind
@@ -17,8 +17,6 @@ from fslbench_data.render.figures.canvas import BETWEEN
 from fslbench_data.render.figures.charts import TIES
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.interval_text import difference_text, plus_minus
-from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
-from fslbench_data.scoring.report import verdict_counts
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -83,7 +81,7 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
     for reason in dict.fromkeys(c.reason for _, c in shown if c.reason):
         of = [row["label"] for row, (_, c) in zip(rows, shown, strict=True) if c.reason == reason]
         caption += _without_verdict(of, reason)
-    return Figure("forest", _on(title, sets), caption, placed(rows))
+    return Figure("forest", on_sets(title, sets), caption, placed(rows))
 
 
 def difference_row(c: Comparison) -> Row:
@@ -109,14 +107,14 @@ def accuracies(each: TaskSetReport) -> Figure:
             "label": score.method,
             "mean": score.accuracy.mean,
             **_both_ends([score.intervals[kind] for kind in each.shown_kinds]),
-            "tied": standing.get(score.method, alone),
+            "standing": standing.get(score.method, alone),
             "shown": plus_minus(score.intervals[first]) + (f"; {PREFIX}" if score.prefix else ""),
         }
         for score in sorted(each.scores, key=lambda score: -score.accuracy.mean)
     ]
     caption = set_caption([each], [score.accuracy.tasks for score in each.scores])
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
-    return Figure("accuracies", _on("Accuracies", [each]), caption, placed(rows))
+    return Figure("accuracies", on_sets("Accuracies", [each]), caption, placed(rows))
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
@@ -147,7 +145,7 @@ def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
     about = set_caption([each], [tasks], lines=False)
     about += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
     caption = f"Pearson's r = {correlation(x, y)}. {direction}. {about}"
-    return Figure("scatter", _on(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
+    return Figure("scatter", on_sets(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
 
 
 def correlation(x: Any, y: Any) -> str:
@@ -155,40 +153,6 @@ def correlation(x: Any, y: Any) -> str:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return "undefined"
     return f"{np.corrcoef(x, y)[0, 1]:.2f}"
-
-
-CLAIMS = {
-    "closed": "closed error bars",
-    "direct": "error bars",
-    "paired": "new images",
-    **{beside.heading: beside.about for beside in BESIDE.values()},
-}
-"""The kinds of comparison, by their keys in :func:`fslbench_data.scoring.report.verdict_counts`."""
-
-
-def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
-    """How many comparisons each kind of interval calls conclusive, over task sets together."""
-    shown = [each for each in sets if each.interval_kind == "open" and each.counted.any()]
-    if not shown:
-        raise SubmissionError("nothing is compared on tasks that reuse no image")
-    counts = verdict_counts(shown)
-    rows = [
-        {
-            "kind": text,
-            "share": 100.0 * (counts[kind].share or 0.0),
-            "shown": f"{counts[kind].conclusive} of {counts[kind].compared}",
-        }
-        for kind, text in CLAIMS.items()
-        if kind in counts
-    ]
-    about = "error bars: two intervals do not overlap; else 0 lies outside that of the difference"
-    tasks = [t for each in shown for t in each.counted_tasks]
-    caption = (
-        f"{set_caption(shown, tasks, lines=False)} Closed: of tasks that reuse images; {about}."
-    )
-    if len(counts) == 2:
-        caption += f" Of more than {MOST_COUNTED} comparisons the other kinds are not counted."
-    return Figure("conclusive", _on("Conclusive comparisons", shown), caption, placed(rows))
 
 
 def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
@@ -232,7 +196,8 @@ def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple({**row, "place": i} for i, row in enumerate(rows))
 
 
-def _on(title: str, sets: Sequence[TaskSetReport]) -> str:
+def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
+    """Say in a title of which task sets it is."""
     return f"{title} on {sets[0].scored if len(sets) == 1 else f'{len(sets)} task sets'}"
 
 

@@ -73,11 +73,18 @@ def config(palette: Palette, size: int) -> dict[str, Any]:
         | {
             "titleFontSize": size,
             "titleFontWeight": "normal",
+            "labelSeparation": size // 2,
             "gridColor": palette.grid,
             "domainColor": palette.muted,
             "tickColor": palette.muted,
         },
-        "legend": text | {"titleFontSize": size, "titleFontWeight": "normal", "orient": "bottom"},
+        "legend": text
+        | {
+            "titleFontSize": size,
+            "titleFontWeight": "normal",
+            "orient": "bottom",
+            "symbolBaseFillColor": palette.ink,
+        },
         "header": text,
         "title": {
             "color": palette.ink,

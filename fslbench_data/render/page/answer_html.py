@@ -13,38 +13,27 @@ from analysis_sql.comparison.verdicts import Verdict
 from fslbench_data.render.answer_format import answer_paper
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.table import Column, Table
-from fslbench_data.scoring.answer import answer
-from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.answer import Answer
 
 MOST_METHODS = 50
 """Methods of the results that the table holds."""
 
+MOST_NARROW = 8
+"""Columns that a phone shows side by side, their cells in several lines."""
+
 _CLASSES = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
 
 
-def answers_html(reports: Mapping[float, Report], level: float) -> str:
-    """Write the answer at every level, of which one is shown.
-
-    Of more than :data:`MOST_METHODS` methods, whose pairs are many, at one level alone.
-
-    Parameters
-    ----------
-    reports
-        By level.
-    level
-        Of the answer that is shown while nothing else is chosen.
-    """
-    if max(len(each.asked) for each in reports[level].sets) > MOST_METHODS:
-        reports = {level: reports[level]}
+def answers_html(answers: Mapping[float, Answer], level: float) -> str:
+    """Write answers by level, of which that at `level` is shown until another is chosen."""
     return "\n".join(
         f'<div class="answer" data-level="{at}"{"" if at == level else " hidden"}>'
-        f"{_answer_html(report, at)}</div>"
-        for at, report in reports.items()
+        f"{_answer_html(whole, at)}</div>"
+        for at, whole in answers.items()
     )
 
 
-def _answer_html(report: Report, level: float) -> str:
-    whole = answer(report)
+def _answer_html(whole: Answer, level: float) -> str:
     shown = replace(whole, methods=whole.methods[:MOST_METHODS])
     (table,), _, sentences = answer_paper(shown)
     parts = [paragraph(sentence, "said") for sentence in sentences]
@@ -71,12 +60,13 @@ def table_html(table: Table, name: str, marks: Mapping[str, str] = MappingProxyT
         What stands behind values, in words.
     """
     heading = "".join(f"<th{_aligned(c)} scope=col>{escape(c.name)}</th>" for c in table.columns)
+    few = ' class="few"' if len(table.columns) <= MOST_NARROW else ""
     rows = "".join(
         f"<tr>{''.join(_cells(table.columns, *two, marks))}</tr>" for two in _pairs(table.rows)
     )
     return (
         f'<p class="note" id="{name}">{escape(table.title)}.</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{name}"><table>'
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{name}"><table{few}>'
         f"<thead>{_groups(table.columns)}<tr>{heading}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
     )
@@ -109,7 +99,7 @@ def _cells(
 ) -> Iterable[str]:
     for number, column in enumerate(columns):
         value = column.cell(row)
-        text = escape(column.text_of(value))
+        text = escape(column.text_of(value)).replace("/", "/<wbr>")
         again = column.once and before is not None and column.once(row) == column.once(before)
         if isinstance(value, Verdict):
             name = VERDICT_NAMES[value.value]

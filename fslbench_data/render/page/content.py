@@ -13,14 +13,16 @@ from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.protocol import IntervalKind, TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.render.csv_format import COLUMNS
-from fslbench_data.render.figures.ladder_rows import ladder, worst
+from fslbench_data.render.figures.claims import CLAIMS, halfwidth
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.answer_html import answers_html
 from fslbench_data.render.page.encoding import Encoded, counts, floats
-from fslbench_data.render.page.pairs import halfwidth, kinds_of, pairs
-from fslbench_data.scoring.bias import BiasReport
+from fslbench_data.render.page.ladders import page_ladders
+from fslbench_data.render.page.pairs import kinds_of, pairs
+from fslbench_data.scoring.answer import Answer, answer
+from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
@@ -39,8 +41,8 @@ Values = dict[str, Any]
 def page_content(
     selected: Selected,
     *,
-    ladders: BiasReport | None = None,
-    queries: Figure | None = None,
+    ladders: Sequence[LadderReport] = (),
+    queries: Values | None = None,
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
@@ -53,7 +55,8 @@ def page_content(
         default those of the submission, then the reference methods, of these the ones with the
         highest means, :data:`MOST_CHOSEN` in all.
     ladders, queries
-        What there is of attribute-biased tasks, and of sweeps of the number of queries.
+        What there is of attribute-biased tasks, and the figure of sweeps of the number of queries
+        (:func:`figure_values`).
     arguments
         Of the command that made the page, for the commands that it shows.
     progress
@@ -85,9 +88,14 @@ def page_content(
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
+    answers = _answers(reports, level)
     of_release = set(selected.references.methods) if selected.references else set()
     return {
-        "answer": answers_html(reports, level),
+        "answer": answers_html(answers, level),
+        "opens": {
+            "method": next(iter(answers[level].methods), None),
+            "sets": [str(headline.scored) for headline in answers[level].headlines],
+        },
         "version": __version__,
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},
@@ -96,7 +104,12 @@ def page_content(
         "level": level,
         "levels": levels,
         "kinds": {
-            kind: {"family": family_of(kind), "about": ABOUT[kind], "estimand": estimand}
+            kind: {
+                "family": family_of(kind),
+                "about": ABOUT[kind],
+                "claim": CLAIMS[kind],
+                "estimand": estimand,
+            }
             for kind, estimand in ESTIMANDS.items()
         },
         "verdicts": VERDICT_NAMES,
@@ -107,9 +120,19 @@ def page_content(
         "chosen": [names.index(name) for name in chosen],
         "files": bool(selected.references),
         "sets": sets,
-        "ladders": _ladders(ladders),
-        "queries": None if queries is None else _figure(queries),
+        "ladders": page_ladders(ladders, levels),
+        "queries": queries,
     }
+
+
+MOST_ANSWERED = 50
+"""Methods up to which the answer is there at every level: those of more have many pairs."""
+
+
+def _answers(reports: Mapping[float, Report], level: float) -> dict[float, Answer]:
+    """Answer at every level; of more than :data:`MOST_ANSWERED` methods at one alone."""
+    few = max(len(each.asked) for each in reports[level].sets) <= MOST_ANSWERED
+    return {at: answer(report) for at, report in reports.items() if few or at == level}
 
 
 def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
@@ -169,8 +192,12 @@ def _set(
         "contest": [position[name] for name in ties.methods] if ties else [],
         "best": position[ties.best] if ties else -1,
         "tied": {
-            kind: [position[name] for name in tied]
-            for kind, tied in (ties.tied if ties else {}).items()
+            kind: {
+                str(key): [position[name] for name in report.ties.tied[kind]]
+                for key, report in at.items()
+                if report.ties is not None
+            }
+            for kind in (ties.tied if ties else {})
         },
         "chosen": [position[method] for method in members],
         "unit": some[level].counts.queries_per_task.tolist(),
@@ -190,19 +217,7 @@ def _halfwidths(report: TaskSetReport, kind: IntervalKind) -> Encoded:
     return floats(np.array([halfwidth(s.intervals.get(kind)) for s in report.scores], np.float64))
 
 
-def _ladders(report: BiasReport | None) -> list[Values]:
-    if report is None:
-        return []
-    level = report.signature.level
-    return [
-        {
-            "name": f"{each.dataset}/{each.name}",
-            "ladder": _figure(ladder(each, level)),
-            "worst": _figure(worst(each, level)),
-        }
-        for each in report.ladders
-    ]
-
-
-def _figure(figure: Figure) -> Values:
-    return {"title": figure.title, "caption": figure.caption, "rows": list(figure.rows)}
+def figure_values(figure: Figure, command: str) -> Values:
+    """A figure that stays as it is, and the command that draws it."""
+    about = {"title": figure.title, "caption": figure.caption, "command": command}
+    return {**about, "rows": list(figure.rows)}

@@ -17,6 +17,7 @@ from fslbench_data.files import whole_file
 from fslbench_data.render.figures.canvas import Canvas
 from fslbench_data.render.figures.charts import CHARTS
 from fslbench_data.render.figures.style import SCREEN
+from fslbench_data.render.page.words import PLACES, words_html
 
 INDEX = "index.html"
 _PARTS = ("page.css", "page.js")
@@ -78,6 +79,7 @@ def html(content: dict[str, Any]) -> str:
     fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
     fill["charts.json"] = _json(charts())
     fill["answer.html"] = content["answer"]
+    fill |= {f"words.{place}": words_html(place) for place in PLACES}
     fill["content.json"] = _json({key: content[key] for key in content if key != "answer"})
     fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
     return filled(here.joinpath("page.html").read_text(encoding="utf-8"), fill)

@@ -10,9 +10,10 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures.sweep_rows import queries
-from fslbench_data.render.page.content import MOST_CHOSEN, page_content
+from fslbench_data.render.page.content import MOST_CHOSEN, Values, figure_values, page_content
 from fslbench_data.render.page.html import Page, check_folder, html
 from fslbench_data.scoring.bias import bias_on
+from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.selection import Names, Selection, select
 from fslbench_data.submission.streaming import Source
 
@@ -136,15 +137,22 @@ def _page(
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
     progress("reading and checking")
     selected = select(results, release, selection)
-    ladders = None
+    ladders: tuple[LadderReport, ...] = ()
     if selected.left_out or any(info.name.attributes for info in selected.infos):
         progress("task sets made with attributes")
-        ladders = bias_on(selected.on_ladders())
+        ladders = bias_on(selected.on_ladders()).ladders
     content = page_content(
         selected,
         ladders=ladders,
-        queries=queries([Path(sweep) for sweep in sweeps]) if sweeps else None,
+        queries=_of_sweeps(sweeps) if sweeps else None,
         arguments=arguments,
         progress=progress,
     )
     return Page(html(content))
+
+
+def _of_sweeps(sweeps: Sequence[str | Path]) -> Values:
+    """The figure of sweeps of the number of queries, which no choice on the page changes."""
+    files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
+    command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
+    return figure_values(queries([Path(sweep) for sweep in sweeps]), command)

@@ -46,7 +46,7 @@ function comparison(set, level, i, j) { // of chosen method i minus j
   return {
     method: chosenName(set, i),
     versus: chosenName(set, j),
-    tasks: pairs.tasks ? pairs.tasks[k] : set.tasks[set.chosen[i]],
+    tasks: pairs.tasks ? pairs.tasks[k] : set.tasks[set.chosen[0]], // of all, else
     diff: sign * numbers(pairs.diff)[k] + 0,
     half: byKind(set, (kind) => known(numbers(pairs.half[kind][level])[k])),
     verdict: byKind(set, (kind) => side(pairs.verdict[kind][level])),
@@ -71,7 +71,7 @@ const ends = (mean, half) => (half === null ? [null, null] : [mean - half, mean 
 
 const FIELDS = ["dataset", "shot", "task_set", "a", "b", "level", "interval", "table", "scope", "filter", "sort", "ladder", "summed"];
 const state = {};
-const fslbench = { state, update, finished: null }; // for whoever measures or scripts the page
+const fslbench = { state, update, finished: null, rows: {} }; // for whoever measures or scripts the page
 let shownDataset = "";
 const setsOf = (dataset) => content.sets.filter((set) => set.dataset === dataset);
 const current = () => content.sets.find((s) => s.dataset === state.dataset && s.task_set === state.task_set);
@@ -86,19 +86,22 @@ function settle(wanted) { // every field has a value that there is
   state.shot = named ? String(named.shot) : choose(shots, wanted.shot);
   const sets = setsOf(state.dataset).filter((set) => String(set.shot) === state.shot).map((set) => set.task_set);
   const suite = (wanted.task_set || state.task_set || "").split("-")[0];
-  state.task_set = choose(sets, wanted.task_set, sets.find((name) => name.split("-")[0] === suite) || sets.find((n) => n.startsWith("open-")));
-  const methods = current().chosen.map((_, i) => chosenName(current(), i));
-  state.a = choose(methods, wanted.a);
+  state.task_set = choose(sets, wanted.task_set, sets.find((name) => name.split("-")[0] === suite) || sets.find((name) => content.opens.sets.includes(`${state.dataset}/${name}`)));
+  const set = current();
+  const methods = set.chosen.map((_, i) => chosenName(set, i));
+  const mean = (name) => numbers(set.mean)[set.chosen[methods.indexOf(name)]];
+  const best = (some) => some.reduce((p, q) => (mean(q) > mean(p) ? q : p));
+  state.a = choose(methods, wanted.a, methods.includes(content.opens.method) ? content.opens.method : best(methods));
   const others = methods.filter((name) => name !== state.a);
-  state.b = others.length ? choose(others, wanted.b) : "";
+  state.b = others.length ? choose(others, wanted.b, best(others)) : "";
   state.level = choose(content.levels.map(String), wanted.level, String(content.level));
-  const intervals = current().kinds.length > 1 ? [BOTH, ...current().kinds] : [BOTH];
+  const intervals = set.kinds.length > 1 ? [BOTH, ...set.kinds] : [BOTH];
   state.interval = choose(intervals, wanted.interval);
   state.table = choose(["comparisons", "accuracies"], wanted.table);
   state.scope = choose(["set", "dataset", "all"], wanted.scope);
   state.filter = wanted.filter || "";
   state.sort = wanted.sort || "";
-  const ladders = content.ladders.map((each) => each.name);
+  const ladders = content.ladders.all.map((each) => each.name);
   const changed = wanted.dataset !== shownDataset && ladders.find((name) => name.startsWith(`${state.dataset}/`));
   state.ladder = choose(ladders, changed && shownDataset ? changed : wanted.ladder, changed) || "";
   shownDataset = state.dataset;
@@ -130,7 +133,7 @@ function update(changes = {}, { keep = true, afresh = false } = {}) {
   options("a", there.methods, state.a);
   options("b", there.others, state.b);
   options("level", content.levels.map(String), state.level, (level) => percent(+level));
-  const first = current().shown.slice(0, 2).join(" and "); // the options follow what it says
+  const first = current().shown.slice(0, 2).map((kind) => content.kinds[kind].about).join(" and "); // the options follow what it says
   options("interval", there.intervals, state.interval, (each) => (each === BOTH ? first : `${each}: ${content.kinds[each].about}`), first);
   $("signature").textContent = content.signature[state.level];
   const answers = document.querySelectorAll("#answer > div");
@@ -150,14 +153,20 @@ function update(changes = {}, { keep = true, afresh = false } = {}) {
 
 const views = new Map();
 const LINE = { forest: 17, accuracies: 17, conclusive: 22 }; // pixels a row
-function directed(spec, direction) { // the compiled forest, whose axis says whom its right side speaks for
+function signalled(spec, signals) { // the compiled chart: a forest's axis says whom its right side speaks for, a legend whom it names
   for (const axis of spec.axes || []) if (axis.title?.[1] === "direction") axis.title = { signal: `[${JSON.stringify(axis.title[0])}, direction]` };
-  return { ...spec, signals: [...spec.signals, { name: "direction", value: direction }] };
+  for (const scale of spec.scales || []) if (scale.domain?.[0] === "named") scale.domain = { signal: "named" };
+  for (const legend of spec.legends || []) if (legend.size) legend.values = { signal: "sizes" };
+  return { ...spec, signals: [...spec.signals, ...Object.entries(signals()).map(([name, value]) => ({ name, value }))] };
 }
 async function draw(name, rows, caption, label, how = "", subject = "") {
-  const direction = () => { const most = charts[name].params[0].value; return `${subject.length > most ? `…${subject.slice(1 - most)}` : subject} better →`; };
+  const signals = () => {
+    const most = charts[name].params[0].value;
+    const tasks = rows.map((row) => row.tasks).filter(Boolean), low = Math.min(...tasks), high = Math.max(...tasks);
+    return { sizes: tasks.length ? [...new Set([low, Math.floor((low + high) / 2), high])] : [], direction: `${subject.length > most ? `…${subject.slice(1 - most)}` : subject} better →`, named: [...new Set(rows.map((row) => row.named))] };
+  };
   const element = $(name);
-  rows = rows.map((row, place) => ({ place, ...row }));
+  rows = fslbench.rows[name] = rows.map((row, place) => ({ place, ...row }));
   const height = name in LINE ? LINE[name] * Math.max(rows.length, 1) : charts[name].height;
   const code = document.createElement("code");
   code.textContent = how;
@@ -169,11 +178,12 @@ async function draw(name, rows, caption, label, how = "", subject = "") {
     charts[name].params[0].value = Math.min(40, Math.round((0.4 * element.clientWidth) / 6.5));
     Object.assign(config.legend, { columns: narrow ? 1 : 2, layout: { bottom: { direction: "vertical" } } });
     if (name === "conclusive") charts[name].padding = { left: 5, top: 5, bottom: 5, right: 40 }; // numbers stand behind the bars
-    views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, { ...settings, patch: (spec) => directed(spec, direction()) }));
+    views.set(name, window.vegaEmbed(element, { ...charts[name], height, datasets: { rows } }, { ...settings, patch: (spec) => signalled(spec, signals) }));
     await views.get(name);
   } else {
     const { view } = await views.get(name);
-    await view.height(height).signal("direction", direction()).data("rows", rows).runAsync();
+    for (const [signal, value] of Object.entries(signals())) view.signal(signal, value);
+    await view.height(height).data("rows", rows).runAsync();
   }
   element.setAttribute("aria-label", `${label}. ${caption}`);
 }
@@ -196,15 +206,17 @@ function intervalEnds(set, mean, half) {
 }
 function differenceText(set, c) {
   if (Object.values(c.verdict).includes("=")) return "identical";
-  const [thick, thin] = drawnKinds(set);
-  return plusMinus(c.diff, c.half[thick], signed) + (c.half[thin] ? ` (${fixed(c.half[thin])})` : "");
+  const [thick] = drawnKinds(set);
+  const beside = state.interval === BOTH ? set.shown.slice(1).map((kind) => c.half[kind]).filter(Boolean) : [];
+  return plusMinus(c.diff, c.half[thick], signed) + (beside.length ? ` (${beside.map(fixed).join("; ")})` : "");
 }
 const quoted = (text) => (/^[\w./+:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const all = (set) => set.chosen.length === set.members.length; // what the command draws when no method is named
-const command = (kind, set, methods) => (state.interval !== BOTH ? "" :
-  [`fslbench plot ${kind}`, content.arguments, `--dataset ${set.dataset} --task-set ${set.task_set}`,
+const command = (kind, dataset, taskSets, methods = []) =>
+  [`fslbench plot ${kind}`, content.arguments, `--dataset ${dataset}`, ...taskSets.map((name) => `--task-set ${name}`),
     ...methods.map((name) => `--method ${quoted(name)}`), ...(+state.level === 0.95 ? [] : [`--level ${state.level}`]),
-    `-o ${kind}.pdf`].filter(Boolean).join(" "));
+    `-o ${kind}.pdf`].filter(Boolean).join(" ");
+const ofSet = (kind, set, methods) => (state.interval === BOTH ? command(kind, set.dataset, [set.task_set], methods) : ""); // commands draw the kinds that lead
 
 function drawForest() {
   const set = current();
@@ -216,7 +228,7 @@ function drawForest() {
   say(set, i);
   if (!rows.length) return draw("forest", rows, "There is no other method: nothing to compare, no interval, T = 0.", "Forest plot");
   const caption = `${state.a} minus each other method, in points. ${intervalsCaption(set, compared.map((c) => c.tasks), compared.map((c) => c.half))}`;
-  return draw("forest", rows, caption, "Forest plot of paired differences", all(set) || rows.length === 1 ? command("forest", set, rows.length === 1 ? [state.a, state.b] : [state.a]) : "", state.a);
+  return draw("forest", rows, caption, "Forest plot of differences", all(set) || rows.length === 1 ? ofSet("forest", set, rows.length === 1 ? [state.a, state.b] : [state.a]) : "", state.a);
 }
 function say(set, i) {
   const j = set.chosen.findIndex((_, at) => chosenName(set, at) === state.b);
@@ -254,7 +266,7 @@ function drawScatter() {
   const low = Math.min(...x, ...y), high = Math.max(...x, ...y);
   const rows = [...found.values(), { end: low }, { end: high }];
   const caption = `Each point: the tasks on which ${state.a} (across) and ${state.b} (up) have these accuracies. Pearson's r = ${correlation(x, y)}, ${taskCount([tasks])}, no interval.`;
-  return draw("scatter", rows, caption, "Scatter plot of per-task accuracies", command("scatter", set, [state.a, state.b]));
+  return draw("scatter", rows, caption, "Scatter plot of per-task accuracies", ofSet("scatter", set, [state.a, state.b]));
 }
 function correlation(x, y) {
   const mean = (v) => v.reduce((sum, each) => sum + each, 0) / v.length;
@@ -266,71 +278,94 @@ function correlation(x, y) {
 function accuracyOf(set, row, level = state.level) {
   return { mean: numbers(set.mean)[row], half: byKind(set, (kind) => known(numbers(set.half[kind][level])[row])) };
 }
+const tiedBy = (set, kind) => set.tied[kind]?.[state.level] || []; // the highest, then those not told apart from it
 function drawAccuracies() {
   const set = current();
   const [thick, thin] = drawnKinds(set);
-  const tied = new Set(set.tied[thick]);
+  const tied = new Set(tiedBy(set, thick));
   const ranked = new Set(tied.size ? set.contest : []);
   const halves = [];
   const rows = set.chosen.map((row) => {
     const { mean, half } = accuracyOf(set, row);
     halves.push(half);
     return { label: methodName(set, row), mean, ...intervalEnds(set, mean, half),
-      tied: !ranked.has(row) ? "accuracy" : tied.has(row) ? "highest or not told apart" : "told apart from it",
+      standing: !ranked.has(row) ? "accuracy" : tied.has(row) ? "highest or not told apart" : "told apart from it",
       shown: plusMinus(mean, half[thick], (v) => v.toFixed(2)) + (set.prefix[row] ? `; ${content.prefix}` : "") };
   }).sort((p, q) => q.mean - p.mean);
   let caption = intervalsCaption(set, set.chosen.map((row) => set.tasks[row]), halves);
   if (set.best >= 0) {
     const few = (names) => (names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", ") || "none");
-    const others = (kind) => few(set.tied[kind].slice(1).map((row) => methodName(set, row)));
+    const others = (kind) => few(tiedBy(set, kind).slice(1).map((row) => methodName(set, row)));
     const list = [thick, thin].filter((kind) => set.tied[kind]).map((kind) => `for ${content.kinds[kind].about}: ${others(kind)}`).join("; ");
-    caption += ` Highest mean: ${methodName(set, set.best)}. Not told from it at ${percent(content.level)} (Holm over all pairs of the ${set.contest.length} methods that answered all tasks)${list ? `, ${list}` : ": not computed"}.`;
+    caption += ` Highest mean: ${methodName(set, set.best)}. Not told apart from it at ${percent(+state.level)} (Holm over all pairs of the ${set.contest.length} methods that answered all tasks)${list ? `, ${list}` : ": not computed"}.`;
   }
-  return draw("accuracies", rows, caption, "Mean accuracies of the methods", all(set) ? command("accuracies", set, []) : "");
+  return draw("accuracies", rows, caption, "Mean accuracies of the methods", all(set) ? ofSet("accuracies", set) : "");
 }
 function drawConclusive() {
   const sets = family(current());
+  const asked = new Map(sets.map((set) => [set, [...pairsOf(set)].map(([i, j]) => isAsked(set, i) || isAsked(set, j))]));
   const rows = [];
   for (const [label, claim] of claims(sets)) {
-    const all = sets.map((set) => claim.signs(set)).join("");
-    const compared = [...all].filter((v) => "+-0=".includes(v)).length;
-    const found = [...all].filter((v) => v === "+" || v === "-").length;
+    const signs = sets.flatMap((set) => { const of = asked.get(set); return [...claim.signs(set)].filter((_, k) => of[k]); });
+    const compared = signs.filter((v) => "+-0=".includes(v)).length;
+    const found = signs.filter((v) => v === "+" || v === "-").length;
     if (compared) rows.push({ kind: label, share: (100 * found) / compared, shown: `${found} of ${compared}` });
   }
   const kinds = new Set([...claims(sets).values()].map((claim) => claim.kind));
-  const tasks = sets.map((set) => set.T);
-  const caption = `All pairs of the ${content.chosen.length} methods of this page, references among themselves too, as far as they answered, on the ${sets.length} task sets of ${state.dataset} like ${state.task_set} (separate: two intervals do not overlap; paired: 0 lies outside that of the difference; closed: of tasks that reuse images), uncorrected; ${percent(+state.level)} intervals, kinds as named: ${[...kinds].map((kind) => `${kind} (${content.kinds[kind].estimand})`).join(", ")}. T = ${Math.min(...tasks)} to ${Math.max(...tasks)} tasks.`;
-  return draw("conclusive", rows, caption, "Share of conclusive comparisons by kind of interval");
+  const who = content.files ? `The methods of the results with each other and with the reference methods` : `All pairs of the ${content.chosen.length} methods of this page`;
+  const caption = `${who}, on ${like(sets)}, uncorrected. ${BARS} ${percent(+state.level)} intervals: ${[...kinds].map(inFull).join(", ")}. ${taskCount(sets.map((set) => set.T))}.`;
+  return draw("conclusive", rows, caption, "Share of conclusive comparisons by what is claimed",
+    sets.every(all) ? command("conclusive", state.dataset, sets.map((set) => set.task_set)) : "");
 }
+const isAsked = (set, i) => !content.files || !content.reference[set.members[set.chosen[i]]]; // whose comparisons the results are about
+const like = (sets) => (sets.length === 1 ? `${state.dataset}/${state.task_set}` : `the ${sets.length} task sets of ${state.dataset} like ${state.task_set}`);
 function drawLadder() {
-  const found = content.ladders.find((each) => each.name === state.ladder);
+  const found = content.ladders.all.find((each) => each.name === state.ladder);
   if (!found) return null;
-  options("ladder-name", content.ladders.map((each) => each.name), state.ladder);
-  const pair = found.ladder.rows.filter((row) => row.method === state.a || row.method === state.b);
-  const rows = pair.length ? pair : found.ladder.rows.filter((row) => row.method === found.ladder.rows[0].method);
-  const side = { [state.a]: "the method", [state.b]: "compared with" };
-  const worst = found.worst.rows.map((row) => ({ ...row, named: side[row.method] || "others" }));
+  options("ladder-name", content.ladders.all.map((each) => each.name), state.ladder);
+  const methods = new Set(found.rows.map(([method]) => method));
+  const chosen = [state.a, state.b].filter((name) => methods.has(name));
+  const named = chosen.length ? chosen : [found.rows[0][0]];
+  const of = (measure, i) => {
+    const mean = numbers(found[measure].mean)[i], half = known(numbers(found[measure].half[state.level])[i]);
+    const [low, high] = ends(mean, half);
+    return { measure, mean, low, high, shown: plusMinus(mean, half, (v) => v.toFixed(2)) };
+  };
+  const rows = [], worst = [];
+  found.rows.forEach(([method, step], i) => {
+    const [accuracy, wAcc] = ["accuracy", "wAcc"].map((measure) => of(measure, i));
+    if (named.includes(method)) rows.push({ method, step, ...accuracy }, { method, step, ...wAcc });
+    if (step === found.last) worst.push({ method, named: named.includes(method) ? method : content.ladders.others, accuracy: accuracy.mean, low: accuracy.low, high: accuracy.high,
+      worst: wAcc.mean, worst_low: wAcc.low, worst_high: wAcc.high });
+  });
+  const order = (row) => (named.includes(row.named) ? named.indexOf(row.named) : named.length);
+  worst.sort((p, q) => order(p) - order(q));
+  const instead = chosen.length ? "" : ` The chosen methods did not answer it: ${named[0]} is shown.`;
+  const caption = found.caption[state.level];
+  const how = (kind) => command(kind, found.dataset, [found.task_set], named);
   return Promise.all([
-    draw("ladder", rows, `${found.ladder.title}.${pair.length ? "" : ` The chosen methods did not answer it: ${found.ladder.rows[0].method} is shown.`} ${found.ladder.caption}`, "Ladder of attribute-biased tasks"),
-    draw("worst", worst, `${found.worst.title}. The method is ${state.a}, compared with ${state.b || "none"}. ${found.worst.caption}`, "Accuracy against worst-class accuracy"),
+    draw("ladder", rows, `${found.name}: accuracy and worst-class accuracy (wAcc) by step.${instead} ${caption}`, "Ladder of attribute-biased tasks", how("ladder")),
+    draw("worst", worst, `${found.name}, ${found.last}: accuracy and worst-class accuracy (wAcc).${instead} ${caption}`, "Accuracy against worst-class accuracy", how("worst")),
   ]);
 }
 
 // ---- the matrix
 
 const family = (set) => setsOf(set.dataset).filter((each) => each.shown[0] === set.shown[0]); // they speak of the same, by the same kinds
+const BARS = "Error bars: two intervals do not overlap; closed ones are of tasks that reuse images. Else 0 lies outside the interval of the difference.";
 function claims(sets) { // what is concluded of pairs, from the field's habit to the most careful, by label
   const found = new Map();
-  const add = (label, kind, signs, of) => found.set(label, { kind, signs, of });
-  const { carried, shown } = sets[0];
-  if (carried === shown[0]) add(`${HABIT}, separate`, HABIT, (set) => set.pairs.closed[state.level], (c) => c.closed);
-  else addPaired(carried);
-  add(`${shown[0]}, separate`, shown[0], (set) => set.pairs.direct[shown[0]][state.level], (c) => c.direct[shown[0]]);
-  new Set(sets.flatMap((set) => set.shown)).forEach(addPaired);
-  return found;
-  function addPaired(kind) {
-    add(`${kind}, paired`, kind, (set) => set.pairs.verdict[kind]?.[state.level] || "", (c) => c.verdict[kind] || " ");
+  const { carried, shown: [lead] } = sets[0];
+  const bars = (label, kind) => found.set(label, { kind, signs: (set) => set.pairs.direct[kind][state.level], of: (c) => c.direct[kind] });
+  const difference = (kind) => found.set(content.kinds[kind].claim, { kind, signs: (set) => set.pairs.verdict[kind]?.[state.level] || "", of: (c) => c.verdict[kind] || " " });
+  if (lead === HABIT) bars("closed error bars", HABIT);
+  else {
+    if (carried === lead) found.set("closed error bars", { kind: HABIT, signs: (set) => set.pairs.closed[state.level], of: (c) => c.closed });
+    else difference(carried);
+    bars("error bars", lead);
   }
+  new Set(sets.flatMap((set) => set.shown)).forEach(difference);
+  return found;
 }
 function drawMatrix() {
   const set = current();
@@ -339,7 +374,7 @@ function drawMatrix() {
   const names = set.chosen.map((_, i) => chosenName(set, i));
   const places = sets.map((each) => new Map(each.chosen.map((_, i) => [chosenName(each, i), i])));
   const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-  const leading = `${drawnKinds(set)[0]}, paired`;
+  const leading = content.kinds[drawnKinds(set)[0]].claim;
   const cell = (row, column) => {
     const tally = made.map(() => ({ "+": 0, "-": 0, text: " " }));
     sets.forEach((each, s) => {
@@ -360,9 +395,10 @@ function drawMatrix() {
   };
   const head = names.map((name) => `<th scope="col"><span>${escape(name)}</span></th>`).join("");
   const body = names.map((row) => `<tr><th scope="row">${escape(row)}</th>${names.map((column) => (row === column ? "<td></td>" : cell(row, column))).join("")}</tr>`).join("");
-  const about = state.summed ? `All ${sets.length} task sets of ${state.dataset} like ${state.task_set}: on how many the row is better and worse; shown is the verdict ${leading}` : `${set.dataset}/${set.task_set}, T = ${set.T} tasks`;
-  $("matrix").innerHTML = `<table><caption class="note">${about}, ${percent(+state.level)} intervals.</caption><thead><tr><td></td>${head}</tr></thead><tbody>${body}</tbody></table>`;
-  $("claims").textContent = made.map(([label, { kind }]) => `${label} (${content.kinds[kind].about})`).join(" · ");
+  const about = state.summed ? `All ${sets.length} task sets of ${state.dataset} like ${state.task_set}: on how many the row is better and worse; shown is the verdict for ${leading}` : `${set.dataset}/${set.task_set}, ${taskCount([set.T])}`;
+  $("matrix-caption").textContent = `${about}, ${percent(+state.level)} intervals.`;
+  $("matrix").innerHTML = `<table aria-labelledby="matrix-caption"><thead><tr><td></td>${head}</tr></thead><tbody>${body}</tbody></table>`;
+  $("claims").textContent = made.map(([label]) => label).join(" · ");
 }
 
 // ---- the numbers
@@ -402,8 +438,8 @@ function comparisonRows(set) {
   return rows;
 }
 function accuracyRows(set) {
-  const tied = byKind(set, (kind) => new Set(set.tied[kind]));
-  const tie = (kind, row) => (!tied[kind].size ? "" : row === set.best ? "highest" : tied[kind].has(row) ? "tied" : "");
+  const tied = byKind(set, (kind) => new Set(tiedBy(set, kind)));
+  const tie = (kind, row) => (!tied[kind].size ? "" : row === set.best ? "highest" : tied[kind].has(row) ? "not told apart" : "");
   return set.members.flatMap((_, row) => {
     const { mean, half } = accuracyOf(set, row);
     return listed(set).map((kind) => ({ dataset: set.dataset, task_set: set.task_set, method: methodName(set, row),
@@ -462,14 +498,14 @@ function drawNumbers(more = false) {
       if (!TEXTS.has(name)) cell.className = "number";
       if (name === "method" || name === "versus") cell.className = "name";
       if (name.startsWith("verdict")) cell.className = CLASSES[row[name]] || "";
-      cell.textContent = shownCell(name, row[name]);
+      cell.append(...shownCell(name, row[name]).split(/(?<=\/)/).flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
       line.append(cell);
     }
     body.append(line);
   }
   $("numbers").tBodies[0].replaceChildren(body);
   const same = shared.map((name) => `${name} ${shownCell(name, rows[0][name])}`).join(", ");
-  $("rows").textContent = `${rows.length} rows${rows.length > limit ? `, ${limit} shown; the downloads hold all` : ""}${same ? `; of all: ${same}` : ""}.`;
+  $("rows").textContent = `${rows.length} row${rows.length === 1 ? "" : "s"}${rows.length > limit ? `, ${limit} shown; the downloads hold all` : ""}${same ? `; of all: ${same}` : ""}.`;
   $("more").hidden = rows.length <= limit;
 }
 function csvText() {
@@ -522,9 +558,9 @@ $("about").textContent = `${content.methods.length} methods on ${content.sets.le
 $("unbound").hidden = !content.unbound;
 if (content.queries) {
   $("queries-section").hidden = false;
-  draw("queries", content.queries.rows, content.queries.caption, content.queries.title);
+  draw("queries", content.queries.rows, content.queries.caption, content.queries.title, content.queries.command);
 }
-$("ladder-section").hidden = $("worst-section").hidden = !content.ladders.length;
+$("ladder-section").hidden = $("worst-section").hidden = !content.ladders.all.length;
 window.fslbench = fslbench;
 await update(fromAddress());
 document.documentElement.dataset.ready = "yes";

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import NOT_ESTIMABLE, VERDICTS, Comparison, direct_verdicts
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.comparison.verdicts import VERDICTS, Comparison
 from benchmark_spec.protocol import IntervalKind
+from fslbench_data.render.figures.claims import closed_error_bars
 from fslbench_data.render.page.encoding import floats
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -52,7 +51,9 @@ def pairs(some: Mapping[float, TaskSetReport]) -> Values:
             }
             for name in ("verdict", "direct")
         },
-        "closed": {str(key): _signs(_habit(report, upper)) for key, report in some.items()},
+        "closed": {
+            str(key): _signs(closed_error_bars(report)[upper]) for key, report in some.items()
+        },
         "reason": {str(key): _reasons(report, upper) for key, report in some.items()},
         "shorter": {
             str(k): {
@@ -72,14 +73,6 @@ def _signs(codes: NDArray[Any]) -> str:
     return "".join(_SIGNS[code] for code in codes.tolist())
 
 
-def _habit(report: TaskSetReport, upper: Upper) -> NDArray[np.int8]:
-    """Verdicts of pairs by closed intervals, which the field compares."""
-    closed = _closed_verdicts(report)[upper]
-    closed[(closed >= 0) & report.of_prefix[upper]] = NOT_ESTIMABLE
-    closed[report.of_stopped[upper]] = -1
-    return closed
-
-
 def _reasons(report: TaskSetReport, upper: Upper) -> dict[str, str]:
     """Why nothing is concluded, by number of the pair; of those where there is a reason."""
     reserved = np.flatnonzero((report.of_stopped | report.of_prefix)[upper]).tolist()
@@ -87,21 +80,6 @@ def _reasons(report: TaskSetReport, upper: Upper) -> dict[str, str]:
     return {str(k): reason for k, reason in reasons.items() if reason}
 
 
-def _closed_verdicts(report: TaskSetReport) -> NDArray[np.int8]:
-    """Verdicts of the closed intervals of any two methods (M, M), -1 where there are none."""
-    intervals = [report.closed.get(name) for name in report.methods]
-    mean = np.array([nan if interval is None else interval.mean for interval in intervals])
-    half = np.array([halfwidth(interval) for interval in intervals])
-    verdicts = direct_verdicts(mean[:, None], half[:, None], mean[None], half[None])
-    answered = np.array([interval is not None for interval in intervals])
-    return np.where(answered[:, None] & answered[None], verdicts, -1).astype(np.int8)
-
-
 def _own(c: Comparison) -> tuple[float, dict[IntervalKind, float | None]]:
     """Mean and half-widths by kind of the first method over the tasks that both answered."""
     return c.mean.mean, {kind: pair.mean.halfwidth for kind, pair in c.intervals.items()}
-
-
-def halfwidth(interval: Interval | None) -> float:
-    """Return the half-width, NaN where there is none."""
-    return nan if interval is None or interval.halfwidth is None else interval.halfwidth

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,13 +13,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
 from benchmark_spec.errors import MissingPackageError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
+from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.figures.sweep_rows import queries as sweep_queries
 from fslbench_data.scoring.score import score
+from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -133,7 +137,9 @@ def test_where_images_recur_thick_lines_leave_out_images_and_thin_ones_classes(
         assert "leave-one-out (new images" in thick
         assert thin.startswith("leave-one-out (new classes")
     assert rows.forest([pair]).rows[0]["verdict"] == VERDICT_NAMES[c.intervals["images"].verdict]
-    tied = [row["label"] for row in rows.accuracies(each).rows if row["tied"].startswith("highest")]
+    tied = [
+        row["label"] for row in rows.accuracies(each).rows if row["standing"].startswith("highest")
+    ]
     assert tied == list(each.ties.tied["images"])
 
 
@@ -159,18 +165,45 @@ def test_rows_of_accuracies_and_ties(embedded: Release) -> None:
     means = [row["mean"] for row in figure.rows]
     assert means == sorted(means, reverse=True)
     assert each.ties is not None
-    tied = [row["label"] for row in figure.rows if row["tied"].startswith("highest")]
+    tied = [row["label"] for row in figure.rows if row["standing"].startswith("highest")]
     assert tied == list(each.ties.tied["open"])
 
 
 def test_rows_of_conclusive_comparisons(embedded: Release) -> None:
     report = score(None, embedded, datasets="groceries")
-    figure = rows.conclusive(report.sets)
-    counts = report.verdict_counts
-    assert [row["shown"] for row in figure.rows] == [
-        f"{counts[kind].conclusive} of {counts[kind].compared}"
-        for kind in ("closed", "direct", "paired", "new classes (disjoint tasks)")
-    ]
+    counted = {
+        "closed error bars": "closed",
+        "error bars": "direct",
+        "new images": "paired",
+        "new classes": "new classes (disjoint tasks)",
+    }
+    assert _conclusive(report.sets) == {
+        claim: _share(report.verdict_counts[kind]) for claim, kind in counted.items()
+    }
+    reused = [each for each in report.sets if each.leaves_out]
+    shown = _conclusive(reused)
+    assert [*shown] == ["these images", "error bars", "new images", "new classes"]
+    assert shown.pop("error bars") == _share(
+        count_verdicts(
+            {"": np.concatenate([e.pairs_of("images").direct[e.asked] for e in reused])}
+        )[""]
+    )
+    counted = {
+        "these images": "closed",
+        "new images": "new images (tasks that reuse images)",
+        "new classes": "new classes (tasks that reuse images)",
+    }
+    assert shown == {
+        claim: _share(report.counts_where_reused[kind]) for claim, kind in counted.items()
+    }
+
+
+def _conclusive(sets: Sequence[TaskSetReport]) -> dict[str, str]:
+    return {row["kind"]: row["shown"] for row in conclusive(sets).rows}
+
+
+def _share(counts: VerdictCounts) -> str:
+    return f"{counts.conclusive} of {counts.compared}"
 
 
 def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
@@ -220,7 +253,7 @@ def test_partial_answers_are_in_no_tie_and_captions_count_what_is_shown(embedded
     parts = [_counts(embedded, "whole", 31), _counts(embedded, "part", 5, 22)]
     (each,) = score(merge(parts), embedded).sets
     figure = rows.accuracies(each)
-    said = {row["label"]: row["tied"] for row in figure.rows}
+    said = {row["label"]: row["standing"] for row in figure.rows}
     assert figure.rows[0]["label"] == "part"
     assert said["part"] == "accuracy"
     assert said["pixels/LR"] == "highest or not told apart"

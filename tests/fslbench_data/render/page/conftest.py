@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,19 +14,28 @@ import pytest
 
 from fslbench_data.release.release import Release
 
+SWEEP = {
+    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
+    "rows": [
+        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
+    ],
+}  # fmt: skip
 ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
-    """The page of the reference methods and of the example."""
+    """The page of the reference methods on two data sets, with a sweep made up."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     pytest.importorskip("altair", reason="needs the extra `report`")
     from fslbench_data.render.page.make import make_page
     from fslbench_data.scoring.selection import Selection
 
     folder = tmp_path_factory.mktemp("page")
-    return make_page((), embedded, folder, Selection(datasets=("digits", "emoji")))
+    sweep = folder / "sweep.json"
+    sweep.write_text(json.dumps(SWEEP))
+    chosen = Selection(datasets=("digits", "emoji"))
+    return make_page((), embedded, folder, chosen, sweeps=[sweep])
 
 
 @pytest.fixture(scope="session")

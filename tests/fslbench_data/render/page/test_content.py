@@ -19,11 +19,15 @@ from analysis_sql.comparison.verdicts import Comparison
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.render.answer_format import answer_paper
+from fslbench_data.render.figures.ladder_rows import ladder
 from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.encoding import counts, floats
 from fslbench_data.render.page.html import html
+from fslbench_data.render.page.ladders import page_ladders
 from fslbench_data.render.page.make import make_page
+from fslbench_data.render.page.words import PLACES, WORDS
 from fslbench_data.scoring.answer import answer
+from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Selected, Selection, select
 from fslbench_data.submission.merging import merge
@@ -127,7 +131,8 @@ def test_the_answer_is_the_terminal_s(embedded: Release, selected: Selected) -> 
         assert len(sentences) == 4  # three, and how many more
         for note in table.notes:
             assert f'<p class="note">{escape(note)}</p>' in of_level
-        body = re.findall("<tr>(.*?)</tr>", behind.partition("</table>")[0])
+        text = behind.partition("</table>")[0].replace("<wbr>", "")
+        body = re.findall("<tr>(.*?)</tr>", text)
         cells = [[unescape(text) for text in re.findall(">([^<>]*)</t[hd]>", row)] for row in body]
         assert cells == [table.names, *map(table.texts, table.rows)]
 
@@ -155,13 +160,18 @@ def test_accuracies_and_ties_are_the_reports(embedded: Release, selected: Select
             for half, score in zip(_decoded(shown["half"][kind]["0.9"]), each.scores, strict=True):
                 assert _same(half, score.intervals[kind].halfwidth)
         assert each.ties is not None
-        tied = {kind: [each.methods[i] for i in some] for kind, some in shown["tied"].items()}
+        tied = {
+            kind: [each.methods[i] for i in some["0.9"]] for kind, some in shown["tied"].items()
+        }
         assert tied == {kind: list(names) for kind, names in each.ties.tied.items()}
         assert each.methods[shown["best"]] == each.ties.best
         tasks = _decoded(shown["counts"]).reshape(len(shown["chosen"]), each.scored.n_tasks)
         assert (tasks == each.counts.correct[shown["chosen"]]).all()
         assert [each.methods[i] for i in shown["contest"]] == list(each.ties.methods)
     assert "level:0.9|" in content["signature"]["0.9"]
+    for each, shown in zip(report_on(selected, 0.99).sets, content["sets"], strict=True):
+        for kind, names in each.ties.tied.items() if each.ties else ():
+            assert [each.methods[i] for i in shown["tied"][kind]["0.99"]] == list(names)
 
 
 def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) -> None:
@@ -173,6 +183,8 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) 
         many.append(recorder.submission())
     selected = select(merge(many), embedded)
     content = page_content(selected)
+    assert content["opens"]["method"] in {f"m{i}" for i in (24, 49)}  # of the highest mean
+    assert content["opens"]["sets"] == ["digits/open-5w5s5q"]
     chosen = [content["methods"][i] for i in content["chosen"]]
     assert len(chosen) == MOST_CHOSEN
     assert all(name.startswith("m") for name in chosen)
@@ -214,3 +226,39 @@ def test_numbers_are_kept_exactly_and_small() -> None:
         assert encoded["type"] == kind
         assert _decoded(encoded).tolist() == [0, largest]
     assert _decoded(counts(np.empty(0, np.int64))).size == 0
+
+
+def test_ladders_at_every_level_are_the_bias_report_s(embedded: Release) -> None:
+    chosen = Selection.of(datasets="openclipart", task_sets="ladder_titles-5w5s5q")
+    by_level = {
+        level: bias_on(select(None, embedded, replace(chosen, level=level), by_class=True))
+        for level in (0.95, 0.99)
+    }
+    content = page_ladders(by_level[0.95].ladders, [0.95, 0.99])
+    (shown,) = content["all"]
+    assert (shown["dataset"], shown["task_set"]) == ("openclipart", "ladder_titles-5w5s5q")
+    for level, report in by_level.items():
+        (each,) = report.ladders
+        scores = [score for method in each.methods for score in method.steps.values()]
+        names = [(method.method, step) for method in each.methods for step in method.steps]
+        assert shown["rows"] == names
+        for measure, name in (("accuracy", "accuracy"), ("wAcc", "worst")):
+            intervals = [getattr(score, name) for score in scores]
+            assert _decoded(shown[measure]["mean"]).tolist() == [i.mean for i in intervals]
+            halves = _decoded(shown[measure]["half"][str(level)]).tolist()
+            assert halves == [i.halfwidth for i in intervals]
+        assert shown["caption"][str(level)] == ladder(each, level).caption
+        assert f"{100 * level:g} % intervals" in shown["caption"][str(level)]
+
+
+def test_words_are_the_glossary_s(root: Path) -> None:
+    """The page explains words as docs/glossary.md does: it has no meanings of its own."""
+    glossary = (root / "docs/glossary.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\*\*.*?) \| (.*) \|$", glossary, re.MULTILINE)
+    plain = {_plain(term): _plain(meaning) for term, meaning in rows}
+    assert {term: plain.get(term) for term in WORDS} == dict(WORDS)
+    assert {term for terms in PLACES.values() for term in terms} == {*WORDS}
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", markdown).replace("*", "").replace("`", "")

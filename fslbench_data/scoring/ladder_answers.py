@@ -1,0 +1,117 @@
+"""What methods answered on one ladder of attribute-biased tasks, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis_sql.bias.spurious_bias import StepScore, step_score
+from analysis_sql.intervals.arrays import AnyInts
+from benchmark_spec.protocol import LADDER, IntervalKind, suite_of
+from fslbench_data.scoring.selection import Selected
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.validation.per_class import class_counts, rows_of
+from fslbench_data.validation.runs import Group
+from fslbench_data.validation.validate import Validated
+
+Steps = dict[str, AnyInts]
+"""A method's correct queries of each class (T, K), by step of a ladder."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LadderAnswers:
+    """What methods answered on one ladder; it is read once, and scored at any level.
+
+    Attributes
+    ----------
+    infos
+        The ladder's task sets, in the order of its steps.
+    by_method
+        Of the methods that say which classes they answer rightly.
+    left_out
+        Methods that do not say which classes they answer rightly, have several runs or stopped
+        themselves.
+    prefixes
+        Methods that answered only the first tasks of a step, as many as the submitter chose: they
+        have intervals, from which nothing is concluded, and are in no ranking.
+    """
+
+    infos: tuple[TaskSetInfo, ...]
+    by_method: dict[str, Steps]
+    left_out: tuple[str, ...]
+    prefixes: tuple[str, ...]
+
+    @property
+    def kind(self) -> IntervalKind:
+        """Of the intervals: ``open`` where no image is used twice."""
+        return self.infos[0].name.interval
+
+    @property
+    def queries(self) -> int:
+        """Queries of each class of a task."""
+        return self.infos[0].protocol.query
+
+    @property
+    def task_set(self) -> str:
+        """The name that stands for all steps, such as ``ladder_titles-5w5s5q``."""
+        step, name = step_of(self.infos[0]), self.infos[0].name
+        family = "ladder" if step in LADDER else "counterfactual"
+        return f"{name.suite.replace(f'{step}_', f'{family}_', 1)}-{name.protocol}"
+
+    def scores(self, level: float) -> dict[str, dict[str, StepScore]]:
+        """Score each method on the steps that it answered, in their order."""
+        return {
+            method: {
+                step: step_score(counts, self.queries, self.kind, level)
+                for step, counts in steps.items()
+            }
+            for method, steps in self.by_method.items()
+        }
+
+
+def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAnswers:
+    """Read what the selected methods answered on a ladder, given its task sets."""
+    left_out: list[str] = []
+    by_method: dict[str, Steps] = {}
+    tasks = {str(i): selected.release.task_set(i.dataset, str(i.name)) for i in infos}
+    for part in selected.parts:
+        for method in part.methods:
+            groups = [
+                group
+                for info in infos
+                for group in part.on(info.dataset, str(info.name))
+                if group.method == method
+            ]
+            steps = _steps(part, groups, tasks)
+            if len(steps) < len(groups):
+                left_out.append(method)
+            elif groups:
+                by_method[method] = steps
+    prefixes = [
+        group.method
+        for part in selected.parts
+        for info in infos
+        for group in part.on(info.dataset, str(info.name))
+        if group.method in by_method and part.is_prefix(group)
+    ]
+    return LadderAnswers(tuple(infos), by_method, tuple(left_out), tuple(dict.fromkeys(prefixes)))
+
+
+def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
+    """Count correct queries of each class, of those task sets where one run says them."""
+    steps: Steps = {}
+    for group in groups:
+        info = group.info
+        binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
+        if len(group.runs) > 1 or (binding is not None and binding.stopping is not None):
+            continue
+        rows = rows_of(part.submission, group.method, info)
+        counts = class_counts(rows, tasks[str(info)])
+        if counts is not None:
+            steps[step_of(info)] = counts
+    return steps
+
+
+def step_of(info: TaskSetInfo) -> str:
+    """Return the step of a ladder that a task set is."""
+    return suite_of(info.name.suite).step
