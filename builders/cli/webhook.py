@@ -12,7 +12,8 @@ import click
 def webhook(results: str, host: str, port: int) -> None:
     """Run the app that checks every pull request on a results repository.
 
-    It comments what the proposed submissions would show, or why they are refused. Its address for
+    It comments what the proposed submissions would show, or why they are refused, and its front
+    page is the leaderboard, made again when a file is merged. Its address for
     the Hub's webhook settings is /webhooks/fslbench, its secret the variable WEBHOOK_SECRET, its
     account that of `hf auth login` or HF_TOKEN. Needs the extra `app`.
     """

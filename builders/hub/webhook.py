@@ -1,4 +1,4 @@
-"""An app that checks every pull request on a results repository and comments the verdicts.
+"""An app that checks every pull request on a results repository and shows its leaderboard.
 
 It runs on huggingface_hub's WebhooksServer, as a Space or anywhere else that the Hub can reach.
 The Hub is told its address, and the secret that it shares in the variable WEBHOOK_SECRET.
@@ -6,13 +6,16 @@ The Hub is told its address, and the secret that it shares in the variable WEBHO
 
 import logging
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from huggingface_hub import WebhookPayload, WebhooksServer
 
 from benchmark_spec.errors import FSLBenchError, HubError, listing
 from benchmark_spec.extras import require
+from builders.hub.front_page import FrontPage
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.leaderboard.hub_files import HubResults
@@ -26,6 +29,7 @@ PATH = "fslbench"
 """The webhook's address is ``/webhooks/fslbench``."""
 
 _REF = re.compile(r"refs/pr/([1-9][0-9]{0,8})")
+_MAIN = "refs/heads/main"
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,6 +50,16 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
     ):
         return [discussion.num]
     return []
+
+
+def changes_main(payload: WebhookPayload, repo_id: str) -> bool:
+    """Say whether an event changed the main branch of the results repository."""
+    return (
+        payload.repo.type == "dataset"
+        and payload.repo.name == repo_id
+        and payload.event.scope == "repo.content"
+        and any(ref.ref == _MAIN and ref.newSha for ref in payload.updatedRefs or [])
+    )
 
 
 def comment_on(repo_id: str, number: int) -> bool:
@@ -79,7 +93,7 @@ def _comment(changes: Changes) -> str:
 
 
 def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
-    """Make the app of one results repository.
+    """Make the app of one results repository; its front page is the leaderboard.
 
     Events are answered at once and worked off one after another, so that neither the Hub waits
     nor many pull requests at a time take more memory than one.
@@ -107,25 +121,28 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
     read_board(HubResults.open(HubAddress(repo_id)))
     with hub_errors("looking at its own account", repo_id):
         _LOG.info("reviewing %s as %s", repo_id, api().whoami()["name"])
-    app = WebhooksServer(webhook_secret=secret)
+    front = FrontPage(repo_id)
+    app = WebhooksServer(ui=front.blocks(), webhook_secret=secret)
     queue = ThreadPoolExecutor(max_workers=1)
+    queue.submit(_work, "the leaderboard", front.renew)
 
     @app.add_webhook(PATH)
     async def on_event(payload: WebhookPayload) -> dict[str, Any]:
         numbers = pull_requests(payload, repo_id)
         for number in numbers:
-            queue.submit(_work, repo_id, number)
+            queue.submit(_work, f"pull request {number}", partial(comment_on, repo_id, number))
+        if changes_main(payload, repo_id):
+            queue.submit(_work, "the leaderboard", front.renew)
         return {"pull_requests": numbers}
 
     return app
 
 
-def _work(repo_id: str, number: int) -> None:
-    """Comment on a pull request; what goes wrong is logged, and the app goes on."""
+def _work(what: str, work: Callable[[], bool | None]) -> None:
+    """Do a piece of work; what goes wrong is logged, and the app goes on."""
     try:
-        commented = comment_on(repo_id, number)
-        _LOG.info("pull request %d: %s", number, "commented" if commented else "nothing new")
+        _LOG.info("%s: %s", what, "nothing new" if work() is False else "done")
     except FSLBenchError as error:
-        _LOG.error("pull request %d: %s", number, error)
+        _LOG.error("%s: %s", what, error)
     except Exception:
-        _LOG.exception("pull request %d", number)
+        _LOG.exception("%s", what)

@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from hub_server import Fault, HubServer
 
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubError, HubNotFoundError, ResultsError
-from builders.hub.webhook import comment_on, make_app, pull_requests
+from builders.hub.front_page import FrontPage
+from builders.hub.webhook import changes_main, comment_on, make_app, pull_requests
 from fslbench_data.leaderboard.submit import prepare, propose
 from fslbench_data.release.release import Release
 
@@ -100,6 +102,7 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
 
+    post.address = f"http://127.0.0.1:{port}/"  # type: ignore[attr-defined]
     yield post
     gradio.close_all(verbose=False)
 
@@ -207,6 +210,53 @@ def test_other_events_are_left_alone(other: dict[str, Any]) -> None:
 
     assert pull_requests(WebhookPayload(**event(1)), REPO) == [1]
     assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
+
+
+def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Release) -> None:
+    front = FrontPage(REPO)
+    assert "being made" in front.framed()
+    front.renew()
+    assert "No method answers any task set." in unescape(front.framed())
+    good = prepare(submission(toy, "<b>mine</b>"), REPO)
+    results.commit(REPO, {good.path: good.content})
+    front.renew()
+    frame = front.framed()
+    assert frame.count("<") == 2  # the frame alone: all within it is escaped
+    assert 'sandbox=""' in frame
+    page = unescape(frame)
+    assert "&lt;b&gt;mine&lt;/b&gt;" in page
+    assert f"fslbench leaderboard --results {REPO} -o page.html" in page
+
+
+def test_the_front_page_is_made_again_when_main_changes() -> None:
+    from huggingface_hub import WebhookPayload
+
+    def changed(ref: str, new: str | None = "0" * 40, **more: Any) -> bool:
+        refs = [{"ref": ref, "newSha": new}]
+        pushed = event(1, updatedRefs=refs, **{"scope": "repo.content", **more})
+        return changes_main(WebhookPayload(**pushed), REPO)
+
+    assert changed("refs/heads/main")
+    assert not changed("refs/pr/1")
+    assert not changed("refs/heads/main", None)
+    assert not changed("refs/heads/main", repo="org/elsewhere")
+    assert not changed("refs/heads/main", scope="discussion")
+
+
+def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) -> None:
+    """The app that runs gives the frame, after a merge with the new method."""
+    client = pytest.importorskip("gradio_client")
+    good = prepare(submission(toy, "a merged one"), REPO)
+    results.commit(REPO, {good.path: good.content})
+    refs = [{"ref": "refs/heads/main", "newSha": results.sha(REPO)}]
+    merged = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
+    assert posted(merged) == (200, {"pull_requests": []})
+    visitor = client.Client(posted.address, verbose=False)
+    deadline = time.monotonic() + 60
+    while "a merged one" not in (shown := str(visitor.predict(fn_index=0))):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.2)
+    assert "<iframe" in shown
 
 
 def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
