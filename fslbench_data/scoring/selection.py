@@ -11,7 +11,6 @@ from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.method_names import features_in, whole_names
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, validate
@@ -144,10 +143,12 @@ def select(
     if isinstance(submission, list | tuple) and not submission:
         submission = None
     beside = selection.references and submission is not None
-    submission = _references(release) if submission is None else submission
     taken = release.methods if beside else ()
-    unbound = selection.allow_unbound
-    answers = validate(submission, release, taken=taken, allow_unbound=unbound)
+    if submission is None:
+        answers = _references_alone(release)
+    else:
+        unbound = selection.allow_unbound
+        answers = validate(submission, release, taken=taken, allow_unbound=unbound)
     selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
     infos = _asked(answers, release, selection)
     ladders = [info for info in infos if info.name.attributes]
@@ -188,7 +189,7 @@ def reference_results(
     return _reference_results(release, infos, counts_only)
 
 
-@lru_cache(maxsize=4)  # who scores again, or plans after it, compares with the same methods
+@lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods
 def _reference_results(
     release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool
 ) -> Validated | None:
@@ -201,14 +202,14 @@ def _reference_results(
     return replace(validate(merged, release, taken=()), are_references=True)
 
 
-def _references(release: Release) -> Submission:
-    references = release.references()
-    if not references:
+def _references_alone(release: Release) -> Validated:
+    references = reference_results(release, counts_only=False)
+    if references is None:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",
             fix="name a file of results",
         )
-    return merge(references)
+    return replace(references, are_references=False)
 
 
 def _asked(answers: Validated, release: Release, selection: Selection) -> list[TaskSetInfo]:
