@@ -48,15 +48,12 @@ def test_a_null_run_is_no_run(
 ) -> None:
     files = files[::-1] if reverse else files
     together = merge([Submission.read(file) for file in files])
-    runs = {
-        s.method: s.runs for s in score(together, embedded).sets[0].scores if "mine" in s.method
-    }
+    scores = {s.method: s for s in score(together, embedded).sets[0].scores if "mine" in s.method}
+    runs = {name: each.runs for name, each in scores.items()}
     assert runs == {"mine/plain": 1, "mine/twice": 2}
     for file in files:
         (alone,) = (s for s in score(file, embedded).sets[0].scores if "mine" in s.method)
-        (beside,) = (
-            s for s in score(together, embedded).sets[0].scores if s.method == alone.method
-        )
+        beside = scores[alone.method]
         assert (alone.accuracy, alone.run_spread) == (beside.accuracy, beside.run_spread)
     asked = (
         "SELECT method, max(asked) FROM by_task WHERE NOT is_reference GROUP BY ALL ORDER BY ALL"
