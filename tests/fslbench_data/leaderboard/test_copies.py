@@ -240,7 +240,7 @@ def many(
     return whole.folder, contents
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_who_came_first_decides_and_names_never(
     many: tuple[Path, dict[str, int]], newer: Release, data: st.DataObject
