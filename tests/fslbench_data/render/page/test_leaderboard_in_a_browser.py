@@ -42,10 +42,13 @@ def board_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> P
     return path
 
 
-@pytest.fixture(params=[(390, "light"), (390, "dark"), (1300, "light"), (1300, "dark")])
+PHONE, DESK = 390, 1300
+
+
+@pytest.fixture
 def tab(browser: Any, board_file: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The page, open; what its console said and what it asked for are kept beside it."""
-    width, scheme = request.param
+    width, scheme = getattr(request, "param", (PHONE, "light"))
     size = {"width": width, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=False)
     context.set_default_timeout(120_000)
@@ -61,6 +64,9 @@ def tab(browser: Any, board_file: Path, request: pytest.FixtureRequest) -> Itera
     context.close()
 
 
+@pytest.mark.parametrize(
+    "tab", [(w, s) for w in (PHONE, DESK) for s in ("light", "dark")], indirect=True
+)
 def test_a_hundred_methods_stand_alone_and_fit(tab: Any) -> None:
     assert tab.said == []
     assert [url for url in tab.asked if not url.startswith("data:")] == [tab.url]
@@ -101,6 +107,7 @@ def test_it_is_reached_by_keyboard_and_says_its_marks(tab: Any) -> None:
     }
 
 
+@pytest.mark.parametrize("tab", [(PHONE, "dark"), (DESK, "light")], indirect=True)
 def test_axe_finds_nothing_serious(tab: Any, axe: str) -> None:
     tab.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
     tab.evaluate(axe)
