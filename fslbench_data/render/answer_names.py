@@ -18,15 +18,16 @@ def with_short_names(answer: Answer) -> tuple[Answer, str]:
     Returns
     -------
     answer, features
-        The features are empty if no name has become another: they are short, or two names would
-        be one.
+        The features are empty if no name has become another: they are short, one name alone begins
+        with them, or two names would be one.
     """
     features = answer.rows[0].score.backbone if answer.rows else ""
     prefix = f"{features}/"
     names = {score.method for score in answer.scores}
     short = {name: name.removeprefix(prefix) for name in names}
     alike = len({*short.values()}) < len(names) or "" in short.values()
-    if len(features) <= LONG or alike or short.keys() == {*short.values()}:
+    shared = sum(name.startswith(prefix) for name in names)
+    if len(features) <= LONG or alike or shared < 2:  # nothing is said twice
         return answer, ""
 
     def of(comparison: Comparison) -> Comparison:
