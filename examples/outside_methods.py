@@ -7,7 +7,7 @@ From the command line, for example:
     fslbench score logistic_regression.parquet
 
 or all of them at once: ``python examples/outside_methods.py outside.parquet``.  They need
-scikit-learn and easyfsl: pip install "fslbench[test]".
+scikit-learn and easyfsl: pip install '.[test]'.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Then, for everybody with access to the repository:
     fslbench score mine.parquet --release ORG/birds@v1.0.0
 
 Images stay where they are: the release holds their paths and SHA-256, and the tasks.
-Needs pip install "fslbench[builders]", and for the Hub a login: hf auth login.
+Needs pip install '.[builders]', and for the Hub a login: hf auth login.
 """
 
 from __future__ import annotations

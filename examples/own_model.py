@@ -8,7 +8,7 @@ First write the images of a data set as files, then run:
     fslbench score own_model.parquet
 
 It goes on where it was when it is stopped.  Needs PyTorch and timm:
-pip install "fslbench[builders]".
+pip install '.[builders]'.
 """
 
 from __future__ import annotations

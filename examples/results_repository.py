@@ -3,7 +3,7 @@
     python examples/results_repository.py FOLDER
 
 Five files: four methods on two task sets of the digits, and a slow one (a Gaussian process) that
-answered the first tasks of one only.  Needs scikit-learn: pip install "fslbench[test]".
+answered the first tasks of one only.  Needs scikit-learn: pip install '.[test]'.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from fslbench_data.cli import ErrorGroup
 def main() -> None:
     """Make releases and reference results.
 
-    Needs the extra `builders`: pip install "fslbench[builders]".
+    Needs the extra `builders`: pip install '.[builders]'.
     """
 
 

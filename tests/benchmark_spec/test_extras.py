@@ -1,17 +1,49 @@
+import json
 import sys
+from importlib import metadata
 
 import pytest
 from click.testing import CliRunner
 
 from benchmark_spec.errors import MissingPackageError
-from benchmark_spec.extras import require
+from benchmark_spec.extras import install_line, require
 from builders.cli import main
 
 
 def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
-    with pytest.raises(MissingPackageError, match=r"'no_such'(.|\n)*fslbench\[builders\]"):
+    with pytest.raises(MissingPackageError, match="'no_such'") as caught:
         require("no_such.part")
+    assert caught.value.fix == install_line("builders")
     assert require("json").loads("1") == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        ({"url": "file:///a/clone", "dir_info": {"editable": True}}, "pip install '.[report]' in"),
+        ({"url": "file:///a/clone", "dir_info": {}}, "pip install '.[report]' in the folder of"),
+        ({"url": "file:///a/b.whl", "archive_info": {}}, 'pip install "fslbench[report]"'),
+        (None, 'pip install "fslbench[report]"'),  # of an index
+    ],
+)
+def test_the_line_installs_what_is_there(
+    origin: dict[str, object] | None, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return None if origin is None else json.dumps(origin)
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
+    assert install_line("report").startswith(line)
+
+
+def test_a_clone_that_is_not_installed_has_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    assert install_line("torch").startswith("pip install '.[torch]'")
 
 
 def test_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
