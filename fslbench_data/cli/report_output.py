@@ -15,6 +15,7 @@ from fslbench_data.scoring.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fslbench_data.release.release import Release
     from fslbench_data.render.table import Table
     from fslbench_data.scoring.answer import Answer
     from fslbench_data.scoring.bias import BiasReport
@@ -136,6 +137,19 @@ def say_left_out(report: Report) -> None:
         click.echo(
             f"left out: {len(report.left_out)} task sets made with attributes of images; "
             "--bias reads them, --task-set names some",
+            err=True,
+        )
+
+
+def say_narrower(report: Report, release: Release) -> None:
+    """Say on standard error on which other task set intervals would be narrower, if on any."""
+    from fslbench_data.scoring.narrower import narrower
+
+    if found := narrower(report, release):
+        more = f"; pooled sets like it: {found.more} more" if found.more else ""
+        click.echo(
+            f"narrower: on {found.info} the reference methods' intervals for new images are "
+            f"{100 * found.share:.0f} % narrower{more}",
             err=True,
         )
 

@@ -80,7 +80,9 @@ def score(
     are compared with each other.  Task sets made with attributes of images are read with --bias.
     """
     from fslbench_data.cli.report_output import (
+        format_of,
         say_left_out,
+        say_narrower,
         write_bias,
         write_brief,
         write_report,
@@ -116,3 +118,5 @@ def score(
             all_references=all_references,
             whole_signature=whole_signature,
         )
+        if not chosen["task_sets"] and not details and format_of(output_format, path) == "table":
+            say_narrower(report, opened)
