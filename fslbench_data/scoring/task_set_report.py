@@ -150,8 +150,7 @@ class TaskSetReport:
         That is of runs that had a rule to stop, and of a prefix that its submitter chose.
         """
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
-        design = None if kind == self.interval_kind else self.designs[kind]
-        return p_matrix(self.counts, wanted, kind, design)
+        return p_matrix(self.counts, wanted, kind, self.designs.get(kind))
 
     @cached_property
     def of_stopped(self) -> NDArray[np.bool_]:
@@ -185,9 +184,10 @@ class TaskSetReport:
 
     @cached_property
     def ties(self) -> Ties | None:
-        """Ties among the methods that answered all tasks, Holm-adjusted; None below three."""
+        """Ties among compared methods that answered all tasks, Holm-adjusted; None below three."""
         ordinary = np.array([score.ordinary for score in self.scores])
-        whole = np.flatnonzero(ordinary & (self.counts.tasks == self.scored.n_tasks)).tolist()
+        judged = np.flatnonzero(ordinary & (self.counts.tasks == self.scored.n_tasks))
+        whole = np.intersect1d(judged, np.nonzero(self.asked)).tolist()
         if len(whole) < 3:
             return None
         names, counts = tuple(self.methods[i] for i in whole), self.counts.some(whole)
