@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.near_perfect import ABOVE
 from benchmark_spec.errors import listing
+from benchmark_spec.protocol import TaskSetName
 from fslbench_data.render.answer_grid import MARKS
 from fslbench_data.render.interval_text import STOPPED, TRANSDUCTIVE, TRANSDUCTIVE_NOTE, plus_minus
-from fslbench_data.scoring.paper import PaperCell, PaperContent
+from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
 from fslbench_data.scoring.paper_choice import PaperRow
 from fslbench_data.scoring.standings import Mark
 
@@ -102,19 +104,34 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
 
 
 def _tasks_text(content: PaperContent) -> str:
-    names = [*dict.fromkeys(column.scored.task_set for column in content.columns)]
+    sets = [column.scored for column in content.columns]
+    names = [*dict.fromkeys(scored.task_set for scored in sets)]
+    ways = {TaskSetName.parse(name).protocol.way for name in names}
+    way = f"{ways.pop()} ways; " if len(ways) == 1 else ""
+    return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{_numbers(content)}."
+
+
+def _numbers(content: PaperContent) -> str:
+    """Say how many tasks most of the sets have, and which have another number."""
     tasks = [column.scored.n_tasks for column in content.columns]
-    numbers = f"{min(tasks)} to {max(tasks)}"
-    if len({*tasks}) == 1:
-        numbers = str(tasks[0])
-    elif len(tasks) <= MOST_NUMBERS:
-        numbers = ", ".join(map(str, tasks))
-    sets = "Task sets" if len(names) > 1 else "Task set"
-    return f"{sets} {listing(names)}; T = {numbers} tasks."
+    ((most, _),) = Counter(tasks).most_common(1)
+    others = [column for column in content.columns if column.scored.n_tasks != most]
+    if len(others) > MOST_NUMBERS:
+        return f"T = {min(tasks)} to {max(tasks)} tasks"
+    text = "; ".join(f"{column.scored.n_tasks} on {_place(column)}" for column in others)
+    return f"T = {most} tasks" + (f" ({text})" if others else "")
 
 
-MOST_NUMBERS = 6
-"""Numbers of tasks up to which each is told."""
+def _place(column: PaperColumn) -> str:
+    """Name the task set of a column: ``digits, 5 shots``."""
+    shots, shot, other = column.heading.partition("-shot")
+    if not shot or other:
+        return f"{column.scored.dataset}, {column.heading}"
+    return f"{column.scored.dataset}, {shots} shot{'' if shots == '1' else 's'}"
+
+
+MOST_NUMBERS = 3
+"""Numbers of tasks that are told beside the usual one."""
 
 
 def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:

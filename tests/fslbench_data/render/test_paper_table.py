@@ -94,6 +94,28 @@ def test_differences_by_hand(three: list[fb.Submission], toy: fb.Release) -> Non
     assert "| best − near | +18.75 ± 38.09 |" in str(both)
 
 
+def test_the_caption_says_the_usual_number_of_tasks_and_where_it_is_another(root: Path) -> None:
+    mine = root / "examples/my_results.parquet"
+    leading = str(fb.table(mine, suites=["closed"]))
+    assert "closed-5w10s7q; 5 ways; T = 600 tasks." in leading
+    sets = ["closed-5w1s1q", "open-5w5s5q", "closed-5w10s7q"]
+    assert "5 ways; T = 600 tasks (31 on digits, 5 shots)." in str(fb.table(mine, task_sets=sets))
+    mixed = " ".join(str(fb.table(mine, suites=["open", "closed"])).split())
+    assert "T = 600 tasks (" in mixed
+    assert "31 on digits, open-5w5s5q" in mixed
+
+
+def test_ties_are_among_those_that_are_compared(root: Path) -> None:
+    mine, named = root / "examples/my_results.parquet", ["pixels/NCC", "pixels/LR"]
+    report = fb.score(mine, against=named, task_sets="open-5w5s5q")
+    (each,) = report.sets
+    assert each.ties is not None
+    assert {*each.ties.methods} == {"pixels/Ridge", *named}
+    assert each.ties.family == 3
+    (alone,) = fb.score(mine, against=named[0], task_sets="open-5w5s5q").sets
+    assert alone.ties is None
+
+
 def test_who_is_marked_is_who_ties_with_the_best(root: Path) -> None:
     report = fb.score(root / "examples/my_results.parquet", task_sets="open-5w5s5q")
     (each,) = report.sets
