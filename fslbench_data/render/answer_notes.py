@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from shlex import quote
 
-from analysis_sql.interval_kinds import family_of
+from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.interval_kinds import ABOUT, family_of
 from analysis_sql.intervals.near_perfect import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import listing
@@ -23,6 +25,9 @@ from fslbench_data.scoring.standings import Mark
 
 MOST_STOPPED = 2
 """Runs with a rule to stop of which is said what their sequences say."""
+
+MOST_NAMED = 4
+"""Methods up to which it is said how one asks for the comparisons with them."""
 
 
 def heading(answer: Answer) -> str:
@@ -51,6 +56,7 @@ def _legend(answer: Answer) -> Iterator[str]:
         if met := sum(len(row.met) for row in answer.rows):
             yield "+ better, - worse, 0 not told apart, = identical, ? nothing can be concluded"
             yield from _alone(answer, met)
+            yield from _superclasses(answer)
         if any(beside(row, comparison) for row in answer.rows for comparison in row.best):
             yield f"{BESIDE} the most accurate reference of all: not among the comparisons counted"
         return
@@ -88,6 +94,24 @@ def _alone(answer: Answer, met: int) -> Iterator[str]:
     for lost, abouts in of_lost.items():
         if lost:
             yield f"not shown after Holm for {listed(abouts)}: from {lost}"
+
+
+def _superclasses(answer: Answer) -> Iterator[str]:
+    """Say of how many comparisons a difference is shown for new superclasses, which have no column.
+
+    Task sets count whose classes are in enough superclasses for an interval.
+    """
+    verdicts = [
+        pair.verdict
+        for row in answer.rows
+        for comparison in row.met
+        for kind, pair in comparison.intervals.items()
+        if ABOUT[kind] == "new superclasses"
+    ]
+    if verdicts:
+        shown = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
+        of = f"{len(verdicts)} comparison{'s' if len(verdicts) > 1 else ''}"
+        yield f"new superclasses: shown in {shown} of {of} (--details)"
 
 
 def _numbers(several: Iterable[Remaining]) -> Iterator[str]:
@@ -141,6 +165,7 @@ def left_out(answer: Answer) -> Iterator[str]:
     """Say what the report holds beside, and how one asks for it."""
     if _meets_some(answer):
         yield _references(answer)
+    yield from _listing(answer)
     parts = [
         f"{_number(number, what)} ({option})"
         for number, what, option in (
@@ -158,6 +183,18 @@ def left_out(answer: Answer) -> Iterator[str]:
         yield f"answered other task sets only: {names}"
 
 
+def _listing(answer: Answer) -> Iterator[str]:
+    """Say how one lists the comparisons that count, and no other, where not each has a row."""
+    met = [(row, comparison) for row in answer.rows for comparison in row.met]
+    if all(comparison in row.best for row, comparison in met):
+        return
+    names = [*dict.fromkeys(comparison.versus for _, comparison in met)]
+    option = "--details"
+    if len(names) <= MOST_NAMED and len(met) == len(names) * len(answer.rows):
+        option = " ".join(f"--against {quote(shortened(name, NAME))}" for name in names)
+    yield f"all {len(met)} comparisons: {option}"
+
+
 def _references(answer: Answer) -> str:
     """Say which reference methods are met, and why."""
     own = {score.backbone for score in answer.scores if not score.is_reference}
@@ -165,7 +202,7 @@ def _references(answer: Answer) -> str:
     of_same = {s.backbone in own for s in answer.scores if s.is_reference and s.method in met}
     accurate = f"the {MOST_ACCURATE} most accurate of a set"
     if of_same == {True}:
-        return "references met: those on the same features; every comparison: --details"
+        return "references met: those on the same features"
     if of_same == {False}:
         return f"references met: {accurate}, since none is on the same features"
     return f"references met: those on the same features; where there are none, {accurate}"

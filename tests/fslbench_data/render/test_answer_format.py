@@ -1,5 +1,6 @@
 """The answer as people read it: whatever the file, at most forty lines of a hundred characters."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,11 +121,11 @@ def test_one_method_is_told_where_it_is_better_and_by_how_much(embedded, example
     assert str(report) == report_text(report)
 
 
-def _mine(embedded: fb.Release, name: str, shift: int) -> fb.Submission:
+def _mine(embedded: fb.Release, name: str, shift: int, dataset: str = "groceries") -> fb.Submission:
     """A reference method's counts, a little better on some tasks, on photos in superclasses."""
     recorder = fb.Recorder(name, backbone=PCA)
     reference = dict(zip(embedded.methods, embedded.references(), strict=True))[f"{PCA}/NCC"]
-    info = embedded.task_set_info("groceries", "closed-5w5s5q")
+    info = embedded.task_set_info(dataset, "closed-5w5s5q")
     correct = reference.on([info]).table.column("n_correct").to_numpy()
     moved = np.minimum(correct + (np.arange(correct.size) % shift == 0), info.protocol.n_query)
     recorder.add_counts(info, moved)
@@ -149,6 +150,30 @@ def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded)
     (table,), _, _ = answer_paper(answer(report))
     assert f"names without a slash: on the features {PCA}." in table.notes
     assert [c.versus for c in row.met] == [f"{PCA}/{h}" for h in ("NCC", "MatchingNet", "LR")]
+
+
+def test_new_superclasses_are_counted_where_there_are_enough_of_them(embedded) -> None:
+    report = fb.score(_mine(embedded, f"{PCA}/mine", 3, "openclipart"), embedded)
+    (row,) = answer(report).rows
+    verdicts = [comparison.intervals["superclasses"].verdict for comparison in row.met]
+    shown = sum(verdict in ("+", "-") for verdict in verdicts)
+    said = f"new superclasses: shown in {shown} of {len(verdicts)} comparisons (--details)"
+    assert said in _words(report)
+    assert shown
+    few = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
+    assert "new superclasses" not in _words(few)
+
+
+def test_it_says_how_to_list_what_it_counts(embedded, example) -> None:
+    every = answer(fb.score(example, embedded))
+    words = _words(fb.score(example, embedded))
+    (options,) = re.findall(r"all 9 comparisons:((?: --against \S+)+)", words)
+    named = options.split()[1::2]
+    report = fb.score(example, embedded, against=named)
+    listed = answer(report)
+    assert [row.met for row in every.rows] == [row.met for row in listed.rows]
+    assert [row.best for row in listed.rows] == [row.met for row in listed.rows]
+    assert "all 9 comparisons" not in _words(report)
 
 
 def test_names_that_would_be_alike_are_whole(embedded) -> None:
