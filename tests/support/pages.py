@@ -33,7 +33,7 @@ def blocks(page: Path) -> list[Block]:
 def follow(page: Path, folder: Path, path: str) -> dict[str, str]:
     """Write a page's files into a folder and run its commands there; return what each printed.
 
-    Lines that make an environment are left out.
+    Lines that make an environment, or enter it, are left out.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def follow(page: Path, folder: Path, path: str) -> dict[str, str]:
         if language != "sh":
             continue
         for line in content.splitlines():
-            if line.startswith("python3 -m venv "):
+            if line.startswith(("python3 -m venv ", ". .venv/")):
                 continue
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", line],
