@@ -185,14 +185,14 @@ def left_out(answer: Answer) -> Iterator[str]:
 
 def _listing(answer: Answer) -> Iterator[str]:
     """Say how one lists the comparisons that count, and no other, where not each has a row."""
-    met = [(row, comparison) for row in answer.rows for comparison in row.met]
-    if all(comparison in row.best for row, comparison in met):
+    met = [row.met for row in answer.rows if row.met]
+    if all(comparison in row.best for row in answer.rows for comparison in row.met):
         return
-    names = [*dict.fromkeys(comparison.versus for _, comparison in met)]
+    names, *others = dict.fromkeys(tuple(c.versus for c in some) for some in met)
     option = "--details"
-    if len(names) <= MOST_NAMED and len(met) == len(names) * len(answer.rows):
+    if not others and len(names) <= MOST_NAMED:
         option = " ".join(f"--against {quote(shortened(name, NAME))}" for name in names)
-    yield f"all {len(met)} comparisons: {option}"
+    yield f"all {sum(map(len, met))} comparisons: {option}"
 
 
 def _references(answer: Answer) -> str:
