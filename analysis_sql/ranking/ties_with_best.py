@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis_sql.comparison.multiplicity import Adjustment
 from analysis_sql.comparison.ties import by_mean, letter_display
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.told_apart import MOST_PAIRED, told_apart
+from analysis_sql.ranking.told_apart import MOST_PAIRED, AdjustedPairs, adjusted_pairs
 from benchmark_spec.protocol import IntervalKind
 
 
@@ -41,6 +42,37 @@ class Ties:
     letters: tuple[tuple[str, ...], ...] | None
 
 
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """All pairs of M methods on a task set, whose p-values serve for every level.
+
+    `means` are those of the methods (M,), `pairs` by kind of interval, that which the task set
+    carries first.
+    """
+
+    methods: tuple[str, ...]
+    means: NDArray[np.float64]
+    pairs: Mapping[IntervalKind, AdjustedPairs]
+
+    def at(self, level: float) -> Ties:
+        """Say who cannot be told from the best at a level."""
+        order = by_mean(self.means)
+        told = {kind: pairs.at(level) for kind, pairs in self.pairs.items()}
+        carried, *_ = told.values()
+        few = len(self.methods) <= MOST_PAIRED
+        return Ties(
+            methods=self.methods,
+            adjustment="holm",
+            family=carried.family,
+            best=self.methods[order[0]],
+            tied={
+                kind: tuple(self.methods[i] for i in order if not apart[i])
+                for kind, apart in ((kind, some.of(order[0])) for kind, some in told.items())
+            },
+            letters=letter_display(self.means, carried.matrix).letters if few else None,
+        )
+
+
 def ties_with_best(
     names: tuple[str, ...],
     counts: Counts,
@@ -48,23 +80,18 @@ def ties_with_best(
     level: float,
     designs: Designs,
 ) -> Ties:
+    """Say at one level who cannot be told from the best: :func:`contest`, :meth:`Contest.at`."""
+    return contest(names, counts, interval_kind, designs).at(level)
+
+
+def contest(
+    names: tuple[str, ...], counts: Counts, interval_kind: IntervalKind, designs: Designs
+) -> Contest:
     """Compare all pairs of at least two methods, by the kind of interval that the task set carries.
 
-    Other kinds are those that it has designs for.
+    Other kinds are those that it has designs for, unless there are very many methods.
     """
-    means = np.asarray(counts.moments().mean, float)
-    order = by_mean(means)
-    few = len(names) <= MOST_PAIRED
-    told = {interval_kind: told_apart(counts, interval_kind, level)}
-    if few:
-        told |= {kind: told_apart(counts, kind, level, some) for kind, some in designs.items()}
-    apart = {kind: of_kind.of(order[0]) for kind, of_kind in told.items()}
-    carried = told[interval_kind]
-    return Ties(
-        methods=names,
-        adjustment="holm",
-        family=carried.family,
-        best=names[order[0]],
-        tied={kind: tuple(names[i] for i in order if not some[i]) for kind, some in apart.items()},
-        letters=letter_display(means, carried.matrix).letters if few else None,
-    )
+    pairs = {interval_kind: adjusted_pairs(counts, interval_kind)}
+    if len(names) <= MOST_PAIRED:
+        pairs |= {kind: adjusted_pairs(counts, kind, some) for kind, some in designs.items()}
+    return Contest(names, np.asarray(counts.moments().mean, float), pairs)

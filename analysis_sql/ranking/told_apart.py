@@ -59,15 +59,32 @@ class ToldApart:
         return told
 
 
-def told_apart(
-    counts: Counts,
-    kind: IntervalKind,
-    level: float,
-    design: Any = None,
-    *,
-    only: int | None = None,
-) -> ToldApart:
-    """Tell all pairs of M methods apart that answered the same tasks, adjusted for all of them.
+@dataclass(frozen=True, eq=False)
+class AdjustedPairs:
+    """Pairs of M methods with p-values adjusted for all of them, at whatever level.
+
+    `first`, `second`, `family` and `by_holm` are as those of :class:`ToldApart`, `p` (P,) is
+    adjusted.
+    """
+
+    methods: int
+    first: Positions
+    second: Positions
+    p: NDArray[np.float64]
+    family: int
+    by_holm: bool
+
+    def at(self, level: float) -> ToldApart:
+        """Tell apart those whose adjusted p-value is low enough."""
+        apart = np.asarray(self.p <= 1.0 - level + 1e-12)
+        about = self.methods, self.first, self.second
+        return ToldApart(*about, apart, self.family, self.by_holm)
+
+
+def adjusted_pairs(
+    counts: Counts, kind: IntervalKind, design: Any = None, *, only: int | None = None
+) -> AdjustedPairs:
+    """Compare all pairs of M methods that answered the same tasks, adjusted for all of them.
 
     Parameters
     ----------
@@ -86,11 +103,21 @@ def told_apart(
     p = pair_p(counts, first, second, kind, design)
     if by_holm:
         adjusted = adjust(p, "holm")
-        apart, family = adjusted.apart(level), adjusted.size
-    else:
-        family = methods * (methods - 1) // 2
-        apart = np.asarray(p * family <= 1.0 - level + 1e-12)
-    return ToldApart(methods, first, second, apart, family, by_holm)
+        return AdjustedPairs(methods, first, second, adjusted.p, adjusted.size, by_holm)
+    family = methods * (methods - 1) // 2
+    return AdjustedPairs(methods, first, second, p * family, family, by_holm)
+
+
+def told_apart(
+    counts: Counts,
+    kind: IntervalKind,
+    level: float,
+    design: Any = None,
+    *,
+    only: int | None = None,
+) -> ToldApart:
+    """Tell pairs apart at one level: :func:`adjusted_pairs`, and :meth:`AdjustedPairs.at`."""
+    return adjusted_pairs(counts, kind, design, only=only).at(level)
 
 
 def pair_p(

@@ -120,7 +120,7 @@ def report_on(
 
 def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> Report:
     used = {str(task_set.scored) for task_set in sets}
-    used |= {task_set.closed_set for task_set in sets if task_set.has_closed}
+    used |= {task_set.scored.closed_twin for task_set in sets if task_set.has_closed}
     signature = signature_of(selected.release, selected.answers, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     return Report(signature, tuple(sets), left_out, selected.selection.against)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
@@ -22,6 +23,11 @@ class ScoredSet:
 
     def __str__(self) -> str:
         return f"{self.dataset}/{self.task_set}"
+
+    @property
+    def closed_twin(self) -> str:
+        """The closed set of the same data and protocol."""
+        return f"{self.dataset}/{TaskSetName.parse(self.task_set).closed_twin}"
 
 
 def scored_set(info: TaskSetInfo) -> ScoredSet:

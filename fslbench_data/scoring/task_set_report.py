@@ -23,12 +23,13 @@ from analysis_sql.comparison.verdicts import (
     unconcluded,
 )
 from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
+from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.ranking.evidence import Evidence
-from analysis_sql.ranking.ties_with_best import Ties, ties_with_best
+from analysis_sql.ranking.ties_with_best import Contest, Ties, contest
 from analysis_sql.ranking.told_apart import p_matrix
-from benchmark_spec.protocol import IntervalKind, TaskSetName
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
@@ -94,11 +95,6 @@ class TaskSetReport:
     def methods(self) -> tuple[str, ...]:
         """Names in the order of rows and columns."""
         return tuple(score.method for score in self.scores)
-
-    @property
-    def closed_set(self) -> str:
-        """The closed set of the same data and protocol."""
-        return f"{self.scored.dataset}/{TaskSetName.parse(self.scored.task_set).closed_twin}"
 
     @cached_property
     def has_closed(self) -> bool:
@@ -185,13 +181,17 @@ class TaskSetReport:
     @cached_property
     def ties(self) -> Ties | None:
         """Ties among compared methods that answered all tasks, Holm-adjusted; None below three."""
-        ordinary = np.array([score.ordinary for score in self.scores])
-        judged = np.flatnonzero(ordinary & (self.counts.tasks == self.scored.n_tasks))
-        whole = np.intersect1d(judged, np.nonzero(self.asked)).tolist()
-        if len(whole) < 3:
+        return self.contest and self.contest.at(self.level)
+
+    @cached_property
+    def contest(self) -> Contest | None:
+        """What :attr:`ties` follow from at every level."""
+        judged = (self.counts.tasks == self.scored.n_tasks) & [s.ordinary for s in self.scores]
+        rows = np.intersect1d(np.flatnonzero(judged), np.nonzero(self.asked)).tolist()
+        if len(rows) < 3:
             return None
-        names, counts = tuple(self.methods[i] for i in whole), self.counts.some(whole)
-        return ties_with_best(names, counts, self.interval_kind, self.level, self.designs)
+        names = tuple(self.methods[i] for i in rows)
+        return contest(names, self.counts.some(rows), self.interval_kind, self.designs)
 
     def evidence_of(self, row: int) -> list[Evidence]:
         """Return what stands beside each comparison of :meth:`comparisons_of`."""
@@ -217,9 +217,7 @@ class TaskSetReport:
         for row, counted in enumerate(self.counted):
             yield from self.comparisons_of(row, np.flatnonzero(counted))
 
-    def comparisons_of(
-        self, row: int, columns: NDArray[np.int64] | None = None
-    ) -> list[Comparison]:
+    def comparisons_of(self, row: int, columns: Ints | None = None) -> list[Comparison]:
         """Compare the submission's method number `row` with all that was asked for, or some."""
         columns = np.flatnonzero(self.asked[row]) if columns is None else columns
         beside = {kind: pairs.of_row(row, columns) for kind, pairs in self._beside.items()}

@@ -162,7 +162,8 @@ def _set(
     each = at[level]
     kinds = kinds_of(each)
     name = TaskSetName.parse(each.scored.task_set)
-    ties = each.ties
+    ties, contest = each.ties, each.contest
+    ties_at = {} if contest is None else {key: contest.at(key) for key in at}
     position = {method: i for i, method in enumerate(each.methods)}
     members = [method for method in chosen if method in position]
     some = {key: report.only(members) for key, report in at.items()}
@@ -193,9 +194,8 @@ def _set(
         "best": position[ties.best] if ties else -1,
         "tied": {
             kind: {
-                str(key): [position[name] for name in report.ties.tied[kind]]
-                for key, report in at.items()
-                if report.ties is not None
+                str(key): [position[name] for name in tied.tied[kind]]
+                for key, tied in ties_at.items()
             }
             for kind in (ties.tied if ties else {})
         },

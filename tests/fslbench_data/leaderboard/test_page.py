@@ -19,9 +19,9 @@ from fslbench_data.leaderboard.page.html import leaderboard_page
 from fslbench_data.leaderboard.page.suites import suites_of
 from fslbench_data.leaderboard.page.words import sentences
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.compare import renamed
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.renaming import renamed
 
 from .conftest import Answers
 
@@ -148,7 +148,7 @@ def test_strangers_texts_are_but_texts(
 ) -> None:
     repository = Repository(tmp_path / "hostile")
     name = HOSTILE[:150]
-    repository.add(renamed(example, name))
+    repository.add(renamed(example, {"pixels/Ridge": name}))
     (repository.folder / "submissions/<script>alert(2)<").write_bytes(b"")
     command = ["leaderboard", "--results", str(repository.folder), "--dataset", "digits"]
     result = CliRunner().invoke(main, [*command, "--format", "html"])
