@@ -181,7 +181,7 @@ class TaskSetReport:
     @cached_property
     def ties(self) -> Ties | None:
         """Ties among compared methods that answered all tasks, Holm-adjusted; None below three."""
-        return self.contest and self.contest.at(self.level)
+        return None if self.contest is None else self.contest.at(self.level)
 
     @cached_property
     def contest(self) -> Contest | None:
