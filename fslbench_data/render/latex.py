@@ -66,7 +66,8 @@ def _float(tables: Sequence[Table], environment: str, label: str) -> Iterator[st
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
     yield rf"\begin{{{environment}}}"
-    yield r"\centering\footnotesize\setlength{\tabcolsep}{4pt}"
+    closer = r"\renewcommand{\arraystretch}{0.96}" if more else ""  # a page's height is short
+    yield rf"\centering\footnotesize\setlength{{\tabcolsep}}{{4pt}}{closer}"
     if caption:
         yield rf"\caption{{{_tex(caption)}}}\label{{{label or f'tab:{title}'}}}"
     yield rf"\begin{{tabular}}{{{align}}}"

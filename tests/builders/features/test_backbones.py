@@ -34,7 +34,7 @@ def test_weights_that_were_not_fetched(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", ["timm", "open_clip"])
 def test_a_library_that_is_not_installed(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, family, None)
-    with pytest.raises(MissingPackageError, match=rf"{family}(.|\n)*fslbench\[builders\]"):
+    with pytest.raises(MissingPackageError, match=rf"{family}(.|\n)*\[builders\]"):
         load_backbone(f"{family}:x/y")
 
 
