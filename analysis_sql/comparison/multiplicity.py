@@ -61,7 +61,12 @@ class Adjusted:
 
     def apart(self, level: float) -> NDArray[np.bool_]:
         """Which comparisons are conclusive: the adjusted p is at most 1 - level.  NaN is not."""
-        return np.asarray(self.p <= 1.0 - level + 1e-12)
+        return conclusive(self.p, level)
+
+
+def conclusive(p: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
+    """Say which p-values are at most 1 - level, but for rounding; NaN is not."""
+    return np.asarray(p <= 1.0 - level + 1e-12)
 
 
 def paired_p(difference: Moments, kind: IntervalKind) -> Any:

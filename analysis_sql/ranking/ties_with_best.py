@@ -73,17 +73,6 @@ class Contest:
         )
 
 
-def ties_with_best(
-    names: tuple[str, ...],
-    counts: Counts,
-    interval_kind: IntervalKind,
-    level: float,
-    designs: Designs,
-) -> Ties:
-    """Say at one level who cannot be told from the best: :func:`contest`, :meth:`Contest.at`."""
-    return contest(names, counts, interval_kind, designs).at(level)
-
-
 def contest(
     names: tuple[str, ...], counts: Counts, interval_kind: IntervalKind, designs: Designs
 ) -> Contest:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.multiplicity import adjust, paired_p
+from analysis_sql.comparison.multiplicity import adjust, conclusive, paired_p
 from analysis_sql.comparison.pairs import all_differences
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.arrays import Bools
@@ -22,15 +22,15 @@ Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class ToldApart:
-    """Pairs of M methods, and which of them are told apart.
+class AdjustedPairs:
+    """Pairs of M methods with p-values adjusted for all of them, at whatever level.
 
     Attributes
     ----------
     first, second : int (P,)
         Positions of the methods of each pair.
-    apart : bool (P,)
-        After the adjustment.
+    p : float (P,)
+        Adjusted.
     family
         For how many pairs it is: all that can be compared, whether they are here or not.
     by_holm
@@ -40,9 +40,20 @@ class ToldApart:
     methods: int
     first: Positions
     second: Positions
-    apart: Bools
+    p: NDArray[np.float64]
     family: int
     by_holm: bool
+
+    def at(self, level: float) -> ToldApart:
+        """Tell apart those whose adjusted p-value is low enough."""
+        return ToldApart(**vars(self), apart=conclusive(self.p, level))
+
+
+@dataclass(frozen=True, eq=False)
+class ToldApart(AdjustedPairs):
+    """The same at a level: `apart`, bool (P,), says which of them are told apart."""
+
+    apart: Bools
 
     @property
     def matrix(self) -> Bools:
@@ -57,28 +68,6 @@ class ToldApart:
         with_it = (self.first == method) | (self.second == method)
         told[(self.first + self.second - method)[with_it]] = self.apart[with_it]
         return told
-
-
-@dataclass(frozen=True, eq=False)
-class AdjustedPairs:
-    """Pairs of M methods with p-values adjusted for all of them, at whatever level.
-
-    `first`, `second`, `family` and `by_holm` are as those of :class:`ToldApart`, `p` (P,) is
-    adjusted.
-    """
-
-    methods: int
-    first: Positions
-    second: Positions
-    p: NDArray[np.float64]
-    family: int
-    by_holm: bool
-
-    def at(self, level: float) -> ToldApart:
-        """Tell apart those whose adjusted p-value is low enough."""
-        apart = np.asarray(self.p <= 1.0 - level + 1e-12)
-        about = self.methods, self.first, self.second
-        return ToldApart(*about, apart, self.family, self.by_holm)
 
 
 def adjusted_pairs(

@@ -20,7 +20,7 @@ from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flip
 from analysis_sql.ranking.best import lead
 from analysis_sql.ranking.evidence import evidence
-from analysis_sql.ranking.ties_with_best import ties_with_best
+from analysis_sql.ranking.ties_with_best import contest
 
 Array = np.ndarray[Any, Any]
 UNIT = 10
@@ -91,7 +91,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
     assert adjust(np.array([p]), "holm").apart(level).tolist() == [told]
-    found = ties_with_best(("a", "b"), counts, kind, level, {})
+    found = contest(("a", "b"), counts, kind, {}).at(level)
     assert (len(found.tied[kind]) == 1) == told
     apart = Counts(x[:1] - x[1:], np.array([x.shape[1]]), UNIT)
     beside = evidence(apart, kind, level, None)[0].p
@@ -117,7 +117,7 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     assert pairs.compare(0, np.array([1]))[0].verdict is verdict
     assert VERDICTS[pairs.arrays(0, np.array([1]))[1][0]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    tied = ties_with_best(("a", "b"), counts, "open", level, {"class-aware": design}).tied[KIND]
+    tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(level).tied[KIND]
     assert (len(tied) == 1) == told
     ahead = lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT))
     expected = p / 2 if step > 0 else nan if step and isnan(p) and design.disjoint else 1.0
@@ -134,9 +134,9 @@ def test_eight_class_disjoint_tasks_by_hand() -> None:
     counts = Counts(x, np.full(3, 11), UNIT)
     p = p_values(design, counts, np.array([0, 0, 1]), np.array([1, 2, 2]))
     assert p.tolist() == [2**-7] * 3
-    found = ties_with_best(("a", "b", "c"), counts, "open", 0.95, {"class-aware": design})
+    found = contest(("a", "b", "c"), counts, "open", {"class-aware": design}).at(0.95)
     assert found.tied[KIND] == ("a",)
-    assert ties_with_best(("a", "b", "c"), counts, "open", 0.98, {"class-aware": design}).tied[
+    assert contest(("a", "b", "c"), counts, "open", {"class-aware": design}).at(0.98).tied[
         KIND
     ] == (
         "a",

@@ -15,7 +15,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import intervals
 from analysis_sql.intervals.saturation import zero_bound
 from analysis_sql.ranking.evidence import evidence, zeros
-from analysis_sql.ranking.ties_with_best import ties_with_best
+from analysis_sql.ranking.ties_with_best import contest
 
 T, C, K, UNIT = 60, 12, 5, 25
 
@@ -111,7 +111,7 @@ def test_all_differences_are_those_of_the_pairs(counts: Counts) -> None:
 
 def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -> None:
     names = ("a", "b", "c", "d")
-    found = ties_with_best(names, counts, "open", 0.95, {"class-aware": design})
+    found = contest(names, counts, "open", {"class-aware": design}).at(0.95)
     assert (found.best, found.family) == ("b", 6)
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     p = []
@@ -127,7 +127,7 @@ def test_ties_are_adjusted_over_all_pairs(design: ClassDesign, counts: Counts) -
     for (i, j), told in apart.items():
         assert bool(set(found.letters[i]) & set(found.letters[j])) == (not told)
     assert set(found.tied["open"]) <= set(found.tied[KIND])
-    assert ties_with_best(names, counts, "open", 0.95, {}).tied.get(KIND) is None
+    assert contest(names, counts, "open", {}).at(0.95).tied.get(KIND) is None
 
 
 def _differences(d: np.ndarray) -> Counts:

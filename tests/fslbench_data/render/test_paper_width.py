@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import subprocess
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typesetting import typeset
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchWarning, SpecError
@@ -60,14 +60,8 @@ def test_what_latex_sets_fits(emoji: PaperTable, tmp_path: Path) -> None:
             for box in found
         ]
         text += [table.latex(), "\\clearpage"]
-    (tmp_path / "all.tex").write_text("\n".join([*text, "\\end{document}\n"]), encoding="utf-8")
-    out = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
-    assert out.returncode == 0, out.stdout[-2000:]
-    assert "Float too large" not in out.stdout
-    told = re.findall(r"^(A|Box) (.*): ([\d.]+)pt$", out.stdout, re.MULTILINE)
+    said = typeset(tmp_path, "\n".join([*text, "\\end{document}\n"]))
+    told = re.findall(r"^(A|Box) (.*): ([\d.]+)pt$", said, re.MULTILINE)
     room = {name: float(points) for what, name, points in told if what == "A"}
     assert room == pytest.approx(POINTS)
     boxes = [(name, float(points)) for what, name, points in told if what == "Box"]

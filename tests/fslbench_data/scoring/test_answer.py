@@ -8,7 +8,7 @@ import pytest
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.ranking import told_apart as told_apart_module
-from analysis_sql.ranking.ties_with_best import ties_with_best
+from analysis_sql.ranking.ties_with_best import contest
 from fslbench_data.render.brief_text import brief_text
 from fslbench_data.scoring.answer import Answer, answer
 from fslbench_data.scoring.brief import briefs
@@ -138,7 +138,7 @@ def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
     for column in answered.columns:
         each = leading[str(column.headline.scored)]
         designs = {kind: each.designs[kind] for kind in ("images", "classes")}
-        ties = ties_with_best(each.methods, each.counts, "closed", 0.95, designs)
+        ties = contest(each.methods, each.counts, "closed", designs).at(0.95)
         assert column.family == ties.family == 66
         for name, standing in column.by_method.items():
             assert (standing.mark is Mark.HIGHEST) == (name == ties.best)

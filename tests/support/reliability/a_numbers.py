@@ -12,7 +12,7 @@ from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
 from analysis_sql.class_aware.pairs import KIND, ForNewClasses
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import lead
-from analysis_sql.ranking.ties_with_best import ties_with_best
+from analysis_sql.ranking.ties_with_best import contest
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from reliability import Section, World
@@ -29,7 +29,7 @@ def _(world: World) -> str:
     verdict = ForNewClasses(design, counts, 0.95).compare(0, np.array([1]))[0].verdict
     (p,) = p_values(design, counts, np.array([0]), np.array([1]))
     (one_sided,) = one_sided_p_new_classes(design, lead(counts.correct[0], 10, counts.some([1])))
-    tied = ties_with_best(("a", "b"), counts, "open", 0.95, {"class-aware": design}).tied[KIND]
+    tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(0.95).tied[KIND]
     return (
         f"verdict for new classes `{verdict}`; p = 2^{np.log2(p):g}, one-sided "
         f"2^{np.log2(one_sided):g}; not told from the best: {', '.join(tied)} alone"
