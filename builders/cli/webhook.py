@@ -26,5 +26,10 @@ def webhook(results: str, host: str, port: int) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("builders").setLevel(logging.INFO)  # not of others: they log addresses
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    repo_id = HubAddress.parse(results).repo_id
-    make_app(repo_id).launch(server_name=host, server_port=port, share=False)
+    app = make_app(HubAddress.parse(results).repo_id)
+    try:
+        app.launch(server_name=host, server_port=port, share=False)
+    except OSError as error:
+        raise click.UsageError(
+            f"port {port} of {host} is not free: name another with --port"
+        ) from error

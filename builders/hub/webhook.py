@@ -5,6 +5,7 @@ The Hub is told its address, and the secret that it shares in the variable WEBHO
 """
 
 import logging
+import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -111,8 +112,8 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
     require("gradio", "app")
     from huggingface_hub import WebhooksServer
 
-    app = WebhooksServer(webhook_secret=secret)
-    if not app.webhook_secret:
+    secret = os.environ.get("WEBHOOK_SECRET") if secret is None else secret
+    if not secret:
         raise HubError(
             "the app has no secret, so that it could not tell the Hub's events from others",
             expected="the variable WEBHOOK_SECRET",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from analysis_sql.intervals.intervals import check_level
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.errors import SpecError, UnknownNameError, listing
 from benchmark_spec.tables import Kind
 from fslbench_data.evaluation.calling import MethodCallable, answer_tasks, callable_name
 from fslbench_data.evaluation.inputs import InputChoice
@@ -192,15 +192,30 @@ def _chosen(
     """Task sets to run: those asked for, or all whose inputs the release has."""
     for dataset in datasets:
         if dataset not in release.datasets:
-            raise UnknownNameError("data set", dataset, release.datasets, where=str(release))
+            fix = "if it is of another release, name that: --release; in Python release="
+            raise UnknownNameError(
+                "data set", dataset, release.datasets, where=str(release), fix=fix
+            )
     kind: Kind = "features" if images is None else "pictures" if images is True else "images"
     able = release.datasets_with(kind, features or "")
     if not able and images is True:
-        raise UnknownNameError("pictures", "", able, where=f"release {release}, which holds none")
+        raise SpecError(
+            "the release holds no pictures",
+            where=f"release {release}",
+            expected="pictures in the release, or a folder of them",
+            fix="name the folder that holds the images: --images FOLDER; in Python images=FOLDER",
+        )
     if not able:
         backbones = release.backbones
         raise UnknownNameError("features", features or "", backbones, where=f"release {release}")
     wanted = [info for info in release.task_sets if info.dataset in (datasets or able)]
+    if not wanted:
+        raise SpecError(
+            f"there are no tasks of {listing(datasets or able)}",
+            where=f"release {release}, {features or kind}",
+            expected="inputs of a data set that has task sets",
+            fix="name a release that has tasks for these inputs: --release; in Python release=",
+        )
     names = list(dict.fromkeys(str(info.name) for info in wanted))
     for task_set in task_sets:
         if task_set not in names:

@@ -101,6 +101,10 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
     where = f"{repo_id}, {doing}"
     if isinstance(error, errors.HfHubHTTPError):
         return _answered(error, where)
+    if isinstance(error, errors.LocalTokenNotFoundError):
+        return HubAccessError(
+            "nobody is logged in to the Hub", where=where, fix="hf auth login, or HF_TOKEN"
+        )
     if isinstance(error, errors.OfflineModeIsEnabled):
         return _not_cached(where)
     if isinstance(error, errors.LocalEntryNotFoundError):

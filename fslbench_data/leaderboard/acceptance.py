@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
 from fslbench_data.leaderboard.folder_files import POINTER, check_is_no_pointer
-from fslbench_data.leaderboard.repository import ResultsFiles, submission_name
+from fslbench_data.leaderboard.repository import ENDING, ResultsFiles, submission_name
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
 from fslbench_data.submission.model import Submission
@@ -170,6 +170,13 @@ def rejection(name: str, error: FSLBenchError, path: Path | None = None) -> Reje
 
 def _checked_digest(name: str, path: Path, limits: Limits) -> str:
     """Return the file's SHA-256, which must be its name; too large a file is not read."""
+    if not name.endswith(ENDING):
+        raise ResultsError(
+            f"the file does not end in {ENDING}",
+            expected="a Parquet file",
+            fix="make one of it with fslbench merge FILE -o NEW.parquet; fslbench submit does so "
+            "by itself",
+        )
     try:
         size = path.stat().st_size
         if size > limits.file_bytes:

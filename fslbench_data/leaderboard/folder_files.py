@@ -14,7 +14,12 @@ from benchmark_spec.errors import ResultsError
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of, temporary_of
 from fslbench_data.leaderboard.history import arrivals
-from fslbench_data.leaderboard.repository import BOARD_FILE, SUBMISSIONS, submission_name
+from fslbench_data.leaderboard.repository import (
+    BOARD_FILE,
+    ENDING,
+    SUBMISSIONS,
+    submission_name,
+)
 from fslbench_data.sandbox.limits import LIMITS
 
 POINTER = "it is a pointer of Git LFS, not the file itself"
@@ -100,6 +105,13 @@ def _mode(path: Path, name: str, where: str) -> int:
     try:
         return path.lstat().st_mode
     except OSError as error:
+        if name == BOARD_FILE and isinstance(error, FileNotFoundError):
+            raise ResultsError(
+                f"the repository has no {name}",
+                where=where,
+                expected=f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}",
+                fix="name the checkout of one, or start one: fslbench-build results-repo",
+            ) from None
         what = f"{one_line(name)} cannot be opened: {error.strerror}"
         raise ResultsError(what, where=where) from None
 
@@ -140,6 +152,8 @@ def _name_of(path: Path) -> str:
     if SUBMISSIONS in path.parts[:-1]:
         start = len(path.parts) - 1 - path.parts[::-1].index(SUBMISSIONS)
         return "/".join(path.parts[start:])
+    if path.suffix != ENDING:  # of no submission, whatever its bytes
+        return path.as_posix()
     try:
         if not path.is_symlink() and path.is_file() and path.stat().st_size <= LIMITS.file_bytes:
             return submission_name(sha256_of(path))

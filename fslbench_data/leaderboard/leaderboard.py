@@ -18,7 +18,7 @@ from fslbench_data.leaderboard.repository import Ignored, ResultsFiles, list_sub
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Standing
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits
-from fslbench_data.scoring.designs import designs_of
+from fslbench_data.scoring.designs import designs_of, estimable
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.scoring.signature import Signature, scored_set
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
@@ -195,7 +195,7 @@ def _board(
     sets = []
     for info in infos:
         tell(str(info))
-        designs, units = designs_of(release, info)
+        designs, units = estimable(*designs_of(release, info))
         of_set = entries[info.text]
         sets.append(ranked(scored_set(info), info.name.interval, of_set, level, designs, units))
     places = {came: n for n, came in enumerate(sorted({one.came for one in accepted}))}

@@ -25,6 +25,8 @@ from fslbench_data.hub.address import HubAddress, is_address, is_commit, version
 BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
 EMBEDDED = "embedded"
+ENDING = ".parquet"
+"""Of a submission's file."""
 
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}\.parquet")
 _MOST_BYTES = 1 << 16
@@ -81,7 +83,7 @@ class Listing:
 
 def submission_name(digest: str) -> str:
     """Return a submission's name in a repository from the SHA-256 (hex) of its bytes."""
-    return f"{SUBMISSIONS}/{digest}.parquet"
+    return f"{SUBMISSIONS}/{digest}{ENDING}"
 
 
 def list_submissions(files: ResultsFiles) -> Listing:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from analysis_sql.comparison.verdicts import Comparison
-from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
 from benchmark_spec.errors import listing
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.leaderboard.acceptance import Accepted, Rejected
@@ -35,12 +35,6 @@ _MOST_ROWS = 60
 _MOST_FILES = 10
 _MOST_ALIKE = 30
 
-VERDICTS_LEGEND = (
-    "Verdicts: + better, - worse, 0 not told apart, = identical, ? not estimable; each stands "
-    "alone. verdict: whether 0 lies outside the interval of the difference; new classes: "
-    "outside the class-aware interval, whose half-width stands in brackets."
-)
-
 _CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
@@ -52,6 +46,24 @@ def review_text(review: Review) -> str:
             return f"{text}{_CUT}\n"
         text += f"{part}\n\n"
     return text.rstrip() + "\n"
+
+
+def _verdicts_legend(reports: Iterable[Report | None]) -> str:
+    """Say what the verdicts of some reports are about, kind by kind."""
+    kinds = {
+        kind
+        for report in reports
+        if report is not None
+        for comparison in report.comparisons[:_MOST_ROWS]
+        for kind in (comparison.interval_kind, *comparison.intervals)
+    }
+    closed = f", in closed sets one for {ESTIMANDS['closed']} alone" if "closed" in kinds else ""
+    beside = [f" {heading}: {BESIDE[kind].legend}" for kind, heading in _beside(kinds).items()]
+    return (
+        "Verdicts: + better, - worse, 0 not told apart, = identical, ? not estimable; each stands "
+        f"alone. verdict: whether 0 lies outside the interval of the difference{closed}."
+        f"{''.join(beside)}{' Half-widths in brackets are of these columns.' if beside else ''}"
+    )
 
 
 def _first(lines: Sequence[str], most: int, what: str) -> Iterator[str]:
@@ -85,7 +97,7 @@ def _parts(review: Review) -> Iterator[str]:
     if sets:
         yield legend_of(sets)
     if any(report is not None for report in review.reports):
-        yield VERDICTS_LEGEND
+        yield _verdicts_legend(review.reports)
 
 
 def _rejection(one: Rejected) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,18 @@ def _aware(
             return designs, {superclass_intervals.KIND: design.obstacle}
         designs[superclass_intervals.KIND] = design
     return designs, {}
+
+
+def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
+    """Leave out the class-aware kind where all tasks have the same classes, and say why.
+
+    The design itself still tells which tests few tasks allow; a ranking asks for none of them.
+    """
+    design = designs.get(pairs.KIND)
+    if design is None or design.obstacle is None:
+        return designs, units
+    rest = {kind: other for kind, other in designs.items() if kind != pairs.KIND}
+    return rest, replace(units, missing={pairs.KIND: design.obstacle, **units.missing})
 
 
 def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:

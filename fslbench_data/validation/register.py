@@ -138,7 +138,8 @@ class _Numbering:
         there = [str(info.name) for info in self._release.task_sets if info.dataset == dataset]
         if there:
             return UnknownNameError(f"task set of {dataset}", task_set, there, where=where)
-        return UnknownNameError("data set", dataset, self._release.datasets, where=where)
+        fix = "if the tasks are another release's, name that one (--release)"
+        return UnknownNameError("data set", dataset, self._release.datasets, where=where, fix=fix)
 
 
 def _typed(
