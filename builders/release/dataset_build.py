@@ -50,6 +50,7 @@ class DatasetBuild:
         else:
             self.check_unchanged()
         self._check_whole()
+        self._features.check_given(name, (*spec.features, *spec.backbones))
         self._add_attributes()
         self._add_pictures()
         self._add_tasks(choose(self._spec))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +115,11 @@ class FeatureBuild:
             self.progress(f"{dataset}: features of {name}")
             with self._pieces(dataset, name, images) as (pieces, provenance):
                 self.writer.add_features(dataset, name, pieces, provenance)
+
+    def check_given(self, dataset: str, names: Iterable[str]) -> None:
+        """Refuse given features of other images, as soon as the images are read."""
+        for name in names:
+            self._before(dataset, base_of(name)[0])
 
     def of(self, dataset: str, name: str, images: ImagesOf) -> tuple[Features, dict[str, Any]]:
         """Return features (N, D) and how they were made.

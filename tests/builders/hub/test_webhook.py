@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hub_server import Fault, HubServer
 
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubError, HubNotFoundError, ResultsError
+from builders.cli import main
 from builders.hub.front_page import FrontPage
 from builders.hub.webhook import changes_main, comment_on, make_app, pull_requests
 from fslbench_data.leaderboard.submit import prepare, propose
@@ -266,6 +268,19 @@ def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         make_app(REPO)
     with pytest.raises(HubError, match="WEBHOOK_SECRET"):
         make_app(REPO, "")
+
+
+def test_a_port_that_is_taken(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gradio")
+    monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        options = ["webhook", "--results", REPO, "--host", "127.0.0.1", "--port", port]
+        told = CliRunner().invoke(main, options)
+    assert told.exit_code == 2
+    assert f"port {port} of 127.0.0.1 is not free: name another with --port" in told.output
 
 
 def test_an_app_that_could_not_work_does_not_start(

@@ -223,7 +223,7 @@ def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> 
 def test_problems_are_explained(tmp_path: Path, results: Path) -> None:
     for arguments, said in (
         (["--results", str(tmp_path / "nowhere")], "there is no folder"),
-        (["--results", str(tmp_path)], "leaderboard.toml cannot be opened"),
+        (["--results", str(tmp_path)], "the repository has no leaderboard.toml"),
         (["--results", str(results), "--dataset", "digit"], "did you mean 'digits'"),
         (["--results", str(results), "--level", "95"], "is not a confidence level"),
         (["--results", str(results), "--release", "nowhere"], "there is no release"),

@@ -545,10 +545,20 @@ def test_settings_that_are_wrong(embedded: Release) -> None:
         ({"features": "pixels", "datasets": "digit"}, "did you mean 'digits'"),
         ({"features": "pixels", "task_sets": "open-5w5s6q"}, "did you mean 'open-5w5s5q'"),
         ({"features": "pixels", "datasets": "cub"}, "features"),
+        ({"features": "pixels", "datasets": "oxygen"}, "if it is of another release"),
     ):
         with pytest.raises(UnknownNameError) as caught:
             fb.evaluate(ncc, embedded, **options)
         assert said in str(caught.value)
+
+
+def test_a_release_without_what_the_method_is_to_be_given(embedded: Release) -> None:
+    with pytest.raises(SpecError, match="there are no tasks of canaries") as caught:
+        fb.evaluate(ncc, embedded, features="efficientnet_lite0")  # of the canaries alone
+    assert "release" in caught.value.fix
+    with pytest.raises(SpecError, match="the release holds no pictures") as caught:
+        fb.evaluate(ncc, embedded, images=True)
+    assert "--images FOLDER" in caught.value.fix
 
 
 METHODS = """

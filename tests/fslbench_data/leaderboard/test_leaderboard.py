@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,10 +10,16 @@ import pytest
 from results_repository import Repository
 
 from benchmark_spec.errors import ResultsError, SpecError, UnknownNameError
+from benchmark_spec.protocol import TaskSetName
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About
 from fslbench_data.leaderboard import checking as module
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.page.suites import suites_of
+from fslbench_data.leaderboard.page.words import sentences
 from fslbench_data.leaderboard.standing import REFERENCE
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 
@@ -70,6 +77,24 @@ def test_the_embedded_release_s_references_stand_beside(
     assert text.startswith(f"fslbench:{board.signature.package_version}|release:embedded@")
     assert text.endswith(f"|submissions:1#{digest[:12]}")
     assert "|level:0.95|" in text
+
+
+def test_a_release_of_as_few_classes_as_a_task_has(
+    repository: Repository, answers: Answers, tmp_path: Path
+) -> None:
+    folder = tmp_path / "two"
+    writer = ReleaseWriter(folder, "two", "1.0.0", "Two classes.")
+    about = About("cats", "https://example.org", "CC0", "@misc{x}")
+    writer.add_dataset("cats", about, class_names=["a", "b"], class_sizes=[30, 30])
+    name = TaskSetName.parse("open-2w1s2q")
+    writer.add_tasks("cats", name, *draw_task_set("cats", name, [30, 30], seed=1))
+    writer.finish()
+    release = load_release(folder)
+    repository.add(answers(release, {KEY: _full(release)}))
+    (board,) = leaderboard(repository.files, [release]).boards
+    assert board.sets[0].claiming == ("open",)
+    (of_suite,) = suites_of(board)
+    assert sentences(of_suite)[0].endswith("for new classes nothing is claimed.")
 
 
 def test_an_older_release_s_results_have_a_table_of_their_own(

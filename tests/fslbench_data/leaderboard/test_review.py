@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from results_repository import Repository
 
@@ -146,11 +147,49 @@ def test_files_from_anywhere(tmp_path: Path, example: Submission) -> None:
     files = LooseFiles([loose, named, link, tmp_path / "gone"])
     names = list(files.names())
     assert names[0].startswith("submissions/")
-    assert names[1:] == ["submissions/odd name.parquet", "link.parquet", "gone"]
+    assert names[1:] == ["submissions/odd name.parquet", "link.parquet", str(tmp_path / "gone")]
     assert files.path(names[0]) == loose
     found = review(files, names, FolderFiles(_board(tmp_path)), None)
     assert [one.name for one in found.accepted] == names[:1]
     assert [each.name for each in found.rejected] == names[1:]
+
+
+def test_a_table_that_is_no_parquet_is_told_how_to_become_one(tmp_path: Path) -> None:
+    """Its bytes under a Parquet name would be refused, too: renaming is not the advice."""
+    (tmp_path / "submissions").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    paths = [tmp_path / "mine.csv", tmp_path / "elsewhere/mine.csv"]
+    paths.append(tmp_path / "submissions/mine.jsonl")
+    for path in paths:
+        path.write_text("method,dataset\n")
+    files = LooseFiles(paths)
+    found = review(files, files.names(), FolderFiles(_board(tmp_path)), None)
+    assert len(found.rejected) == 3
+    for one in found.rejected:
+        assert one.what == "the file does not end in .parquet"
+        assert "fslbench merge" in one.fix
+
+
+def test_the_legend_explains_the_verdicts_that_are_there(
+    tmp_path: Path, embedded: Release, example: Submission
+) -> None:
+    """Brackets of tasks that reuse images hold no class-aware half-widths."""
+    folder = _board(tmp_path)
+    legends = {}
+    for name in ("open-5w5s5q", "closed-5w5s5q"):
+        rows = pc.equal(example.table["task_set"], name)
+        kept = {key: value for key, value in example.bindings.items() if key[2] == name}
+        path = tmp_path / f"{name}.parquet"
+        Submission(example.table.filter(rows), example.methods, kept).write(path)
+        files = LooseFiles([path])
+        text = review_text(review(files, files.names(), FolderFiles(folder), [embedded]))
+        (legends[name],) = (line for line in text.splitlines() if line.startswith("Verdicts:"))
+    assert "class-aware" in legends["open-5w5s5q"]
+    assert "leaves out one image" not in legends["open-5w5s5q"]
+    assert "of these images alone" not in legends["open-5w5s5q"]
+    assert "class-aware" not in legends["closed-5w5s5q"]
+    assert "leaves out one image" in legends["closed-5w5s5q"]
+    assert "of these images alone" in legends["closed-5w5s5q"]
 
 
 def _board(folder: Path) -> Path:

@@ -152,6 +152,17 @@ def test_an_older_release_may_be_answered(
     assert propose(proposal).endswith("/1")
 
 
+def test_nobody_is_logged_in(
+    results: HubServer, answers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    said = _submit(str(answers), "--to", "org/results")
+    assert said.exit_code != 0
+    assert "nobody is logged in to the Hub" in said.stderr
+    assert "hf auth login" in said.stderr
+    assert "whoami" not in said.stderr
+
+
 def test_a_token_without_rights(
     results: HubServer, answers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -331,6 +331,8 @@ def test_given_features_of_other_images_or_not_of_all(
     given = write_precomputed(others, TINY, tmp_path / "given", settings)
     with pytest.raises(SourceError, match="of other images than tiny"):
         build_release(spec, tmp_path / "a", raw=pictures.parent, features=[given])
+    assert (tmp_path / "a/images/tiny.parquet").exists()
+    assert not (tmp_path / "a/tasks").exists()  # told before anything is drawn
     right = write_precomputed(read_pictures(pictures), TINY, tmp_path / "right", settings)
     listed = tmp_path / "right/features.json"
     content = json.loads(listed.read_text())
