@@ -20,12 +20,13 @@ def webhook(results: str, host: str, port: int) -> None:
     import logging
     import os
 
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    os.environ.setdefault("HF_HUB_DISABLE_EXPERIMENTAL_WARNING", "1")  # of the server's class
     from builders.hub.webhook import make_app
     from fslbench_data.hub.address import HubAddress
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("builders").setLevel(logging.INFO)  # not of others: they log addresses
-    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     app = make_app(HubAddress.parse(results).repo_id)
     try:
         app.launch(server_name=host, server_port=port, share=False)

@@ -57,7 +57,7 @@ def results(repository: Repository, example: Submission) -> Path:
 def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     page = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
-    table, _, _, command, comment = (block.strip() for block in page.split("```")[1::2])
+    table, _, _, command, comment, _ = (block.strip() for block in page.split("```")[1::2])
     line, _, shown = table.partition("\n")
     assert line.startswith("$ fslbench leaderboard ")
     assert " ".join(shown.split()) == " ".join(_run(*line.split()[2:]).split())
