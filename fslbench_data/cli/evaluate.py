@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from fslbench_data.cli.options import (
-    FILE,
     check_submission,
     dataset_option,
+    images_option,
     output_to,
     release_option,
     task_set_option,
 )
-
-OF_RELEASE = ":release:"
-"""What stands for the folder where `--images` names none."""
 
 
 @click.command(short_help="Run a method over frozen tasks, resumably.")
 @click.argument("method", metavar="MODULE:CALLABLE")
 @release_option
 @click.option("--features", metavar="B", help="Run on the release's features of this backbone.")
-@click.option(
-    "--images",
-    metavar="[DIR]",
-    type=FILE,
-    is_flag=False,
-    flag_value=OF_RELEASE,
-    help="Run on the images in this folder; without one, on those that the release holds.",
-)
+@images_option("Run on the images in this folder; without one, on those that the release holds.")
 @click.option("--device", metavar="D", help="Give features as PyTorch tensors on it, e.g. cuda.")
 @click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
 @dataset_option
@@ -54,7 +45,7 @@ def evaluate(
     method: str,
     release: str | None,
     features: str | None,
-    images: Path | None,
+    images: Path | Literal[True] | None,
     device: str | None,
     name: str | None,
     datasets: tuple[str, ...],
@@ -93,7 +84,7 @@ def evaluate(
         datasets=datasets,
         task_sets=task_sets,
         features=features,
-        images=True if str(images) == OF_RELEASE else images,
+        images=images,
         device=device,
         seed=seed,
         batch=batch,

@@ -89,6 +89,23 @@ report_format_option: Callable[[Command], Command] = click.option(
     help="By default the one that the ending of --output names, else table.",
 )
 
+_OF_RELEASE = ":release:"
+"""What stands for the folder where ``--images`` names none."""
+
+
+def images_option(about: str) -> Callable[[Command], Command]:
+    """Make the option ``--images [DIR]``: a folder, True without one, None if it is left out."""
+    return click.option(
+        "--images",
+        metavar="[DIR]",
+        type=FILE,
+        is_flag=False,
+        flag_value=_OF_RELEASE,
+        callback=lambda _context, _option, path: str(path) == _OF_RELEASE or path,
+        help=about,
+    )
+
+
 _OVERWRITE = "fslbench_data.overwrite"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -12,6 +12,7 @@ from fslbench_data.cli.options import (
     FILE,
     check_free,
     dataset_option,
+    images_option,
     level_option,
     output_to,
     release_option,
@@ -43,6 +44,10 @@ from fslbench_data.cli.options import (
 )
 @level_option
 @unbound_option
+@images_option(
+    "Show hard tasks in pictures, of the images in this folder, as for `fslbench evaluate`; "
+    "without one, of those that the release holds: a release in a folder does so anyway."
+)
 @click.option(
     "--push-space",
     "space",
@@ -54,6 +59,7 @@ def report(
     files: tuple[Path, ...],
     release: str | None,
     sweeps: tuple[Path, ...],
+    images: Path | Literal[True] | None,
     space: str | None,
     folder: Path,
     **chosen: Any,
@@ -63,12 +69,20 @@ def report(
     The page is one file that needs no server and asks nothing of the network: open it from disk,
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
+    from benchmark_spec.errors import LicenceError
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.page.html import INDEX
     from fslbench_data.render.page.make import make_page
 
     check_free(folder / INDEX)
+    if space is not None and isinstance(images, Path):
+        raise LicenceError(
+            "a page with pictures of a folder is not published: their licence may forbid it",
+            where=f"--images {images} --push-space {space}",
+            expected="pictures that a release holds, which may be passed on",
+            fix="leave out --images, or publish the page yourself if you have the right to",
+        )
     arguments = [*map(str, files), *(["--release", release] if release else [])]
     arguments += ["--unbound"] if chosen["unbound"] else []
     with steps("making the page") as step:
@@ -78,6 +92,7 @@ def report(
             folder,
             selection_of(**chosen),
             sweeps=sweeps,
+            images=images,
             arguments=shlex.join(arguments),
             progress=step,
         )

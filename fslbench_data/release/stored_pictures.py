@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,16 +46,7 @@ def stored_pictures(release: Release, dataset: str) -> list[Path]:
     OutputError
         If the files cannot be written.
     """
-    held = release.datasets_with("pictures")
-    if dataset not in held:
-        raise UnknownNameError(
-            "pictures",
-            dataset,
-            held,
-            where=f"release {release}",
-            fix="give the images as files: --images DIR, in Python images=FOLDER",
-        )
-    tables = [t for t in release.manifest.tables if (t.kind, t.dataset) == ("pictures", dataset)]
+    tables = _tables(release, dataset)
     entries = [(table, release.files.path(table)) for table in tables]
     digests = json.dumps([table.sha256 for table, _ in entries])
     folder = _pictures_folder() / hashlib.sha256(digests.encode()).hexdigest()
@@ -68,6 +59,40 @@ def stored_pictures(release: Release, dataset: str) -> list[Path]:
             fix="remove it: the pictures are then written again",
         )
     return paths
+
+
+def some_pictures(
+    release: Release, dataset: str, image_ids: Collection[int]
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the files of some images of a data set as (image id, content), in the order of ids.
+
+    An image whose licence does not allow it has none.  Only tables with such images are read, and
+    of a release on the Hub fetched; nothing is written.  Raises what :func:`stored_pictures` does
+    of tables.
+    """
+    first = 0
+    for table in _tables(release, dataset):
+        ids = range(first, first + table.rows)
+        if any(image_id in ids for image_id in image_ids):
+            path = release.files.path(table)
+            for image_id, image in _rows(table, path, first):
+                if image_id in image_ids and image.is_valid and image["bytes"].as_py():
+                    yield image_id, image["bytes"].as_py()
+        first += table.rows
+
+
+def _tables(release: Release, dataset: str) -> list[Table]:
+    """The tables of a data set's pictures; an UnknownNameError if there are none."""
+    held = release.datasets_with("pictures")
+    if dataset not in held:
+        raise UnknownNameError(
+            "pictures",
+            dataset,
+            held,
+            where=f"release {release}",
+            fix="give the images as files: --images DIR, in Python images=FOLDER",
+        )
+    return [t for t in release.manifest.tables if (t.kind, t.dataset) == ("pictures", dataset)]
 
 
 def _pictures_folder() -> Path:
@@ -100,33 +125,36 @@ def _pictures(entries: Sequence[tuple[Table, Path]]) -> Iterator[bytes]:
     """Yield the bytes of each picture, in the order of image ids."""
     first = 0
     for entry, path in entries:
-        file, shared = open_table(path, entry, _check)
-        if shared:
-            raise _corrupt(entry, path, "holds pictures that share their bytes")
-        with readable(path, entry):
-            for batch in file.iter_batches(AT_ONCE, columns=["image_id", "image"]):
-                ids = batch.column("image_id")
-                if ids.to_pylist() != list(range(first, first + len(ids))):
-                    raise _corrupt(entry, path, f"has not image {first} where it should be")
-                first += len(ids)
-                yield from _bytes_of(batch, entry, path)
+        for image_id, image in _rows(entry, path, first):
+            data = image["bytes"].as_py() if image.is_valid else None
+            if not data:
+                raise SourceError(
+                    f"the release has no picture of image {image_id} of {entry.dataset}: its "
+                    "licence does not let it be passed on",
+                    where=str(path),
+                    fix=f"give all pictures as files: fslbench-build source {entry.dataset} RAW "
+                    "--pictures DIR, then --images DIR",
+                )
+            yield data
+        first += entry.rows
+
+
+def _rows(entry: Table, path: Path, first: int) -> Iterator[tuple[int, pa.StructScalar]]:
+    """Yield the rows of a table as (image id, image), whose first has the id `first`."""
+    file, shared = open_table(path, entry, _check)
+    if shared:
+        raise _corrupt(entry, path, "holds pictures that share their bytes")
+    with readable(path, entry):
+        for batch in file.iter_batches(AT_ONCE, columns=["image_id", "image"]):
+            ids = batch.column("image_id")
+            if ids.to_pylist() != list(range(first, first + len(ids))):
+                raise _corrupt(entry, path, f"has not image {first} where it should be")
+            yield from zip(range(first, first + len(ids)), batch.column("image"), strict=True)
+            first += len(ids)
 
 
 def _check(table: pa.Table) -> None:
     schemas.check(table, schemas.PICTURES, "pictures")
-
-
-def _bytes_of(batch: pa.RecordBatch, entry: Table, path: Path) -> Iterator[bytes]:
-    for image_id, image in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-        if image is None or not image["bytes"]:
-            raise SourceError(
-                f"the release has no picture of image {image_id} of {entry.dataset}: its licence "
-                "does not let it be passed on",
-                where=str(path),
-                fix=f"give all pictures as files: fslbench-build source {entry.dataset} RAW "
-                "--pictures DIR, then --images DIR",
-            )
-        yield image["bytes"]
 
 
 def _suffix(data: bytes) -> str:

@@ -20,8 +20,10 @@ from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.answer_html import answers_html
 from fslbench_data.render.page.encoding import Encoded, counts, floats
+from fslbench_data.render.page.hard_tasks import hard_tasks
 from fslbench_data.render.page.ladders import page_ladders
 from fslbench_data.render.page.pairs import kinds_of, pairs
+from fslbench_data.render.page.pictures import Images, pictures_html
 from fslbench_data.scoring.answer import Answer, answer
 from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.report import Report
@@ -44,10 +46,11 @@ def page_content(
     *,
     ladders: Sequence[LadderReport] = (),
     queries: Values | None = None,
+    images: Images = None,
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
-    """What a page shows; ``answer`` is HTML.
+    """What a page shows; ``answer`` and ``pictures`` are HTML.
 
     Parameters
     ----------
@@ -58,6 +61,9 @@ def page_content(
     ladders, queries
         What there is of attribute-biased tasks, and the figure of sweeps of the number of queries
         (:func:`figure_values`).
+    images
+        Of the tasks that are shown in pictures
+        (:func:`fslbench_data.render.page.pictures.pictures_html`).
     arguments
         Of the command that made the page, for the commands that it shows.
     progress
@@ -67,6 +73,8 @@ def page_content(
     ------
     SubmissionError
         If none of its methods has results there.
+    FSLBenchError
+        As :func:`fslbench_data.render.page.pictures.pictures_html` does.
     """
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
@@ -90,13 +98,14 @@ def page_content(
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
         sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
     answers = _answers(reports, level)
+    opens = [str(headline.scored) for headline in answers[level].headlines]
+    progress("pictures")
+    hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
     of_release = set(selected.references.methods) if selected.references else set()
     return {
         "answer": answers_html(answers, level),
-        "opens": {
-            "method": next(iter(answers[level].methods), None),
-            "sets": [str(headline.scored) for headline in answers[level].headlines],
-        },
+        "pictures": pictures_html(selected.release, [*hard], opens, images),
+        "opens": {"method": next(iter(answers[level].methods), None), "sets": opens},
         "version": __version__,
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},

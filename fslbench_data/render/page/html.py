@@ -21,6 +21,11 @@ from fslbench_data.render.page.words import PLACES, words_html
 
 INDEX = "index.html"
 _PARTS = ("page.css", "page.js")
+_OF_PICTURES = ("pictures.css", "pictures.js")
+"""What only a page with pictures needs."""
+
+_AS_HTML = ("answer", "pictures")
+"""Parts of the content that are HTML already."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,10 +82,12 @@ def html(content: dict[str, Any]) -> str:
     convert = require("vl_convert", "report")
     here = files("fslbench_data.render.page")
     fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
+    for name in _OF_PICTURES:
+        fill[name] = here.joinpath(name).read_text(encoding="utf-8") if content["pictures"] else ""
     fill["charts.json"] = _json(charts())
-    fill["answer.html"] = content["answer"]
+    fill |= {f"{name}.html": content[name] for name in _AS_HTML}
     fill |= {f"words.{place}": words_html(place) for place in PLACES}
-    fill["content.json"] = _json({key: content[key] for key in content if key != "answer"})
+    fill["content.json"] = _json({key: content[key] for key in content if key not in _AS_HTML})
     fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
     return filled(here.joinpath("page.html").read_text(encoding="utf-8"), fill)
 

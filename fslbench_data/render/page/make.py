@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
@@ -12,6 +13,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, Values, figure_values, page_content
 from fslbench_data.render.page.html import Page, check_folder, html
+from fslbench_data.render.page.pictures import Images
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.selection import Names, Selection, select
@@ -29,6 +31,7 @@ def report_page(
     level: float = 0.95,
     allow_unbound: bool = False,
     sweeps: Sequence[str | Path] = (),
+    images: str | Path | Literal[True] | None = None,
 ) -> Page:
     """Make a page that shows what results allow to conclude; a notebook shows it.
 
@@ -48,11 +51,17 @@ def report_page(
         As of :func:`fslbench_data.score`.
     sweeps
         Files that ``fslbench-build query-size --format json`` wrote.
+    images
+        The folder of a data set's images, as of :func:`fslbench_data.evaluate`, to show its
+        hardest tasks in pictures; True for those that the release holds, which a release in a
+        folder shows unasked.  The page holds them as thumbnails.
 
     Raises
     ------
     SpecError
         If more methods are chosen than a page holds.
+    SourceError
+        If an image of the folder is missing, or one cannot be read.
     MissingPackageError
         Without the extra ``report``.
     FSLBenchError
@@ -73,7 +82,8 @@ def report_page(
         arguments += ["--release", release.hub or release.files.where]
     arguments += ["--unbound"] if allow_unbound else []
     opened = load_release() if release is None else release
-    page = _page(results, opened, selection, sweeps, shlex.join(arguments))
+    folder = images if images is None or images is True else Path(images)
+    page = _page(results, opened, selection, sweeps, folder, shlex.join(arguments))
     if path is not None:
         page.write(path)
     return page
@@ -92,6 +102,7 @@ def make_page(
     selection: Selection,
     *,
     sweeps: Sequence[Path] = (),
+    images: Images = None,
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Path:
@@ -108,6 +119,9 @@ def make_page(
         :func:`fslbench_data.render.page.content.page_content`.
     sweeps
         Files of sweeps of the number of queries.
+    images
+        The folder of a data set's images, True for those that the release holds; None: if they are
+        on disk.
     arguments
         Files and release as the command line names them.
     progress
@@ -121,7 +135,7 @@ def make_page(
         As :func:`fslbench_data.score` does.
     """
     check_folder(folder)
-    return _page(files, release, selection, sweeps, arguments, progress).write(folder)
+    return _page(files, release, selection, sweeps, images, arguments, progress).write(folder)
 
 
 def _page(
@@ -129,6 +143,7 @@ def _page(
     release: Release,
     selection: Selection,
     sweeps: Sequence[str | Path],
+    images: Images,
     arguments: str,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Page:
@@ -145,6 +160,7 @@ def _page(
         selected,
         ladders=ladders,
         queries=_of_sweeps(sweeps) if sweeps else None,
+        images=images,
         arguments=arguments,
         progress=progress,
     )
