@@ -87,6 +87,6 @@ def thumbnail(image: Path | bytes, longest: int, name: str) -> Thumbnail:
     """Make the thumbnail of an image file; raises what :func:`small_picture` does."""
     picture = small_picture(image, longest, "report", name)
     file = BytesIO()
-    picture.save(file, format="WEBP", quality=QUALITY, method=6)
+    picture.save(file, format="WEBP", quality=QUALITY)
     text = base64.b64encode(file.getvalue()).decode("ascii")
     return Thumbnail(f"data:image/webp;base64,{text}", picture.width, picture.height)

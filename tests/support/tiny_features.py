@@ -54,3 +54,25 @@ def read_pictures(folder: Path, **options: Any) -> Any:
     from builders.sources.read import read_source
 
     return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)
+
+
+def write_pictured_release(folder: Path) -> Path:
+    """A release of the data set `tiny` that holds its pictures, and tasks made with attributes.
+
+    Task sets are ``closed-2w1s2q``, of 5 tasks, and all steps of ``ladder_pixels-2w1s2q``; gives
+    the release's folder, beside which ``raw/tiny`` has the files.
+    """
+    from builders.release.build import build_release
+    from builders.release.spec_file import read_spec
+
+    write_pictures(folder / "raw/tiny", 12)
+    options = "\n".join(f'{k} = "{v}"' for k, v in (ABOUT | {"redistribution": "images"}).items())
+    (folder / "spec.toml").write_text(
+        'name = "p"\nversion = "1.0.0"\ndescription = "d"\nprotocols = ["2w1s2q"]\n'
+        'tasks = { closed = 5 }\n[[dataset]]\nname = "tiny"\nsource = "image_folder"\n'
+        'suites = ["closed"]\npictures = "files"\nattributes = { pixels = "pixels" }\n'
+        'task_sets = ["ladder_pixels-2w1s2q"]\n'
+        f"[dataset.options]\n{options}\n"
+    )
+    build_release(read_spec(folder / "spec.toml"), folder / "r", raw=folder / "raw")
+    return folder / "r"

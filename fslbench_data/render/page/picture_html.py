@@ -67,18 +67,22 @@ def task_html(
 
 
 def _sentence(task: HardTask) -> str:
-    methods = [*task.accuracies]
-    high, low = (f"{task.accuracies[m]:.1f} % ({m})" for m in (methods[0], methods[-1]))
-    who = f"{len(methods)} methods answer {task.mean:.1f} % of its queries rightly on average"
-    if len(methods) == 1:
-        who, between = f"{methods[0]} answers {task.mean:.1f} % of its queries rightly", ""
-    else:
-        between = f", between {low} and {high}"
-    of = f"of {task.tasks}" if task.tasks > 1 else "the only one"
+    of = f"of {task.tasks}" if task.tasks > 1 else "and the only one"
     return (
-        f"Task {task.task_id}, the hardest {of}: {who}{between}. T = 1, chosen for being hard: "
+        f"Task {task.task_id}, the hardest {of}: {_answered(task)}. T = 1, chosen for being hard: "
         "no interval."
     )
+
+
+def _answered(task: HardTask) -> str:
+    """Say what the methods answered: one, all the same, or between the lowest and the highest."""
+    methods, right = [*task.accuracies], f"{task.mean:.1f} % of its queries rightly"
+    high, low = (f"{task.accuracies[m]:.1f} % ({m})" for m in (methods[0], methods[-1]))
+    if len(methods) == 1:
+        return f"{methods[0]} answers {right}"
+    if len({*task.accuracies.values()}) == 1:
+        return f"each of {len(methods)} methods answers {right}"
+    return f"{len(methods)} methods answer {right} on average, between {low} and {high}"
 
 
 def _shown(task: HardTask, rows: Sequence[ClassRow]) -> str:
@@ -93,7 +97,7 @@ def _part(name: str, shown: int, there: int) -> str:
 def _row_html(row: ClassRow, small: Mapping[int, Thumbnail]) -> str:
     name, about = escape(row.name), ""
     if row.attribute:
-        about = f"<br><span>support: <b>{escape(row.attribute)}</b></span>"
+        about = f"<br><span>shared: <b>{escape(row.attribute)}</b></span>"
     if row.lacking:
         about += "<br><span>not inter-class</span>"
     return (
@@ -127,8 +131,8 @@ def _image_html(row: ClassRow, part: str, image: ShownImage, small: Mapping[int,
 def _notes(rows: Sequence[ClassRow]) -> Iterator[str]:
     if any(row.attribute for row in rows):
         yield (
-            "Below an image stands which of the task's attributes it has, in bold that of its own "
-            "class's support images."
+            "Shared: the attribute that a class's support images have in common. Below an image "
+            "stands which of these it has, in bold that of its own class."
         )
     if any(row.lacking for row in rows):
         yield "Not inter-class: too few images of the class have another class's attribute."

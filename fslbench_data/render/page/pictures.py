@@ -87,7 +87,9 @@ def _rule(named: Collection[str], shown: Collection[str]) -> str:
     left = len(named) - len(shown)
     if left:
         sets = "1 more task set has none" if left == 1 else f"{left} more task sets have none"
-        text += f" {sets}: pictures take at most {MOST_BYTES / 1e6:.0f} MB of a page."
+        text += (
+            f" {sets}: a page has at most {MOST_PICTURES:,} pictures, {MOST_BYTES / 1e6:.0f} MB."
+        )
     return text
 
 

@@ -5,13 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tiny_features import ABOUT, write_pictures
+from tiny_features import write_pictured_release
 
 from benchmark_spec.errors import SpecError
 from builders.cli import main
-from builders.release.build import build_release
 from builders.release.contact_sheet import contact_sheet
-from builders.release.spec_file import read_spec
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.release.stored_pictures import stored_pictures
 
@@ -21,18 +19,7 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `bui
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release with pictures, and tasks with attributes of the pixels."""
-    made = tmp_path_factory.mktemp("sheet")
-    write_pictures(made / "raw/tiny", 12)
-    options = "\n".join(f'{k} = "{v}"' for k, v in (ABOUT | {"redistribution": "images"}).items())
-    (made / "spec.toml").write_text(
-        'name = "p"\nversion = "1.0.0"\ndescription = "d"\nprotocols = ["2w1s2q"]\n'
-        'tasks = { closed = 5 }\n[[dataset]]\nname = "tiny"\nsource = "image_folder"\n'
-        'suites = ["closed"]\npictures = "files"\nattributes = { pixels = "pixels" }\n'
-        'task_sets = ["biased_pixels-2w1s2q"]\n'
-        f"[dataset.options]\n{options}\n"
-    )
-    build_release(read_spec(made / "spec.toml"), made / "r", raw=made / "raw")
-    return made / "r"
+    return write_pictured_release(tmp_path_factory.mktemp("sheet"))
 
 
 @pytest.fixture

@@ -1,0 +1,408 @@
+"""Hard tasks in pictures: which tasks, which images, how much of a page, and without any."""
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tiny_features import write_pictured_release
+
+from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
+from benchmark_spec.tables import Dataset
+from fslbench_data import report_page
+from fslbench_data.cli import main
+from fslbench_data.release.pictures import picture_paths
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.stored_pictures import some_pictures, stored_pictures
+from fslbench_data.render.page import pictures
+from fslbench_data.render.page.hard_tasks import HardTask, hardest
+from fslbench_data.render.page.picture_html import section_html, task_html
+from fslbench_data.render.page.pictures import pictures_html
+from fslbench_data.render.small_pictures import Thumbnail, thumbnail
+from fslbench_data.render.task_rows import ClassRow, ShownImage, task_rows
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
+
+from .conftest import Open
+
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `report`")
+pytest.importorskip("vl_convert", reason="needs the extra `report`")
+
+CLOSED, BIASED = "closed-2w1s2q", "biased_pixels-2w1s2q"
+HARDEST = {CLOSED: 3, BIASED: 1}
+"""What :func:`_results` answers worst."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pictured_release(tmp_path_factory.mktemp("pictured"))
+
+
+@pytest.fixture
+def release(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Release:
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    return load_release(folder)
+
+
+@pytest.fixture
+def results(release: Release) -> Submission:
+    return _results(release)
+
+
+def _results(release: Release) -> Submission:
+    """Two methods with all answers right but those of one task of each set."""
+    parts = []
+    for name, right in (("good", 2), ("bad", 1)):
+        recorder = Recorder(name)
+        for info in release.task_sets:
+            labels = release.query_labels(info)
+            wrong = np.argsort(labels[HARDEST.get(str(info.name), 0)])[: 4 - right]
+            answers = labels.copy()
+            answers[HARDEST.get(str(info.name), 0), wrong] ^= 1
+            recorder.add_task_set(release.task_set(info.dataset, str(info.name)), answers)
+        parts.append(recorder.submission())
+    return merge(parts)
+
+
+class Parts(HTMLParser):
+    """Every start tag with its attributes, and all text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def images(self) -> Iterator[tuple[str, Any]]:
+        for tag, attributes in self.tags:
+            if tag == "img":
+                head, _, data = (attributes["src"] or "").partition(",")
+                assert head == "data:image/webp;base64"
+                yield attributes["alt"] or "", Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+def _section(text: str) -> str:
+    (section,) = re.findall(r'\n<section class="wide" id="pictures".*?</section>', text, re.DOTALL)
+    return str(section)
+
+
+def _block(text: str, task_set: str) -> str:
+    blocks = re.split(r'(?=<div class="task")', _section(text))
+    (block,) = (each for each in blocks if f'data-set="tiny/{task_set}"' in each)
+    return block
+
+
+def _info(release: Release, task_set: str = CLOSED) -> Any:
+    return release.task_set_info("tiny", task_set)
+
+
+def test_the_hardest_task_is_the_one_of_the_lowest_mean(release: Release) -> None:
+    shares = {
+        "a": np.array([50.0, 25.0, 75.0, 25.0]),
+        "b": np.array([0.0, 25.0, 0.0, 25.0]),
+        "short": np.array([100.0, 100.0]),  # would make task 1 easier than task 3
+    }
+    task = hardest(_info(release), shares)
+    assert (task.task_id, task.tasks, task.mean) == (0, 4, 25.0)  # of equal ones the first
+    assert list(task.accuracies.items()) == [("a", 50.0), ("b", 0.0)]
+    shares["b"][0] = 1.0
+    assert hardest(_info(release), shares).task_id == 1
+    turned = dict(reversed(shares.items()))
+    assert hardest(_info(release), turned) == hardest(_info(release), shares)
+
+
+@pytest.mark.parametrize("task_set", [CLOSED, BIASED])
+def test_the_page_shows_the_images_of_the_hardest_task(
+    release: Release, results: Submission, task_set: str
+) -> None:
+    """Unasked, since the release is on disk; the last step of a ladder stands for it."""
+    block = Parts(_block(report_page(results, release=release).text, task_set))
+    number = HARDEST[task_set]
+    assert (
+        f"Task {number}, the hardest of {_info(release, task_set).n_tasks}: 2 methods answer "
+        "37.5 % of its queries rightly on average, between 25.0 % (bad) and 50.0 % (good)."
+    ) in block.text
+    assert "T = 1, chosen for being hard: no interval" in block.text
+    row = release.task_table(_info(release, task_set)).to_pylist()[number]
+    names = release.classes("tiny").column("class_name").to_pylist()
+    expected = []
+    for k, class_id in enumerate(row["class_ids"]):
+        asked = [i for i, label in zip(row["query"], row["query_label"], strict=True) if label == k]
+        expected.append((f"{names[class_id]}, support", row["support"][k]))
+        expected += [(f"{names[class_id]}, query", i) for i in asked]
+    shown = list(block.images())
+    assert [alt.partition(":")[0] for alt, _ in shown] == [alt for alt, _ in expected]
+    paths = stored_pictures(release, "tiny")
+    for (_, picture), (_, image_id) in zip(shown, expected, strict=True):
+        whole = Image.open(paths[image_id]).convert("RGB")
+        assert picture.size == whole.size  # under 96 pixels
+        near = np.abs(np.asarray(picture.convert("RGB")).astype(int) - np.asarray(whole)).mean()
+        assert near < 12
+    assert "Pictures: Tiny, https://example.org; CC0." in block.text
+
+
+def test_attributes_stand_below_images(release: Release, results: Submission) -> None:
+    page = report_page(results, release=release).text
+    block = _block(page, BIASED)
+    row = release.task_table(_info(release, BIASED)).to_pylist()[HARDEST[BIASED]]
+    for attribute in row["attributes"]:
+        assert f"shared: <b>{attribute}</b>" in block
+    table = release.attributes("tiny", "pixels").column("attributes").to_pylist()
+    words = [
+        ", ".join(w for w in table[image.image_id] if w in row["attributes"])
+        for shown in task_rows(release, _info(release, BIASED), HARDEST[BIASED])
+        for image in (*shown.support, *shown.queries)
+    ]
+    captions = re.findall("<figcaption>(.*?)</figcaption>", block)
+    assert [re.sub("</?b>", "", caption) for caption in captions] == words
+    assert [alt.partition(": ")[2] for alt, _ in Parts(block).images()] == words
+    assert "<figcaption>" not in _block(page, CLOSED)
+
+
+def test_without_images_at_hand_the_page_is_as_ever(
+    release: Release, results: Submission, root: Path
+) -> None:
+    """Pictures add their section, styles and script, and nothing else."""
+    with_pictures = report_page(results, release=release).text
+    of_hub = replace(release.files, hub="org/name@0123456")
+    elsewhere = replace(release, files=of_hub)
+    without = report_page(results, release=elsewhere).text
+    without = without.replace("|hub:org/name@0123456", "").replace("org/name@0123456", "HERE")
+    left = with_pictures.replace(_section(with_pictures), "").replace(release.files.where, "HERE")
+    for name in ("pictures.css", "pictures.js"):
+        part = (root / "fslbench_data/render/page" / name).read_text(encoding="utf-8")
+        assert part in left
+        left = left.replace(part, "")
+    assert left == without
+    assert "pictures" not in report_page((), datasets="digits", task_sets="open-5w5s5q").text
+
+
+def test_it_is_the_same_each_time(release: Release, results: Submission) -> None:
+    assert report_page(results, release=release) == report_page(results, release=release)
+
+
+def test_a_folder_of_images(release: Release, results: Submission, folder: Path) -> None:
+    """Whole files of the source's layout are the pictures that the release holds."""
+    raw = folder.parent / "raw/tiny"
+    page = report_page(results, release=release, images=raw)
+    assert page == report_page(results, release=release, images=True)
+    assert page == report_page(results, release=release)
+
+
+def test_what_is_refused(release: Release, results: Submission, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="48 of 48 images of tiny are missing"):
+        report_page(results, tmp_path / "page", release, images=tmp_path)
+    assert not list((tmp_path / "page").iterdir())
+    with pytest.raises(UnknownNameError, match="which holds none"):
+        report_page((), datasets="digits", images=True)
+    with pytest.raises(SpecError, match="has no task 5"):
+        task_rows(release, _info(release), 5)
+    paths = picture_paths(release, "tiny", True)
+    for path in paths:
+        (tmp_path / "copies" / path.name).parent.mkdir(exist_ok=True)
+        (tmp_path / "copies" / f"{int(path.stem):08d}.png").write_bytes(b"no picture")
+    with pytest.raises(SourceError, match=r"\.png cannot be read as a picture: no known format"):
+        report_page(results, release=release, images=tmp_path / "copies")
+
+
+def test_the_command(release: Release, results: Submission, folder: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "results.parquet", tmp_path / "page"
+    results.write(file)
+    raw = str(folder.parent / "raw/tiny")
+    common = ["report", str(file), "--release", str(folder), "-o"]
+    pages = []
+    for number, images in enumerate(([], ["--images"], ["--images", raw])):
+        said = CliRunner().invoke(main, [*common, f"{out}{number}", *images])
+        assert said.exit_code == 0, said.output
+        pages.append((tmp_path / f"page{number}/index.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1] == pages[2]
+    assert _section(pages[0]).count("<img") == 2 * 6
+    said = CliRunner().invoke(main, [*common, f"{out}3", "--images", str(tmp_path)])
+    assert said.exit_code == 2
+    assert "--pictures DIR" in said.output
+    said = CliRunner().invoke(
+        main, [*common, f"{out}4", "--images", raw, "--push-space", "org/page"]
+    )
+    assert said.exit_code == 2
+    assert "their licence may forbid it" in said.output
+    assert not (tmp_path / "page4").exists()
+
+
+def _many(release: Release) -> list[HardTask]:
+    accuracies = {"a": 50.0, "b": 25.0}
+    return [HardTask(info, 0, info.n_tasks, accuracies) for info in release.task_sets]
+
+
+def test_pictures_have_their_share_of_a_page(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = _many(release)
+    names = [str(task.info) for task in tasks]
+    whole = pictures_html(release, tasks, (), None)
+    assert re.findall("<option>(.*?)</option>", whole) == names
+    one = len(_block(whole, str(tasks[-1].info.name)).encode())
+    monkeypatch.setattr(pictures, "MOST_BYTES", 2 * one + one // 2)
+    some = pictures_html(release, tasks, names[-1:], None)
+    shown = re.findall("<option>(.*?)</option>", some)
+    assert shown == [names[0], names[-1]]  # what comes first is there, in the page's order
+    assert f"{len(names) - 2} more task sets have none" in some
+    assert sum(map(len, re.findall('<div class="task".*', some))) <= 2 * one + one // 2
+    monkeypatch.setattr(pictures, "MOST_PICTURES", 17)  # six a task
+    assert pictures_html(release, tasks, (), None).count('<div class="task"') == 2
+
+
+def test_large_tasks_are_cut_and_say_so(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "MOST_IMAGES", 1)
+    monkeypatch.setattr(pictures, "MOST_CLASSES", 1)
+    block = Parts(_block(pictures_html(release, _many(release), (), None), CLOSED))
+    assert len(list(block.images())) == 2
+    assert "classes, the first 1 of 2" in block.text
+    assert "queries, the first 1 of 2" in block.text
+    assert "support, the first" not in block.text
+
+
+def test_thumbnails_of_anything_are_small() -> None:
+    """Even of noise: with the limit on bytes a page stays under its 15 MB."""
+    noise = np.random.default_rng(0).integers(0, 256, (300, 200, 4), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(noise).save(file, "PNG")
+    small = thumbnail(file.getvalue(), 96, "noise")
+    assert (small.width, small.height) == (64, 96)
+    assert len(small.address) < 10_000
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP"])
+def test_damaged_pictures_are_errors_of_this_package(form: str) -> None:
+    colours = np.random.default_rng(1).integers(0, 256, (24, 24, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(colours).save(file, form)
+    data = file.getvalue()
+    assert thumbnail(data, 96, "whole").width == 24
+    chance = np.random.default_rng(2)
+    refused = 0
+    for _ in range(150):
+        broken = bytearray(data[: chance.integers(1, len(data) + 1)])
+        for place in chance.integers(0, len(broken), 3):
+            broken[place] ^= int(chance.integers(1, 256))
+        try:
+            thumbnail(bytes(broken), 96, "image 7")
+        except SourceError as error:
+            refused += str(error).startswith("image 7 cannot be read as a picture")
+    assert refused > 0
+
+
+def test_no_other_program_is_started_for_a_picture() -> None:
+    page = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
+    with pytest.raises(SourceError, match="no known format"):
+        thumbnail(page, 96, "drawing")
+
+
+def test_an_image_that_may_not_be_passed_on_has_none(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = task_rows(release, _info(release), 0)[1].queries[0].image_id
+    held = dict(some_pictures(release, "tiny", range(48)))
+    assert [*held.values()] == [path.read_bytes() for path in stored_pictures(release, "tiny")]
+    some = list(some_pictures(release, "tiny", {40, 3}))
+    assert some == [(3, held[3]), (40, held[40])]
+    monkeypatch.setattr(
+        pictures,
+        "some_pictures",
+        lambda *_: ((i, data) for i, data in held.items() if i != missing),
+    )
+    block = _block(pictures_html(release, _many(release), (), None), CLOSED)
+    assert block.count("may not be passed on") == 1
+    assert block.count("<img") == 5
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)>@@vega.js@@ \"b\" & 'c'"
+
+
+def _hostile_section(release: Release) -> str:
+    task = replace(_many(release)[0], accuracies={HOSTILE: 50.0, f"{HOSTILE}2": 25.0})
+    rows = [ClassRow(HOSTILE, HOSTILE, True, (ShownImage(0, (HOSTILE,)),), (ShownImage(1),))]
+    about = Dataset("tiny", HOSTILE, HOSTILE, HOSTILE, "", 1, 2)
+    small = {0: Thumbnail("data:image/webp;base64,AA==", 8, 8)}
+    credits_of = {0: (HOSTILE, ""), 1: (HOSTILE, HOSTILE)}
+    return section_html({HOSTILE: task_html(task, rows, small, about, credits_of)}, HOSTILE)
+
+
+def test_names_are_text_whatever_they_hold(release: Release) -> None:
+    parts = Parts(_hostile_section(release))
+    images = [attributes for tag, attributes in parts.tags if tag == "img"]
+    assert [image["alt"] for image in images] == [f"{HOSTILE}, support: {HOSTILE}"]
+    assert not any("onerror" in attributes for _, attributes in parts.tags)
+    assert not any(tag == "script" for tag, _ in parts.tags)
+    assert parts.text.count(HOSTILE) >= 12
+
+
+@pytest.fixture
+def pictured_page(release: Release, results: Submission, tmp_path: Path) -> Path:
+    """The page of a release whose classes have names like the page's own text."""
+    names = SimpleNamespace(to_pylist=lambda: [f"{HOSTILE}{i}" for i in range(4)])
+    table = SimpleNamespace(column=lambda _: names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fslbench_data.render.page.pictures.task_rows", _rows_of(table))
+        return report_page(results, tmp_path / "page", release).write(tmp_path / "page")
+
+
+def _rows_of(table: Any) -> Any:
+    def rows(release: Release, info: Any, task_id: int) -> list[ClassRow]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Release, "classes", lambda *_: table)
+            return task_rows(release, info, task_id)
+
+    return rows
+
+
+@pytest.mark.parametrize("width", [390, 800, 1300])
+def test_pictures_follow_what_is_chosen(open_page: Open, pictured_page: Path, width: int) -> None:
+    tab = open_page(file=pictured_page, width=width)
+    shown = tab.page.locator("#pictures .task:visible")
+    assert shown.count() == 1
+    assert shown.get_attribute("data-set") == f"tiny/{CLOSED}"
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    loaded = "all => all.every(e => e.naturalWidth > 0 && e.clientWidth > 0)"
+    assert shown.locator("img").evaluate_all(loaded)
+    right = shown.locator("img").evaluate_all(
+        "all => Math.max(...all.map(e => e.getBoundingClientRect().right))"
+    )
+    assert right <= width - 10
+    tab.choose("pictured", f"tiny/{BIASED}")
+    assert shown.count() == 1
+    assert shown.locator("figcaption").count() == 6
+    tab.page.evaluate(f"location.hash = '#dataset=tiny&task_set={CLOSED}'")
+    tab.page.wait_for_function(f"document.getElementById('pictured').value === 'tiny/{CLOSED}'")
+    assert shown.get_attribute("data-set") == f"tiny/{CLOSED}"
+    assert tab.page.locator("img[src=x]").count() == 0
+    assert shown.locator(".class b").first.inner_text().startswith(HOSTILE)
+    assert tab.errors == []
+    assert not [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(
+    open_page: Open, pictured_page: Path, axe: str, scheme: str
+) -> None:
+    tab = open_page(file=pictured_page, scheme=scheme)
+    tab.choose("pictured", f"tiny/{BIASED}")
+    for summary in tab.page.locator("#pictures .task:visible summary").all():
+        summary.click()
+    tab.page.evaluate(axe)
+    found = tab.page.evaluate("axe.run('#pictures').then(r => r.violations)")
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
