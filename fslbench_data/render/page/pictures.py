@@ -106,7 +106,8 @@ def at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[s
     there = [dataset for dataset in once if dataset in held]
     if images is True and not there:
         where = f"release {release}" + ("" if held else ", which holds none")
-        raise UnknownNameError("pictures", "", held, where=where)
+        fix = "give the images as files: --images DIR, in Python images=FOLDER"
+        raise UnknownNameError("pictures", "", held, where=where, fix=fix)
     return [] if images is None and release.hub else there
 
 
