@@ -1,12 +1,13 @@
 """Texts and attributes that came with a data set.
 
-A source has them if its module defines a function for them:
+A source has them if its module defines them:
 
 ``texts(folder, progress)``
     The words that came with each image, :class:`builders.sources.rdf.Text`, by its path in the
     images table, and perhaps of more images.
-``attributes_of(path)``
-    The attributes of the image at a path, such as the style that it is drawn in.
+``ATTRIBUTES``
+    The attributes that its images may have, such as styles of drawing; those of each image are
+    `attributes` of the :class:`builders.sources.image_set.ImageSet`.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from builders.sources import SOURCES, source_module
 from builders.sources.image_set import ImageSet, Progress, silent
 from builders.sources.rdf import Text
 
-TEXTS, ATTRIBUTES = "texts", "attributes_of"
-"""Names of the functions."""
+TEXTS, ATTRIBUTES = "texts", "ATTRIBUTES"
+"""Names in the modules."""
 _NOUNS = {TEXTS: "texts", ATTRIBUTES: "attributes"}
 
 
@@ -48,14 +49,14 @@ def given_texts(
 
 def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
     """Return the attributes that came with each of N images: sorted, each once, in lower case."""
-    attributes_of: Callable[[str], tuple[str, ...]] = check_given(source, ATTRIBUTES)
-    paths = images.images.column("path").to_pylist()
-    return [sorted({attribute.lower() for attribute in attributes_of(path)}) for path in paths]
+    check_given(source, ATTRIBUTES)
+    of_path, paths = images.attributes or {}, images.images.column("path").to_pylist()
+    return [sorted({attribute.lower() for attribute in of_path.get(path, ())}) for path in paths]
 
 
 def has_texts(source: str) -> bool:
     """Whether texts came with a data set."""
-    return _function(source, TEXTS) is not None
+    return _came_with(source, TEXTS) is not None
 
 
 def sentences(text: Text) -> str:
@@ -66,10 +67,10 @@ def sentences(text: Text) -> str:
 
 
 def check_given(source: str, name: str, where: str = "") -> Any:
-    """Return the function :data:`TEXTS` or :data:`ATTRIBUTES` of a source, or refuse the source."""
-    function = _function(source, name)
-    if function is None:
-        others = ", ".join(other for other in SOURCES if _function(other, name))
+    """Return what a source has of that name, :data:`TEXTS` or :data:`ATTRIBUTES`, or refuse it."""
+    came = _came_with(source, name)
+    if came is None:
+        others = ", ".join(other for other in SOURCES if _came_with(other, name))
         raise SourceError(
             f"no {_NOUNS[name]} came with {source}",
             where=where,
@@ -77,8 +78,8 @@ def check_given(source: str, name: str, where: str = "") -> Any:
             fix="let a captioner write texts, such as blip+textblob, or take pixels; of own data "
             "name texts in the options: a CSV file of a folder, a column of a Hub data set",
         )
-    return function
+    return came
 
 
-def _function(source: str, name: str) -> Any:
+def _came_with(source: str, name: str) -> Any:
     return getattr(source_module(source), name, None)

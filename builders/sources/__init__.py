@@ -35,7 +35,7 @@ def source_module(name: str) -> Any:
 
     It has `read` and `LAYOUT`, what the raw folder holds; where they apply `PACKAGES`, `OPTIONS`
     (:func:`builders.sources.read.check_options`), `PIXELS` where images are so small that their
-    grey levels are features, and `texts` and `attributes_of`
+    grey levels are features, and `texts` and `ATTRIBUTES`
     (:mod:`builders.attributes.given`).
     """
     return import_module(f"{__name__}.{SOURCES[name]}")

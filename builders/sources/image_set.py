@@ -63,7 +63,8 @@ class Item:
     ----------
     path
         Of its file, relative to the raw folder, with ``/``.  A fragment says which part of the
-        file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, from 0.
+        file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, from 0;
+        ``#n,U+code`` a character of the font n.
     group
         Images of one group are not independent of each other (a burst of photos, the frames of
         a track); None where the image stands for itself.
@@ -106,6 +107,8 @@ class ImageSet:
     texts
         What was written of the image at a path; None where the data set came without texts of its
         own (those of packaged sources are read by :mod:`builders.attributes.given`).
+    attributes
+        Those that came with the image at a path; None where the data set came without.
     raw, state
         The raw folder, if there is one, and its :func:`builders.sources.unchanged.raw_state` before
         it was read.
@@ -124,6 +127,7 @@ class ImageSet:
     content: Callable[[str], bytes] | None = field(default=None, repr=False)
     superclasses: tuple[str, ...] | None = None
     texts: Mapping[str, str] | None = field(default=None, repr=False)
+    attributes: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     raw: Path | None = field(default=None, repr=False)
     state: str = field(default="", repr=False)
 

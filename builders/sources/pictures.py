@@ -24,7 +24,7 @@ Picture = Any
 MAX_PIXELS = 175_000_000
 """Larger pictures are refused before they are decoded; Pillow's own limit is little above."""
 
-_PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+)")
+_PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+(?:,U\+[0-9A-F]{4,6})?)")
 
 
 def file_of(path: str) -> str:

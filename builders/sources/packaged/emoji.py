@@ -24,6 +24,7 @@ are, and their SHA-256, do not depend on that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -70,6 +71,7 @@ STYLES = {
     "fluentui-emoji": "fluent",
 }
 """Style by the first folder of a path."""
+ATTRIBUTES = tuple(STYLES.values())
 CREDIT = {
     "noto": ("Google (Noto Emoji)", "Apache-2.0"),
     "twemoji": ("Twitter (Twemoji)", "CC BY 4.0"),
@@ -108,17 +110,14 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
         check=partial(check_file, svg=True),
         progress=progress,
     )
+    paths = images.images.column("path").to_pylist()
+    images = replace(images, attributes={path: (style_of(path),) for path in paths})
     return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in listed})
 
 
 def style_of(path: str) -> str:
     """Return the style of a drawing, by its path: openmoji, noto, twemoji or fluent."""
     return STYLES[path.partition("/")[0]]
-
-
-def attributes_of(path: str) -> tuple[str, ...]:
-    """Return the attributes that come with a drawing: its style."""
-    return (style_of(path),)
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:

@@ -1,5 +1,6 @@
 """Texts and attributes that came with a data set."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,10 @@ def test_texts_in_the_order_of_images(
 
 
 def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        image_folder, "attributes_of", lambda path: ("Red", "big", path[:5], "big"), raising=False
-    )
-    found = given_attributes(tiny, "image_folder")
+    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("big", "class", "red"), raising=False)
+    paths = tiny.images.column("path").to_pylist()
+    of_path = {path: ("Red", "big", path[:5], "big") for path in paths}
+    found = given_attributes(replace(tiny, attributes=of_path), "image_folder")
     assert [found[0], found[-1]] == [["big", "class", "red"]] * 2
     monkeypatch.undo()
     with pytest.raises(SourceError, match="no attributes came with image_folder"):
@@ -59,5 +60,5 @@ def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_emojis_style() -> None:
-    assert emoji.attributes_of(f"{emoji.GOOGLE}/1f600.png") == ("noto",)
-    assert emoji.attributes_of(f"{emoji.OPENMOJI}/1F600.svg") == ("openmoji",)
+    assert emoji.style_of(f"{emoji.GOOGLE}/1f600.png") == "noto"
+    assert emoji.style_of(f"{emoji.OPENMOJI}/1F600.svg") == "openmoji"

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,13 @@ def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     paths = tiny.images.column("path").to_pylist()
     texts = {path: Text(title=f"a red dog in class {path[6]}", tags=("cats",)) for path in paths}
     monkeypatch.setattr(image_folder, "texts", lambda folder, progress: texts, raising=False)
+    styles = {path: (path.rpartition(".")[2],) for path in paths}
+    read = image_folder.read
+    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("jpg", "png"), raising=False)
     monkeypatch.setattr(
-        image_folder, "attributes_of", lambda path: (path.rpartition(".")[2],), raising=False
+        image_folder,
+        "read",
+        lambda *args, **named: replace(read(*args, **named), attributes=styles),
     )
     return tmp_path / "raw"
 

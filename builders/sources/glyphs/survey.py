@@ -1,0 +1,193 @@
+"""Which characters fonts draw in enough ways: ``python -m builders.sources.glyphs.survey RAW``.
+
+RAW holds the packages of `collection.json`, unpacked, and python3-confusable-homoglyphs.  Designs
+and characters are computed anew and written there; packages, credits and serifs stay as they are.
+
+A character is a letter (Unicode category Lu, Ll or Lo) of one script, unchanged by NFKC.  Of
+those that look alike (Unicode's confusables, one character for one, followed through) one stays,
+drawn in most ways.  It needs 40 drawings that count, or in scripts that have no ten such, 20
+drawings of 5 designs; a script needs ten characters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.extras import require
+from builders.sources.glyphs.collection import PARTS, collection
+from builders.sources.glyphs.faces import read_faces
+from builders.sources.glyphs.selection import (
+    OF_CHARACTER,
+    Drawing,
+    choose,
+    design_of,
+    distinct,
+    draw,
+    path_of,
+    shares,
+)
+from builders.sources.group_list import group_of, linked
+from fslbench_data.files import whole_file
+
+ALIKE, COMMON = 0.2, 3
+"""Families share a design that draw so much of their common characters alike, and at least 3."""
+
+FEW_DRAWINGS, FEW_DESIGNS = 20, 5
+OF_SCRIPT = 10
+"""Characters that a script has at least."""
+MOST = {"Han": 1500, "Hangul": 1000}
+"""Characters of a script; those drawn by most designs."""
+OTHERS = 400
+
+CONFUSABLES = (
+    "python3-confusable-homoglyphs/usr/lib/python3/dist-packages/confusable_homoglyphs/"
+    "confusables.json"
+)
+
+WHOLE = {
+    "base": ("Coptic", "Devanagari", "Georgian", "Katakana", "Malayalam", "Telugu", "Thai"),
+    "val": ("Cherokee", "Gurmukhi", "Kannada", "Tibetan"),
+    "novel": (
+        "Armenian",
+        "Bengali",
+        "Greek",
+        "Gujarati",
+        "Hebrew",
+        "Hiragana",
+        "Khmer",
+        "Lao",
+        "Myanmar",
+        "Sinhala",
+        "Tamil",
+    ),
+}
+"""Scripts all of whose characters are in one part; the characters of the others are split."""
+SHARES = {"novel": (0.25, 250), "val": (0.15, 150)}
+"""Of a script that is split: the share of its characters, and how many at most; the rest is base."""
+
+
+def candidates(counts: Mapping[int, int]) -> dict[int, str]:
+    """Give the script of each letter that so many faces may draw often enough."""
+    tools = require("fontTools.unicodedata")
+    scripts: dict[str, list[int]] = defaultdict(list)
+    for code, faces in counts.items():
+        character = chr(code)
+        letter = tools.category(character) in {"Lu", "Ll", "Lo"}
+        script = tools.script_name(tools.script(character))
+        plain = unicodedata.normalize("NFKC", character) == character
+        if letter and plain and faces >= FEW_DRAWINGS and script not in {"Common", "Inherited"}:
+            scripts[script].append(code)
+    kept: dict[int, str] = {}
+    for script in sorted(scripts):
+        codes = sorted(scripts[script], key=lambda code: (-counts[code], code))
+        kept |= dict.fromkeys(codes[: MOST.get(script, OTHERS)], script)
+    return kept
+
+
+def shared_designs(
+    drawings: Iterable[Drawing], script_of: Mapping[int, str]
+) -> dict[str, list[list[str]]]:
+    """Group the families of each script that draw many of their common characters alike."""
+    characters: dict[tuple[str, str], set[int]] = defaultdict(set)
+    alike: Counter[tuple[str, str, str]] = Counter()
+    families: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for drawing in drawings:
+        code, family = drawing.character, drawing.face.family
+        families[code][drawing.digest].add(family)
+        characters[script_of[code], family].add(code)
+    for code, by_digest in families.items():
+        pairs = {pair for same in by_digest.values() for pair in combinations(sorted(same), 2)}
+        alike.update((script_of[code], *pair) for pair in pairs)
+    links: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for (script, one, other), number in alike.items():
+        common = len(characters[script, one] & characters[script, other])
+        if number >= COMMON and number >= ALIKE * common:
+            links[script].append((one, other))
+    return {script: linked(sorted(links[script])) for script in sorted(links)}
+
+
+def without_confusables(
+    ways: Mapping[int, int], confusables: Mapping[str, Iterable[Mapping[str, str]]]
+) -> list[int]:
+    """Keep one of the characters that look alike: the one drawn in most ways, then the first."""
+    pairs = [
+        (character, other["c"])
+        for character, others in confusables.items()
+        for other in others
+        if len(character) == len(other["c"]) == 1
+    ]
+    look = group_of(linked(pairs))
+    best: dict[str, int] = {}
+    for code in sorted(ways, key=lambda code: (-ways[code], code)):
+        best.setdefault(look.get(chr(code), chr(code)), code)
+    return sorted(best.values())
+
+
+def split(script: str, codes: Iterable[int]) -> dict[str, list[int]]:
+    """Split the characters of a script, by a SHA-256 of each; a part's in the order of codes."""
+    for part, scripts in WHOLE.items():
+        if script in scripts:
+            return {part: sorted(codes)}
+    shuffled = sorted(codes, key=lambda code: hashlib.sha256(f"U+{code:04X}".encode()).hexdigest())
+    parts = {}
+    for part, (share, most) in SHARES.items():
+        number = min(round(share * len(shuffled)), most)
+        parts[part], shuffled = sorted(shuffled[:number]), shuffled[number:]
+    return {"base": sorted(shuffled), **parts}
+
+
+def survey(folder: Path, confusables: Path) -> dict[str, Any]:
+    """Compute the designs and characters of unpacked packages: what :func:`main` writes.
+
+    `confusables` is the file that says which characters look alike.
+    """
+    frozen = collection()
+    letters = range(0x41, 0x110000)
+    faces = list(read_faces(folder, frozen.packages, letters, frozen.serifs, "glyphs"))
+    script_of = candidates(Counter(code for face in faces for code in face.characters))
+    drawings = list(draw(folder, faces, shares(faces, script_of, {}, Counter()), Counter(), print))
+    same_design = shared_designs(drawings, script_of)
+    designs = {script: group_of(groups) for script, groups in same_design.items()}
+    asked = shares(faces, script_of, designs, Counter())
+    wanted = {path_of(face, code) for face, own in zip(faces, asked, strict=True) for code in own}
+    kept = distinct((drawing for drawing in drawings if drawing.path in wanted), Counter())
+    ways, enough = {}, defaultdict(list)
+    for code, own in kept.items():
+        chosen = choose(own, script_of[code], designs)
+        number = len({design_of(drawing.face, script_of[code], designs) for drawing in chosen})
+        if len(chosen) >= FEW_DRAWINGS and number >= FEW_DESIGNS:
+            ways[code] = len(chosen)
+    alone = without_confusables(ways, json.loads(confusables.read_text(encoding="utf-8")))
+    for code in alone:
+        enough[script_of[code]].append(code)
+    characters: dict[str, dict[str, str]] = {part: {} for part in PARTS}
+    for script, codes in sorted(enough.items()):
+        full = [code for code in codes if ways[code] >= OF_CHARACTER]
+        usable = full if len(full) >= OF_SCRIPT else codes
+        if len(usable) >= OF_SCRIPT:
+            for part, codes_of_part in split(script, usable).items():
+                characters[part][script] = "".join(map(chr, codes_of_part))
+    return {"same_design": same_design, "characters": characters}
+
+
+def main(folder: Path) -> None:
+    """Write the collection's file anew."""
+    file = Path(__file__).with_name("collection.json")
+    frozen = json.loads(file.read_text(encoding="utf-8"))
+    frozen |= survey(folder, folder / CONFUSABLES)
+    with whole_file(file) as temporary:
+        temporary.write_text(
+            json.dumps(frozen, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
