@@ -49,7 +49,7 @@ def make_font(
     font.setupCharacterMap({ord(character): name for character, name in names.items()})
     outlines = {names[character]: outline(polygon) for character, polygon in glyphs.items()}
     font.setupGlyf({".notdef": outline(BOX), **outlines})
-    font.setupHorizontalMetrics({name: (800, 0) for name in (".notdef", *names.values())})
+    font.setupHorizontalMetrics(dict.fromkeys((".notdef", *names.values()), (800, 0)))
     font.setupHorizontalHeader(ascent=900, descent=-100)
     font.setupNameTable({"familyName": family, "styleName": "Regular"})
     font.setupOS2(
@@ -62,5 +62,3 @@ def make_font(
     font.setupPost(isFixedPitch=int(fixed), italicAngle=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     font.save(path)
-
-

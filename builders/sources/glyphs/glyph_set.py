@@ -42,8 +42,6 @@ ABOUT = About(
     note="A class is a character, its superclass the script; a group is one design of it.",
     redistribution="features",
 )
-FEWEST = 20
-"""Images that each class has at least."""
 LAYOUT = "<package>/usr/share/fonts/.../<font>.ttf, .otf or .ttc"
 
 
@@ -53,6 +51,7 @@ def glyph_set(
     packages: Sequence[Package],
     scripts: Mapping[str, str],
     shown: Mapping[str, str],
+    fewest: int,
     progress: Progress,
 ) -> ImageSet:
     """Draw the characters of a collection; a class is a character, named as Unicode names it.
@@ -65,6 +64,8 @@ def glyph_set(
         The script of each character that is drawn, so that those which look alike are noticed.
     shown
         Of each character that becomes a class, in their order: the superclasses.
+    fewest
+        Images that each class has at least.
 
     Raises
     ------
@@ -83,10 +84,10 @@ def glyph_set(
         character: choose(drawings.get(ord(character), ()), script, frozen.designs)
         for character, script in shown.items()
     }
-    scarce = [character for character, own in chosen.items() if len(own) < FEWEST]
+    scarce = [character for character, own in chosen.items() if len(own) < fewest]
     if scarce:
         raise SourceError(
-            f"{name}: {len(scarce)} characters have fewer than {FEWEST} drawings, such as "
+            f"{name}: {len(scarce)} characters have fewer than {fewest} drawings, such as "
             f"{class_name(scarce[0])} with {len(chosen[scarce[0]])}",
             where=str(folder),
             expected=f"the pinned packages, drawn by {library_version()} or one that draws alike",

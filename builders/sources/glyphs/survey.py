@@ -16,16 +16,18 @@ import json
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
-from builders.sources.glyphs.collection import PARTS, collection
-from builders.sources.glyphs.faces import read_faces
+from builders.sources.glyphs.collection import PARTS, SAMPLE, collection
+from builders.sources.glyphs.faces import Face, read_faces
 from builders.sources.glyphs.selection import (
     OF_CHARACTER,
+    Designs,
     Drawing,
     choose,
     design_of,
@@ -41,8 +43,10 @@ ALIKE, COMMON = 0.2, 3
 """Families share a design that draw so much of their common characters alike, and at least 3."""
 
 FEW_DRAWINGS, FEW_DESIGNS = 20, 5
-OF_SCRIPT = 10
+FEWEST = 10
 """Characters that a script has at least."""
+SAMPLE_DRAWINGS, SAMPLE_DESIGNS, OF_SAMPLE = 10, 3, 16
+"""The same for the sample, and characters of a script at most: those of most designs."""
 MOST = {"Han": 1500, "Hangul": 1000}
 """Characters of a script; those drawn by most designs."""
 OTHERS = 400
@@ -54,7 +58,7 @@ CONFUSABLES = (
 
 WHOLE = {
     "base": ("Coptic", "Devanagari", "Georgian", "Katakana", "Malayalam", "Telugu", "Thai"),
-    "val": ("Cherokee", "Gurmukhi", "Kannada", "Tibetan"),
+    "val": ("Cherokee", "Gurmukhi", "Kannada"),
     "novel": (
         "Armenian",
         "Bengali",
@@ -71,7 +75,7 @@ WHOLE = {
 }
 """Scripts all of whose characters are in one part; the characters of the others are split."""
 SHARES = {"novel": (0.25, 250), "val": (0.15, 150)}
-"""Of a script that is split: the share of its characters, and how many at most; the rest is base."""
+"""Of a script that is split: the share of its characters, how many at most; base has the rest."""
 
 
 def candidates(counts: Mapping[int, int]) -> dict[int, str]:
@@ -144,6 +148,43 @@ def split(script: str, codes: Iterable[int]) -> dict[str, list[int]]:
     return {"base": sorted(shuffled), **parts}
 
 
+@dataclass(frozen=True)
+class Ways:
+    """How many drawings of a character count, and of how many designs."""
+
+    drawings: int
+    designs: int
+
+
+def ways_of(
+    drawings: Sequence[Drawing],
+    faces: Sequence[Face],
+    script_of: Mapping[int, str],
+    designs: Designs,
+) -> dict[int, Ways]:
+    """Count for each code point the drawings that are images where these faces draw.
+
+    `drawings` are at least those that the faces are to make; others do not count.
+    """
+    asked = shares(faces, script_of, designs, Counter())
+    wanted = {path_of(face, code) for face, own in zip(faces, asked, strict=True) for code in own}
+    kept = distinct((drawing for drawing in drawings if drawing.path in wanted), Counter())
+    ways = {}
+    for code, own in kept.items():
+        chosen = choose(own, script_of[code], designs)
+        number = len({design_of(drawing.face, script_of[code], designs) for drawing in chosen})
+        ways[code] = Ways(len(chosen), number)
+    return ways
+
+
+def by_script(codes: Iterable[int], script_of: Mapping[int, str]) -> dict[str, list[int]]:
+    """Sort code points by script, both in order; scripts of too few are left out."""
+    scripts: dict[str, list[int]] = defaultdict(list)
+    for code in sorted(codes):
+        scripts[script_of[code]].append(code)
+    return {script: scripts[script] for script in sorted(scripts) if len(scripts[script]) >= FEWEST}
+
+
 def survey(folder: Path, confusables: Path) -> dict[str, Any]:
     """Compute the designs and characters of unpacked packages: what :func:`main` writes.
 
@@ -156,25 +197,31 @@ def survey(folder: Path, confusables: Path) -> dict[str, Any]:
     drawings = list(draw(folder, faces, shares(faces, script_of, {}, Counter()), Counter(), print))
     same_design = shared_designs(drawings, script_of)
     designs = {script: group_of(groups) for script, groups in same_design.items()}
-    asked = shares(faces, script_of, designs, Counter())
-    wanted = {path_of(face, code) for face, own in zip(faces, asked, strict=True) for code in own}
-    kept = distinct((drawing for drawing in drawings if drawing.path in wanted), Counter())
-    ways, enough = {}, defaultdict(list)
-    for code, own in kept.items():
-        chosen = choose(own, script_of[code], designs)
-        number = len({design_of(drawing.face, script_of[code], designs) for drawing in chosen})
-        if len(chosen) >= FEW_DRAWINGS and number >= FEW_DESIGNS:
-            ways[code] = len(chosen)
-    alone = without_confusables(ways, json.loads(confusables.read_text(encoding="utf-8")))
-    for code in alone:
-        enough[script_of[code]].append(code)
-    characters: dict[str, dict[str, str]] = {part: {} for part in PARTS}
-    for script, codes in sorted(enough.items()):
-        full = [code for code in codes if ways[code] >= OF_CHARACTER]
-        usable = full if len(full) >= OF_SCRIPT else codes
-        if len(usable) >= OF_SCRIPT:
-            for part, codes_of_part in split(script, usable).items():
-                characters[part][script] = "".join(map(chr, codes_of_part))
+    ways = {
+        code: number
+        for code, number in ways_of(drawings, faces, script_of, designs).items()
+        if number.drawings >= FEW_DRAWINGS and number.designs >= FEW_DESIGNS
+    }
+    look = json.loads(confusables.read_text(encoding="utf-8"))
+    alone = without_confusables({code: own.drawings for code, own in ways.items()}, look)
+    characters: dict[str, dict[str, str]] = {part: {} for part in (*PARTS, SAMPLE)}
+    for script, codes in by_script(alone, script_of).items():
+        full = [code for code in codes if ways[code].drawings >= OF_CHARACTER]
+        for part, own in split(script, full if len(full) >= FEWEST else codes).items():
+            characters[part][script] = "".join(map(chr, own))
+    novel = {
+        ord(character): script for script, own in characters["novel"].items() for character in own
+    }
+    small = {package.name for package in frozen.small_packages}
+    few_faces = [face for face in faces if face.package in small]
+    of_sample = {
+        code: number
+        for code, number in ways_of(drawings, few_faces, novel, designs).items()
+        if number.drawings >= SAMPLE_DRAWINGS and number.designs >= SAMPLE_DESIGNS
+    }
+    for script, codes in by_script(of_sample, novel).items():
+        best = sorted(codes, key=lambda code: (-of_sample[code].designs, code))[:OF_SAMPLE]
+        characters[SAMPLE][script] = "".join(map(chr, sorted(best)))
     return {"same_design": same_design, "characters": characters}
 
 

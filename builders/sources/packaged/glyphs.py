@@ -43,4 +43,4 @@ def read(
     if part and part not in PARTS:
         raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")
     shown = collection().scripts(*([part] if part else PARTS))
-    return glyph_set(NAME, folder, PACKAGES, collection().scripts(*PARTS), shown, progress)
+    return glyph_set(NAME, folder, PACKAGES, collection().scripts(*PARTS), shown, 20, progress)

@@ -20,4 +20,4 @@ __all__ = ["ABOUT", "ATTRIBUTES", "LAYOUT", "NAME", "PACKAGES", "PIXELS", "read"
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
     """Draw the sample's characters; otherwise as :func:`builders.sources.packaged.glyphs.read`."""
     shown = collection().scripts(SAMPLE)
-    return glyph_set(NAME, folder, PACKAGES, shown, shown, progress)
+    return glyph_set(NAME, folder, PACKAGES, shown, shown, 10, progress)

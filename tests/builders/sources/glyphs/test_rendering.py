@@ -29,7 +29,9 @@ def test_a_square_of_600_units_is_36_pixels_in_the_middle(font: Renderer) -> Non
 
 def test_sizes_are_those_of_one_em(font: Renderer) -> None:
     square, bar = font.levels("a"), font.levels("b")
-    assert square is not None and bar is not None
+    assert square is not None
+    assert bar is not None
+    assert square.sum() == 255 * 36 * 36
     assert np.flatnonzero(bar.any(axis=1)).size == 42  # 700 of 1000 units
     assert np.flatnonzero(bar.any(axis=0)).size == 6
 
@@ -48,7 +50,8 @@ def test_nothing_is_drawn_of_a_space(font: Renderer) -> None:
 
 def test_the_missing_glyph(font: Renderer) -> None:
     unknown = font.levels("q")
-    assert unknown is not None and font.missing is not None
+    assert unknown is not None
+    assert font.missing is not None
     assert (unknown == font.missing).all()
     assert (font.levels(NOWHERE) == font.missing).all()
 
