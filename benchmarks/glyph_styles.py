@@ -95,7 +95,10 @@ def has_feet(folder: Path, face: Face) -> bool | None:
     """Whether an upright `n` stands on more ink than its stems have; None without such an `n`."""
     if ord("n") not in face.characters or "italic" in face.style:
         return None
-    levels = Renderer(folder / face.path, face.index).levels("n")
+    try:
+        levels = Renderer(folder / face.path, face.index).levels("n")
+    except OSError:  # some fonts' programs for small sizes are damaged
+        return None
     if levels is None:
         return None
     rows = levels[levels.any(axis=1)].astype(float).sum(axis=1)

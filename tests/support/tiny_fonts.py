@@ -27,7 +27,7 @@ def make_font(
     width: int = 5,
     italic: bool = False,
     fixed: bool = False,
-    panose: tuple[int, int] = (2, 11),
+    panose: tuple[int, ...] = (2, 11),
     family_class: int = 0,
 ) -> None:
     """Write a font: its family, the polygon of each character, and what its tables state."""
@@ -58,7 +58,8 @@ def make_font(
         fsSelection=int(italic),
         sFamilyClass=family_class << 8,
     )
-    font.font["OS/2"].panose.bFamilyType, font.font["OS/2"].panose.bSerifStyle = panose
+    for digit, value in zip(("bFamilyType", "bSerifStyle", "bProportion"), panose, strict=False):
+        setattr(font.font["OS/2"].panose, digit, value)
     font.setupPost(isFixedPitch=int(fixed), italicAngle=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     font.save(path)

@@ -118,9 +118,9 @@ def _plain(font: Any) -> bool:
 def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
     """Tell the style that a font's tables state: attributes, sorted.
 
-    OS/2 says weight (light up to 300, bold from 600) and width (condensed up to 4), post whether
-    advances are fixed, and OS/2, head or post whether letters slant; `serifs` is ``serif``,
-    ``sans`` or anything else.
+    OS/2 says weight (light up to 300, bold from 600) and width (condensed up to 4), OS/2 (PANOSE)
+    or post whether advances are fixed, and OS/2, head or post whether letters slant; `serifs` is
+    ``serif``, ``sans`` or anything else.
     """
     os2, post, head = font["OS/2"], font["post"], font["head"]
     has = {
@@ -128,11 +128,17 @@ def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
         "condensed": os2.usWidthClass <= 4,
         "italic": bool(os2.fsSelection & 1 or head.macStyle & 2 or post.italicAngle),
         "light": os2.usWeightClass <= 300,
-        "monospaced": bool(post.isFixedPitch),
+        "monospaced": bool(post.isFixedPitch or _fixed(os2)),
         "sans": serifs == "sans",
         "serif": serifs == "serif",
     }
     return tuple(name for name in STYLES if has[name])
+
+
+def _fixed(os2: Any) -> bool:
+    """Whether PANOSE says that advances are fixed."""
+    panose = getattr(os2, "panose", None)
+    return panose is not None and panose.bFamilyType == 2 and panose.bProportion == 9
 
 
 def _serifs(os2: Any) -> str | None:

@@ -35,6 +35,8 @@ def _faces(folder: Path, *packages: Package, serifs: dict[str, str] | None = Non
         ({"weight": 300}, ("light", "sans"), True),
         ({"weight": 301}, ("sans",), True),
         ({"width": 4}, ("condensed", "sans"), True),
+        ({"panose": (2, 11, 9)}, ("monospaced", "sans"), True),
+        ({"panose": (3, 11, 9)}, (), True),
         ({"italic": True, "fixed": True}, ("italic", "monospaced", "sans"), True),
     ],
 )
