@@ -1,5 +1,7 @@
 """Golden outputs: what commands print and write, as text that is compared byte by byte.
 
+But for the last digits of long fractions, in which processors differ.
+
 A transcript holds, for each command, its exit code, standard output, standard error and the files
 that it wrote below ``out``.  ``FSLBENCH_REGENERATE=1`` writes transcripts instead of comparing.
 """
@@ -35,6 +37,8 @@ LIBRARIES = ("numpy", "scipy", "duckdb", "pyarrow", "click", "rich", "altair", "
 MOST = 12_000
 """Characters of a text that is kept whole; of longer ones the first lines and digests are."""
 _HEAD, _LINES, _DIGESTS = 12, 100, 40
+_LONG = re.compile(r"(?<![\w.])-?\d+\.\d{11,}(?:[eE][-+]?\d+)?(?![\w.])")
+"""A fraction of so many digits that processors differ in the last ones."""
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -151,8 +155,18 @@ def normalised(text: str, folder: Path, root: Path) -> str:
     installed = Path(fslbench_data.__file__).resolve().parents[1]  # the same, or an environment
     for path, name in ((folder, "<folder>"), (installed, "<root>"), (root, "<root>")):
         text = text.replace(str(path), name)
-    text = text.replace(f"fslbench:{__version__}|", "fslbench:<version>|")
+    text = steady(text.replace(f"fslbench:{__version__}|", "fslbench:<version>|"))
     return re.sub(rf'(package_version\\*": \\*"){re.escape(__version__)}', r"\1<version>", text)
+
+
+def steady(text: str) -> str:
+    """The text with long fractions of eleven significant digits; what is nearly 0 is 0."""
+
+    def short(match: re.Match[str]) -> str:
+        value = float(match[0])
+        return f"{value:.11g}" if abs(value) > 1e-13 else "0.0"
+
+    return _LONG.sub(short, text)
 
 
 def shortened(text: str) -> str:
@@ -179,7 +193,7 @@ def check(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
         Libraries whose own words or digests are in the text: with another version of them, or
         where a digest stands for numbers, it cannot be compared.
     """
-    path = FOLDER / f"{name}.txt"
+    path, text = FOLDER / f"{name}.txt", steady(text)
     if REGENERATE:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="")

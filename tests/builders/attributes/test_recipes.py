@@ -74,7 +74,7 @@ def test_a_source_without_texts_or_attributes(tmp_path: Path) -> None:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     for recipe, what, having in (
         ("given+textblob", "texts", "emoji, openclipart"),
-        ("given", "attributes", "emoji"),
+        ("given", "attributes", "emoji, glyphs, glyphs_sample"),
     ):
         with pytest.raises(SourceError, match=f"no {what} came with digits") as error:
             check_recipe(Recipe.parse(recipe), "digits", None, "data set digits")
