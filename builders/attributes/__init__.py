@@ -17,7 +17,7 @@ from benchmark_spec.errors import SourceError
 from builders.attributes import pixels
 from builders.attributes.captioner import GIVEN
 from builders.attributes.captions import write_captions
-from builders.attributes.given import given_attributes, given_texts, has_texts
+from builders.attributes.given import given_attributes, given_texts, given_values, has_texts
 from builders.attributes.recipe import PIXELS, Recipe, check_recipe
 from builders.attributes.statistics import AttributeStatistics, attribute_statistics
 from builders.attributes.table import attributes_table
@@ -84,7 +84,11 @@ def make_attributes(
         images.check_unchanged()
         return MadeAttributes(attributes_table(attributes), {**made, **pixels.describe()})
     if recipe.attributes == GIVEN:
-        titles = _given(images, source, raw, progress) if has_texts(source) else None
+        came = has_texts(source) or images.texts is not None
+        titles = _given(images, source, raw, progress) if came else [None] * total
+        if recipe.word:
+            of_word = given_values(images, source, recipe.word, titles)
+            return MadeAttributes(attributes_table(*of_word), made)
         return MadeAttributes(attributes_table(given_attributes(images, source), titles), made)
     texts: Sequence[str | None]
     if recipe.captioner:

@@ -12,7 +12,7 @@ A source has them if its module defines them:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,29 @@ def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
     check_given(source, ATTRIBUTES)
     of_path, paths = images.attributes or {}, images.images.column("path").to_pylist()
     return [sorted({attribute.lower() for attribute in of_path.get(path, ())}) for path in paths]
+
+
+def given_values(
+    images: ImageSet, source: str, word: str, texts: Sequence[str | None]
+) -> tuple[list[list[str]], list[str | None]]:
+    """Tell whether each of N images has an attribute, as a value of one that all have.
+
+    Gives ``[word]`` or ``["not word"]`` of each, and as text the object that it shows: what was
+    written of it, and its other attributes.  So an object is there with and without the attribute,
+    and nothing else differs.  An image without a text shows no object, nor does a second one of an
+    object with the same value.
+    """
+    values, objects, seen = [], [], set()
+    classes = images.images.column("class_id").to_pylist()
+    attributes = given_attributes(images, source)
+    for label, text, of_image in zip(classes, texts, attributes, strict=True):
+        value = word if word in of_image else f"not {word}"
+        shown = "; ".join([text or "", *(other for other in of_image if other != word)])
+        first = text is not None and (label, shown, value) not in seen
+        seen.add((label, shown, value))
+        values.append([value])
+        objects.append(shown if first else None)
+    return values, objects
 
 
 def has_texts(source: str) -> bool:

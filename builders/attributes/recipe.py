@@ -3,6 +3,7 @@
 ==========================  =====================================================================
 ``TEXTS+TAGGER``            nouns and adjectives of texts
 ``given``                   attributes that came with the data set, such as an emoji's style
+``given:WORD``              whether an image has that one of them: ``WORD`` or ``not WORD``
 ``pixels``                  what is computed from the pixels (:mod:`builders.attributes.pixels`)
 ==========================  =====================================================================
 
@@ -16,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.attributes.captioner import CAPTIONERS, COCA, GIVEN, check_captioner
 from builders.attributes.captioners import CaptionerName
 from builders.attributes.given import ATTRIBUTES, TEXTS, check_given
@@ -28,7 +29,7 @@ OWN_TEXTS = {"texts", "text"}
 PIXELS = "pixels"
 EXPECTED = (
     f"TEXTS+TAGGER with TEXTS one of {GIVEN}, {', '.join(CAPTIONERS)} and TAGGER one of "
-    f"{', '.join(TAGGERS)}; or {GIVEN}; or {PIXELS}"
+    f"{', '.join(TAGGERS)}; or {GIVEN}; or {GIVEN}:WORD; or {PIXELS}"
 )
 
 
@@ -42,13 +43,18 @@ class Recipe:
         ``given`` or a captioner, and what finds the words; empty where attributes are no words.
     attributes
         ``given`` or ``pixels`` where they are no words, else empty.
+    word
+        The one of the given attributes that is asked for; empty if all are.
     """
 
     texts: str = ""
     tagger: str = ""
     attributes: str = ""
+    word: str = ""
 
     def __str__(self) -> str:
+        if self.word:
+            return f"{self.attributes}:{self.word}"
         return self.attributes or f"{self.texts}+{self.tagger}"
 
     @property
@@ -74,6 +80,8 @@ class Recipe:
         """Take a recipe apart; one of no known form, captioner or tagger is refused."""
         if text in (GIVEN, PIXELS):
             return cls(attributes=text)
+        if text.startswith(f"{GIVEN}:"):
+            return cls(attributes=GIVEN, word=text.removeprefix(f"{GIVEN}:"))
         texts, plus, tagger = text.rpartition("+")
         if not plus or not texts or not tagger:
             raise SpecError(f"{text!r} is no recipe for attributes", where=where, expected=EXPECTED)
@@ -102,13 +110,15 @@ def check_recipe(
 
     Raises
     ------
-    SourceError
-        If the source has no texts, or no attributes of its own.
+    SourceError, UnknownNameError
+        If the source has no texts, or no attributes of its own, or not that one.
     MissingPackageError, BackboneError
         If the tagger or the captioner is not installed, or its folder is not as it should be.
     """
     if recipe.attributes == GIVEN:
-        check_given(source, ATTRIBUTES, where)
+        attributes = check_given(source, ATTRIBUTES, where)
+        if recipe.word and recipe.word not in attributes:
+            raise UnknownNameError(f"attribute of {source}", recipe.word, attributes, where=where)
     if recipe.texts == GIVEN and not OWN_TEXTS & set(options):
         check_given(source, TEXTS, where)
     if recipe.tagger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,14 +52,22 @@ class Collection:
     designs: Mapping[str, Mapping[str, str]]
     characters: Mapping[str, Mapping[str, str]]
 
-    def scripts(self, *parts: str) -> dict[str, str]:
-        """Give the script of each character of some parts, in the frozen order."""
-        return {
-            character: script
-            for part in parts
-            for script, characters in self.characters[part].items()
-            for character in characters
-        }
+    def scripts(self, *parts: str, most: int | None = None) -> dict[str, str]:
+        """Give the script of each character of some parts, in the frozen order.
+
+        With `most` at most so many of a script, the first in an order by SHA-256.
+        """
+        scripts = {}
+        for part in parts:
+            for script, characters in self.characters[part].items():
+                kept = set(sorted(characters, key=shuffled)[:most])
+                scripts |= {character: script for character in characters if character in kept}
+        return scripts
+
+
+def shuffled(character: str) -> str:
+    """Give a character its place in an order that has nothing to do with it."""
+    return hashlib.sha256(f"U+{ord(character):04X}".encode()).hexdigest()
 
 
 @cache

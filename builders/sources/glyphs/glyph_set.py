@@ -119,6 +119,7 @@ def glyph_set(
         images,
         superclasses=tuple(shown.values()),
         pixels=_pixels(folder, of_all, progress, name),
+        texts={drawing.path: drawing.face.family for drawing in of_all},
         attributes={drawing.path: drawing.face.style for drawing in of_all},
     )
 

@@ -11,7 +11,6 @@ drawings of 5 designs; a script needs ten characters.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import unicodedata
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
-from builders.sources.glyphs.collection import PARTS, SAMPLE, collection
+from builders.sources.glyphs.collection import PARTS, SAMPLE, collection, shuffled
 from builders.sources.glyphs.faces import Face, read_faces
 from builders.sources.glyphs.selection import (
     OF_CHARACTER,
@@ -140,12 +139,12 @@ def split(script: str, codes: Iterable[int]) -> dict[str, list[int]]:
     for part, scripts in WHOLE.items():
         if script in scripts:
             return {part: sorted(codes)}
-    shuffled = sorted(codes, key=lambda code: hashlib.sha256(f"U+{code:04X}".encode()).hexdigest())
+    left = sorted(codes, key=lambda code: shuffled(chr(code)))
     parts = {}
     for part, (share, most) in SHARES.items():
-        number = min(round(share * len(shuffled)), most)
-        parts[part], shuffled = sorted(shuffled[:number]), shuffled[number:]
-    return {"base": sorted(shuffled), **parts}
+        number = min(round(share * len(left)), most)
+        parts[part], left = sorted(left[:number]), left[number:]
+    return {"base": sorted(left), **parts}
 
 
 @dataclass(frozen=True)

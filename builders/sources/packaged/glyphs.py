@@ -9,14 +9,15 @@ of families that are copies of each other.  Attributes are what the font's own t
 bold, condensed, italic, light, monospaced, sans, serif.
 
 The option `part` takes a split: `base` to train on, `val` to choose with, `novel` to test on.  Of
-some scripts each part has its own characters, of others all are in `novel` or in `val`.
+some scripts each part has its own characters, of others all are in one part.  The option `most`
+takes a number, of characters of a script at most, so that no script outweighs the others.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources.glyphs.collection import PARTS, collection
 from builders.sources.glyphs.faces import STYLES
 from builders.sources.glyphs.glyph_set import ABOUT, LAYOUT, glyph_set
@@ -24,7 +25,7 @@ from builders.sources.image_set import ImageSet, Progress, silent
 
 NAME = "glyphs"
 PACKAGES = collection().packages
-OPTIONS = ((), ("part",))
+OPTIONS = ((), ("part", "most"))
 PIXELS = True
 ATTRIBUTES = STYLES
 
@@ -32,7 +33,12 @@ __all__ = ["ABOUT", "ATTRIBUTES", "LAYOUT", "NAME", "OPTIONS", "PACKAGES", "PIXE
 
 
 def read(
-    folder: Path, *, part: str = "", allow_missing: bool = False, progress: Progress = silent
+    folder: Path,
+    *,
+    part: str = "",
+    most: str = "",
+    allow_missing: bool = False,
+    progress: Progress = silent,
 ) -> ImageSet:
     """Draw the characters of a part, or of all parts, with the fonts that were fetched.
 
@@ -42,5 +48,10 @@ def read(
     """
     if part and part not in PARTS:
         raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")
-    shown = collection().scripts(*([part] if part else PARTS))
+    if most and not (most.isascii() and most.isdigit() and int(most) > 0):
+        raise SourceError(
+            f"option most is {most!r}", where=NAME, expected="a number of characters, such as '16'"
+        )
+    parts = [part] if part else PARTS
+    shown = collection().scripts(*parts, most=int(most) if most else None)
     return glyph_set(NAME, folder, PACKAGES, collection().scripts(*PARTS), shown, 20, progress)

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from benchmark_spec.errors import SourceError
-from builders.attributes.given import given_attributes, given_texts, has_texts, sentences
+from benchmark_spec.errors import SourceError, UnknownNameError
+from builders.attributes.given import (
+    given_attributes,
+    given_texts,
+    given_values,
+    has_texts,
+    sentences,
+)
+from builders.attributes.recipe import Recipe, check_recipe
 from builders.sources import image_folder
 from builders.sources.packaged import emoji
 from builders.sources.rdf import Text
@@ -62,3 +69,28 @@ def test_attributes_in_lower_case(tiny: Any, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_emojis_style() -> None:
     assert emoji.style_of(f"{emoji.GOOGLE}/1f600.png") == "noto"
     assert emoji.style_of(f"{emoji.OPENMOJI}/1F600.svg") == "openmoji"
+
+
+def test_one_attribute_as_a_value(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("bold", "italic"), raising=False)
+    paths = tiny.images.column("path").to_pylist()
+    of_path = {
+        paths[0]: ("Bold", "italic"),
+        paths[1]: ("italic",),
+        paths[2]: ("bold",),
+        paths[3]: ("italic",),  # a second one without the attribute
+    }
+    texts = ["One"] * 4 + [None] * (len(paths) - 4)
+    images = replace(tiny, attributes=of_path)
+    values, objects = given_values(images, "image_folder", "bold", texts)
+    assert values[:5] == [["bold"], ["not bold"], ["bold"], ["not bold"], ["not bold"]]
+    assert objects[:5] == ["One; italic", "One; italic", "One", None, None]
+    assert len(values) == len(objects) == len(paths)
+
+
+def test_recipes_of_one_attribute() -> None:
+    recipe = Recipe.parse("given:noto")
+    assert (recipe.attributes, recipe.word, str(recipe)) == ("given", "noto", "given:noto")
+    check_recipe(recipe, "emoji")
+    with pytest.raises(UnknownNameError, match="attribute of emoji 'not'"):
+        check_recipe(Recipe.parse("given:not"), "emoji", None, "data set emoji")

@@ -6,11 +6,13 @@ import json
 import re
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from benchmark_spec.errors import FSLBenchError
 from builders.sources.glyphs import survey
-from builders.sources.glyphs.collection import PARTS, SAMPLE, collection
+from builders.sources.glyphs.collection import PARTS, SAMPLE, collection, shuffled
 from builders.sources.glyphs.faces import Face
 from builders.sources.glyphs.selection import Drawing
 from builders.sources.packaged import glyphs, glyphs_sample
@@ -36,6 +38,24 @@ def test_scripts_are_large_enough_and_none_outweighs_the_others() -> None:
         assert part == "base" or max(sizes.values()) <= 250
     assert len(FROZEN.characters["novel"]) == 18
     assert len(FROZEN.characters[SAMPLE]) == 11
+
+
+def test_at_most_so_many_of_a_script() -> None:
+    few = FROZEN.scripts("novel", most=16)
+    assert Counter(few.values()) == dict.fromkeys(FROZEN.characters["novel"], 16)
+    assert few.items() <= FROZEN.scripts("novel").items()
+    assert list(few) == [c for c in FROZEN.scripts("novel") if c in few]
+    latin = sorted(FROZEN.characters["novel"]["Latin"], key=shuffled)
+    assert {c for c, script in few.items() if script == "Latin"} == set(latin[:16])
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [({"part": "test"}, "part"), ({"most": "0"}, "most"), ({"most": "few"}, "most")],
+)
+def test_options_that_are_refused(options: dict[str, str], what: str) -> None:
+    with pytest.raises(FSLBenchError, match=what):
+        glyphs.read(Path(), **options)
 
 
 def test_characters_are_letters_of_their_script() -> None:
@@ -112,6 +132,6 @@ def test_candidates_are_letters_that_enough_faces_have() -> None:
 
 
 def test_the_file_is_written_as_the_survey_writes_it() -> None:
-    file = survey.Path(survey.__file__).with_name("collection.json")
+    file = Path(survey.__file__).with_name("collection.json")
     text = file.read_text(encoding="utf-8")
     assert text == json.dumps(json.loads(text), ensure_ascii=False, indent=1) + "\n"
