@@ -33,8 +33,9 @@ def read_source(
     folder
         The raw folder; not needed by `canaries`, `digits` and `hub_dataset`.
     name, options
-        `fashion_mnist` takes `part`, `glyphs` `part` and `most`.  For the general sources: the data set's name; its title,
-        homepage, licence, citation, note and redistribution (``tables`` unless given); and what
+        `fashion_mnist` takes `part`, `glyphs` `part` and `most`.  For the general sources: the data
+        set's name; its title, homepage, licence, citation, note and redistribution (``tables``
+        unless given); and what
         :func:`builders.sources.image_folder.read` and :func:`builders.sources.hub_dataset.read`
         take besides.
 
