@@ -147,7 +147,7 @@ def _of_scores(answer: Answer) -> Iterator[str]:
             f"method{'s' if len(near) > 1 else ''}): exact bounds in --details"
         )
     if grouped := _datasets(h for h in answer.headlines if h.groups):
-        yield f"{grouped}: images of one scene are left out together"
+        yield f"{grouped}: images of one group are left out together"
     if within := _datasets(h for h in answer.headlines if h.superclasses and h.classes):
         yield f"{within}: new classes of the superclasses seen"
 

@@ -145,7 +145,7 @@ def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded)
     assert f"{best} ^" in words
     assert "^ the most accurate reference of all: not among the comparisons counted" in words
     assert "alone: 3 comparisons" in words
-    assert "groceries: images of one scene are left out together" in words
+    assert "groceries: images of one group are left out together" in words
     assert "groceries: new classes of the superclasses seen" in words
     (table,), _, _ = answer_paper(answer(report))
     assert f"names without a slash: on the features {PCA}." in table.notes
