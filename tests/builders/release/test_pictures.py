@@ -121,7 +121,7 @@ def test_a_method_runs_on_them_with_no_raw_data(release: Release) -> None:
 def test_what_has_no_pictures(embedded: Release, release: Release) -> None:
     with pytest.raises(UnknownNameError, match="pictures"):
         stored_pictures(embedded, "digits")
-    with pytest.raises(UnknownNameError, match="holds none"):
+    with pytest.raises(SpecError, match="the release holds no pictures"):
         evaluate(lambda s, q, r: [0], embedded, images=True)
 
 
