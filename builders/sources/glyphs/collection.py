@@ -57,7 +57,7 @@ class Collection:
 
         With `most` at most so many of a script, the first in an order by SHA-256.
         """
-        scripts = {}
+        scripts: dict[str, str] = {}
         for part in parts:
             for script, characters in self.characters[part].items():
                 kept = set(sorted(characters, key=shuffled)[:most])
