@@ -15,11 +15,10 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from fontTools.ttLib import TTCollection, TTFont
 from numpy.typing import NDArray
 
 from builders.sources.glyphs.collection import PARTS, collection
-from builders.sources.glyphs.faces import Face, read_faces
+from builders.sources.glyphs.faces import Face, fonts_of, read_faces
 from builders.sources.glyphs.rendering import Renderer
 
 SAMPLE = 12
@@ -82,9 +81,7 @@ def looks_so(folder: Path, pair: tuple[Face, Face], attribute: str) -> bool | No
 
 def has_one_advance(folder: Path, face: Face) -> bool | None:
     """Whether all Latin letters advance alike; None if it lacks one."""
-    file = folder / face.path
-    collected = file.suffix.lower() == ".ttc"
-    font = TTCollection(file)[face.index] if collected else TTFont(file, lazy=True)
+    font = list(fonts_of(folder / face.path))[face.index]
     names = font.getBestCmap()
     if any(ord(letter) not in names for letter in LATIN):
         return None

@@ -28,7 +28,7 @@ EMBEDDED = "embedded"
 ENDING = ".parquet"
 """Of a submission's file."""
 
-_NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}\.parquet")
+_NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
 _LONGEST_TITLE = 200
 

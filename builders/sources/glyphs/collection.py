@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +9,15 @@ from functools import cache
 from pathlib import Path
 
 from builders.sources.group_list import group_of
+from builders.sources.image_set import sha256_of_bytes
 from builders.sources.packages import Package
 
 PARTS = ("base", "val", "novel")
 """Splits of the characters: to train on, to choose with, to test on."""
 SAMPLE = "sample"
-"""A few characters of every part, from small packages."""
+"""A few characters of `novel`, from small packages."""
+FEW_DRAWINGS, SAMPLE_DRAWINGS = 20, 10
+"""Images that a class has at least, and one of the sample."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,19 @@ class Collection:
         scripts: dict[str, str] = {}
         for part in parts:
             for script, characters in self.characters[part].items():
-                kept = set(sorted(characters, key=shuffled)[:most])
+                kept = set(sorted(characters, key=place_of)[:most])
                 scripts |= {character: script for character in characters if character in kept}
         return scripts
 
 
-def shuffled(character: str) -> str:
-    """Give a character its place in an order that has nothing to do with it."""
-    return hashlib.sha256(f"U+{ord(character):04X}".encode()).hexdigest()
+def place_of(character: str) -> str:
+    """Give a character its place in the order of :func:`shuffled`."""
+    return shuffled(f"U+{ord(character):04X}")
+
+
+def shuffled(name: str) -> str:
+    """Give a name its place in an order that has nothing to do with it."""
+    return sha256_of_bytes(name.encode())
 
 
 @cache

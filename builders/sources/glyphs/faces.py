@@ -82,7 +82,7 @@ def read_faces(
         root = unpacked(package, folder, source)
         files = (path for path in root.rglob("*") if path.suffix.lower() in _ENDINGS)
         for file in sorted(path for path in files if path.is_file() and not path.is_symlink()):
-            for index, font in enumerate(_fonts(file)):
+            for index, font in enumerate(fonts_of(file)):
                 drawn = wanted.intersection(font.getBestCmap() or ()) if _plain(font) else ()
                 if drawn:
                     name = font["name"]
@@ -99,7 +99,8 @@ def read_faces(
                     )
 
 
-def _fonts(file: Path) -> Iterator[Any]:
+def fonts_of(file: Path) -> Iterator[Any]:
+    """Open the fonts of a file, in their order."""
     tools = require("fontTools.ttLib")
     if file.suffix.lower() in _COLLECTIONS:
         yield from tools.TTCollection(str(file), lazy=True)

@@ -131,10 +131,17 @@ def class_name(character: str) -> str:
 
 def open_glyph(folder: Path, path: str) -> Picture:
     """Draw the image at a path of the images table: RGB, 84 x 84, white on black."""
+    return require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB")
+
+
+def _levels(folder: Path, path: str) -> NDArray[np.uint8]:
+    """Draw the image at a path of the images table again: uint8 (84, 84)."""
     file, _, fragment = path.rpartition("#")
     index, _, code = fragment.partition(",U+")
     levels = renderer(folder / file, int(index)).levels(chr(int(code, 16)))
-    return require("PIL.Image").fromarray(levels).convert("RGB")
+    if levels is None:
+        raise SourceError("nothing is drawn of an image that was drawn before", where=path)
+    return levels
 
 
 def _pixels(
@@ -143,12 +150,6 @@ def _pixels(
     """Draw again what was chosen, face by face: uint8 (N, 784)."""
     progress(f"{name}: pixels")
     pixels = np.zeros((len(drawings), SMALL * SMALL), np.uint8)
-    rows = sorted(range(len(drawings)), key=lambda row: drawings[row].path)
-    for row in rows:
-        drawing = drawings[row]
-        levels = renderer(folder / drawing.face.path, drawing.face.index).levels(
-            chr(drawing.character)
-        )
-        if levels is not None:  # as it was when the drawing was chosen
-            pixels[row] = small(levels).ravel()
+    for row in sorted(range(len(drawings)), key=lambda row: drawings[row].path):
+        pixels[row] = small(_levels(folder, drawings[row].path)).ravel()
     return pixels

@@ -13,15 +13,15 @@ The rule, in this order:
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builders.sources.glyphs.collection import shuffled
 from builders.sources.glyphs.faces import Face
 from builders.sources.glyphs.rendering import Renderer
-from builders.sources.image_set import Progress, silent
+from builders.sources.image_set import Progress, sha256_of_bytes, silent
 
 OF_DESIGN, OF_CHARACTER = 8, 40
 """Drawings of one design, and of all, that count for a character."""
@@ -150,7 +150,7 @@ def _digests(
         elif (data := levels.tobytes()) == missing:
             left_out["missing glyph"] += 1
         else:
-            yield character, hashlib.sha256(data).hexdigest()
+            yield character, sha256_of_bytes(data)
 
 
 def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[Drawing]:
@@ -167,8 +167,3 @@ def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[D
 def path_of(face: Face, code: int) -> str:
     """Path of the images table: the font file, which font of it, and the character."""
     return f"{face.path}#{face.index},U+{code:04X}"
-
-
-def shuffled(path: str) -> str:
-    """Give a path its place in an order that has nothing to do with it."""
-    return hashlib.sha256(path.encode()).hexdigest()

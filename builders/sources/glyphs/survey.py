@@ -22,7 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
-from builders.sources.glyphs.collection import PARTS, SAMPLE, collection, shuffled
+from builders.sources.glyphs.collection import (
+    FEW_DRAWINGS,
+    PARTS,
+    SAMPLE,
+    SAMPLE_DRAWINGS,
+    collection,
+    place_of,
+)
 from builders.sources.glyphs.faces import Face, read_faces
 from builders.sources.glyphs.selection import (
     OF_CHARACTER,
@@ -41,10 +48,11 @@ from fslbench_data.files import whole_file
 ALIKE, COMMON = 0.2, 3
 """Families share a design that draw so much of their common characters alike, and at least 3."""
 
-FEW_DRAWINGS, FEW_DESIGNS = 20, 5
+FEW_DESIGNS = 5
+"""Designs of a character at least, besides drawings."""
 FEWEST = 10
 """Characters that a script has at least."""
-SAMPLE_DRAWINGS, SAMPLE_DESIGNS, OF_SAMPLE = 10, 3, 16
+SAMPLE_DESIGNS, OF_SAMPLE = 3, 16
 """The same for the sample, and characters of a script at most: those of most designs."""
 MOST = {"Han": 1500, "Hangul": 1000}
 """Characters of a script; those drawn by most designs."""
@@ -139,7 +147,7 @@ def split(script: str, codes: Iterable[int]) -> dict[str, list[int]]:
     for part, scripts in WHOLE.items():
         if script in scripts:
             return {part: sorted(codes)}
-    left = sorted(codes, key=lambda code: shuffled(chr(code)))
+    left = sorted(codes, key=lambda code: place_of(chr(code)))
     parts = {}
     for part, (share, most) in SHARES.items():
         number = min(round(share * len(left)), most)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError, UnknownNameError
-from builders.sources.glyphs.collection import PARTS, collection
+from builders.sources.glyphs.collection import FEW_DRAWINGS, PARTS, collection
 from builders.sources.glyphs.faces import STYLES
 from builders.sources.glyphs.glyph_set import ABOUT, LAYOUT, glyph_set
 from builders.sources.image_set import ImageSet, Progress, silent
@@ -54,4 +54,5 @@ def read(
         )
     parts = [part] if part else PARTS
     shown = collection().scripts(*parts, most=int(most) if most else None)
-    return glyph_set(NAME, folder, PACKAGES, collection().scripts(*PARTS), shown, 20, progress)
+    every = collection().scripts(*PARTS)
+    return glyph_set(NAME, folder, PACKAGES, every, shown, FEW_DRAWINGS, progress)

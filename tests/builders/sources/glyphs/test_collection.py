@@ -12,7 +12,7 @@ import pytest
 
 from benchmark_spec.errors import FSLBenchError
 from builders.sources.glyphs import survey
-from builders.sources.glyphs.collection import PARTS, SAMPLE, collection, shuffled
+from builders.sources.glyphs.collection import PARTS, SAMPLE, collection, place_of
 from builders.sources.glyphs.faces import Face
 from builders.sources.glyphs.selection import Drawing
 from builders.sources.packaged import glyphs, glyphs_sample
@@ -45,7 +45,7 @@ def test_at_most_so_many_of_a_script() -> None:
     assert Counter(few.values()) == dict.fromkeys(FROZEN.characters["novel"], 16)
     assert few.items() <= FROZEN.scripts("novel").items()
     assert list(few) == [c for c in FROZEN.scripts("novel") if c in few]
-    latin = sorted(FROZEN.characters["novel"]["Latin"], key=shuffled)
+    latin = sorted(FROZEN.characters["novel"]["Latin"], key=place_of)
     assert {c for c, script in few.items() if script == "Latin"} == set(latin[:16])
 
 
