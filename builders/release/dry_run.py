@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import FSLBenchError, SamplingError
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import suite_of
+from builders.attributes import Recipe, make_attributes
+from builders.attributes.captioner import GIVEN
 from builders.features import Settings
 from builders.features.compress import base_of
 from builders.features.precomputed import PrecomputedFeatures
@@ -18,9 +23,13 @@ from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.release.spec_checks import check_spec
 from builders.sampling import Groups, count_tasks, groups_of
 from builders.sampling.published import draw_published
+from builders.sampling.with_attributes import draw_with_attributes
 from builders.sources.image_set import Progress, silent
 from builders.sources.read import read_source
 from fslbench_data.tasks.drawn import checked_sizes
+
+Attributes = Mapping[str, pa.Table]
+"""By label, of the sets of attributes that came with a data set."""
 
 FEW = 20
 """Tasks below which Student's quantile makes intervals wide."""
@@ -74,7 +83,10 @@ def dry_run(
     extracted: Sequence[PrecomputedFeatures] = (),
     progress: Progress = silent,
 ) -> DryRun:
-    """Read what a build would read, draw no task, and say what would be made.
+    """Read what a build would read and say what would be made.
+
+    No task is drawn, but one with attributes that came with the images: whether there is any
+    depends on which images have them.
 
     Raises what :func:`builders.release.build.build_release` raises at once; what it would stop at
     later is among what is missing.
@@ -87,13 +99,13 @@ def dry_run(
     missing: list[str] = []
     for dataset in spec.datasets:
         try:
-            of_classes, groups = _read(dataset, raw, allow_missing, progress)
+            of_classes, groups, tables = _read(dataset, raw, allow_missing, progress)
         except FSLBenchError as error:
             missing.append(str(error))
             continue
         missing += map(str, no_choice(dataset, of_classes, groups))
         sizes[dataset.name] = (len(of_classes), sum(of_classes))
-        for planned in _task_sets(dataset, of_classes, groups):
+        for planned in _task_sets(dataset, of_classes, groups, tables):
             if isinstance(planned, str):
                 missing.append(planned)
             else:
@@ -106,30 +118,38 @@ def dry_run(
 
 def _read(
     dataset: DatasetSpec, raw: Path | None, allow_missing: bool, progress: Progress
-) -> tuple[tuple[int, ...], Groups | None]:
-    """Read the class sizes and groups of a data set."""
+) -> tuple[tuple[int, ...], Groups | None, Attributes]:
+    """Read the class sizes and groups of a data set, and the attributes that came with it."""
     if dataset.source == CATALOGUE:
-        return tuple(lookup(dataset.name).class_sizes), None
+        return tuple(lookup(dataset.name).class_sizes), None, {}
+    folder = None if raw is None else raw / dataset.folder
     images = read_source(
         dataset.source,
-        None if raw is None else raw / dataset.folder,
+        folder,
         name=dataset.name,
         options=dataset.options,
         allow_missing=allow_missing,
         progress=progress,
     )
-    return images.class_sizes, groups_of(images.images)
+    recipes = {label: Recipe.parse(text) for label, text in dataset.attributes.items()}
+    tables = {
+        label: make_attributes(images, recipe, dataset.source, folder, Path()).table
+        for label, recipe in recipes.items()
+        if recipe.attributes == GIVEN
+    }
+    return images.class_sizes, groups_of(images.images), tables
 
 
 def _task_sets(
-    dataset: DatasetSpec, sizes: tuple[int, ...], groups: Groups | None
+    dataset: DatasetSpec, sizes: tuple[int, ...], groups: Groups | None, tables: Attributes
 ) -> Iterator[PlannedSet | str]:
     """Say how many tasks each task set would have, or why there can be none."""
     for text in dataset.listed:
         match = LEFT_OPEN.fullmatch(text)
         names = [text] if match is None else [f"{text}{query}q" for query in (1, 10)]
         try:
-            tasks = [_tasks(dataset, TaskSetName.parse(name), sizes, groups) for name in names]
+            sets = [TaskSetName.parse(name) for name in names]
+            tasks = [_tasks(dataset, name, sizes, groups, tables) for name in sets]
         except SamplingError as error:
             yield str(error)
             continue
@@ -148,12 +168,19 @@ def _task_sets(
 
 
 def _tasks(
-    dataset: DatasetSpec, name: TaskSetName, sizes: tuple[int, ...], groups: Groups | None
+    dataset: DatasetSpec,
+    name: TaskSetName,
+    sizes: tuple[int, ...],
+    groups: Groups | None,
+    tables: Attributes,
 ) -> int | None:
     """Count the tasks of a set; None where attributes decide."""
     asked, suite = dataset.number_of_tasks(name.suite), suite_of(name.suite)
     if suite.attributes or (suite.interval == "closed" and asked is not None):
         checked_sizes(sizes, name.protocol, dataset.name)
+        if (of_images := tables.get(suite.attributes)) is not None:
+            one: dict[str, Any] = {"seed": dataset.seed, "tasks": 1, "groups": groups}
+            draw_with_attributes(dataset.name, name, sizes, attributes=of_images, **one)
         return asked
     if name.suite == "published":
         return len(draw_published(sizes, name.protocol, dataset=dataset.name))

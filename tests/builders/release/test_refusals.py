@@ -1,6 +1,8 @@
 """Everything that can be refused is refused before work, and a dry run says the same."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from builders.release.build import build_release
 from builders.release.dry_run import dry_run
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
+from builders.sources.packaged.emoji import ATTRIBUTES
+from builders.sources.read import read_source
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
@@ -41,6 +45,12 @@ homepage = "https://example.org"
 licence = "CC0"
 citation = "@misc{tiny}"
 """
+OPTIONS_OF_TINY = {
+    "title": "Tiny",
+    "homepage": "https://example.org",
+    "licence": "CC0",
+    "citation": "@misc{tiny}",
+}
 LITE = 'features = ["efficientnet_lite0"]\n'
 
 
@@ -174,3 +184,29 @@ def test_what_can_be_made_is_not_refused(raw: Path, tmp_path: Path) -> None:
     spec = _spec(tmp_path, _tiny('task_sets = ["open-2w2s1q"]\n'))
     assert not dry_run(spec, raw).missing
     assert build_release(spec, tmp_path / "r", raw=raw).tables
+
+
+def test_a_dry_run_says_that_attributes_are_too_sparse(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One image of each class has a style, so no task has two support images of one."""
+    images = read_source("image_folder", raw / "tiny", name="tiny", options=OPTIONS_OF_TINY)
+    paths = images.images.column("path").to_pylist()
+    styles = {path: (ATTRIBUTES[number % 4],) for number, path in enumerate(paths[::5])}
+    ours = replace(images, attributes=styles, texts={})
+    monkeypatch.setattr("builders.release.dry_run.read_source", lambda *_, **__: ours)
+    sets = [f"ladder_style-2w{shot}s1q" for shot in (1, 2)]
+    spec = _spec(
+        tmp_path,
+        f"""{HEAD}
+[[dataset]]
+name = "emoji"
+attributes = {{ style = "given" }}
+tasks = {{ closed = 600 }}
+task_sets = {json.dumps(sets)}
+""",
+    )
+    plan = dry_run(replace(spec, datasets=spec.datasets[1:]), raw)
+    assert {planned.name[-6:] for planned in plan.sets} == {"2w1s1q"}
+    assert len(plan.missing) == 5
+    assert all("0 2w2s1q tasks could be drawn" in missing for missing in plan.missing)
