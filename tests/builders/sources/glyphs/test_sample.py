@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from real_packages import fetch_or_skip, package_folder
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.attributes import given_attributes
-from builders.sources.fetching import fetch
 from builders.sources.glyphs.faces import STYLES
 from builders.sources.glyphs.rendering import small
 from builders.sources.image_set import ImageSet
@@ -31,17 +28,9 @@ DIGEST = "b9a26c4762bde0831c45e2a90028fbc300d6a67a662241fa3025052b3dde5b6f"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    kept = os.environ.get("FSLBENCH_PACKAGES")
-    place = Path(kept) if kept else tmp_path_factory.mktemp("packages")
-    try:
-        fetch(glyphs_sample.PACKAGES, place)
-    except (MissingPackageError, SourceError) as error:
-        if "is not the pinned file" in error.what:
-            raise
-        pytest.skip(f"{error.what} ({error.where})")
-    yield place
-    if not kept:
-        shutil.rmtree(place)
+    with package_folder(tmp_path_factory) as place:
+        fetch_or_skip(glyphs_sample.PACKAGES, place)
+        yield place
 
 
 @pytest.fixture(scope="module")
