@@ -180,6 +180,7 @@ def _stop_after(blocks: int) -> Callable[..., None]:
     return progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blip@blip", "coca:tiny-coca/tiny.pt"])
 def test_a_stopped_run_goes_on(name: str, tiny: Any, captioners: Path, tmp_path: Path) -> None:
     whole, how = write_captions(tiny, name, tmp_path / "a", _settings(captioners))

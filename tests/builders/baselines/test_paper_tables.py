@@ -58,6 +58,7 @@ def _command(table: str, published: str) -> list[str]:
     return ["table", published, "--method", baseline, *against]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_of_the_paper_by_one_command(
     table: str, published: str, scored: list[dict[str, str]], shared: Path

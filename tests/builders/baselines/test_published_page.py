@@ -101,6 +101,7 @@ def test_what_is_said_of_data_sets_follows_from_the_table(page: str) -> None:
     assert max(lost("fungi/"), lost("omniglot/")) < 0.06
 
 
+@pytest.mark.slow
 def test_the_verdicts_of_the_reference_methods_are_those_on_the_page(page: str) -> None:
     chosen = ["--matrix", "--dataset", "groceries", "--task-set", "open-5w5s5q"]
     said = CliRunner().invoke(fslbench_data.cli.main, ["score", *chosen]).stdout

@@ -75,6 +75,7 @@ def _on_signs(published: Validated, ids: np.ndarray, *, step: int = 1) -> list[R
     return [*found.each, found.together]
 
 
+@pytest.mark.slow
 def test_traffic_signs_and_the_same_reversed(published: Validated, embedded: Release) -> None:
     ids = embedded.task_set(*SIGNS).class_ids
     right = _on_signs(published, ids)

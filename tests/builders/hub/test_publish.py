@@ -313,6 +313,7 @@ def test_killed_between_commit_and_tag(
     assert _uploaded(hub) == uploaded
 
 
+@pytest.mark.slow
 def test_killed_by_the_system_while_it_compares(
     hub: HubServer,
     release: Path,

@@ -397,6 +397,7 @@ def test_one_that_is_taken_away(clone: Clone) -> None:
     assert clone.check() == (0, "No submission is added.\n")
 
 
+@pytest.mark.slow
 def test_bad_ones_among_good_ones(clone: Clone, root: Path, tmp_path: Path) -> None:
     good = (root / "examples/my_results.parquet").read_bytes()
     clone.add(good)
@@ -425,6 +426,7 @@ def test_a_changed_submission_is_refused(clone: Clone, root: Path) -> None:
     assert "its name is not the SHA-256 of its bytes" in summary
 
 
+@pytest.mark.slow
 def test_their_settings_are_not_believed(clone: Clone) -> None:
     (clone.origin / "leaderboard.toml").write_text('releases = ["nobody/nothing@v1"]')
     clone.add(b"junk")
@@ -433,6 +435,7 @@ def test_their_settings_are_not_believed(clone: Clone) -> None:
     assert "cannot be read as parquet" in summary
 
 
+@pytest.mark.slow
 def test_submissions_that_become_a_link(clone: Clone) -> None:
     shutil.rmtree(clone.origin / "submissions")
     (clone.origin / "submissions").symlink_to("/etc")

@@ -118,6 +118,7 @@ def wait_for_comments(hub: HubServer, number: int, many: int) -> list[str]:
     return hub.comments(REPO, number)[1:]
 
 
+@pytest.mark.slow
 def test_a_pull_request_is_reviewed_once_for_each_commit(
     results: HubServer, toy: Release, posted: Any
 ) -> None:

@@ -120,6 +120,7 @@ def test_usual_queries_are_told_even_when_not_swept(embedded: Release) -> None:
     assert "at Q = 7" in sentence(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [[5, *range(12, 21)], list(range(1, 6)), [7]])
 def test_gaps_in_what_is_swept_make_no_answer(embedded: Release, queries: list[int]) -> None:
     """Every whole Q is compared, so that what was swept moves Q* no more than its noise does."""
@@ -157,6 +158,7 @@ def test_the_end_of_what_is_compared(embedded: Release, five: QuerySweep) -> Non
         assert sentence(replace(far, choice=choice)).startswith(said)
 
 
+@pytest.mark.slow
 def test_same_inputs_same_bytes(embedded: Release, five: QuerySweep) -> None:
     again = swept(embedded, 5, queries=range(15, 0, -1))
     assert sweep_json(again) == sweep_json(five)

@@ -44,6 +44,7 @@ def drawn(attributes: ImageAttributes, protocol: Protocol, **given: object) -> L
     return draw_ladder(attributes, protocol, dataset="d", label="x", seed=0, **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(0, 2**32 - 1),
@@ -140,6 +141,7 @@ for reuse in (True, False):
 """
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_order_of_sets() -> None:
     code = CODE.format(tests=str(Path(__file__).parent))
     found = {

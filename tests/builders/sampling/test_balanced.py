@@ -140,6 +140,7 @@ def test_with_fewer_tasks_than_the_smallest_class_lasts_all_are_used_equally() -
     assert set(np.bincount(drawn.class_ids.reshape(-1)).tolist()) == {10}
 
 
+@pytest.mark.slow
 def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
     pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}
     protocol = Protocol(2, 1, 2)
@@ -155,6 +156,7 @@ def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
     assert chisquare(np.bincount(picked, minlength=9)).pvalue > THRESHOLD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [0, 5, 9])
 def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(task: int) -> None:
     """P(class c in task t) = a_c / T; and its label is any of the K."""

@@ -270,6 +270,7 @@ def test_data_set_and_seed_decide_which_images_are_kept_and_the_protocol_does_no
         assert pool.images.tolist() == pools[0].images.tolist()
 
 
+@pytest.mark.slow
 def test_every_image_is_kept_equally_often() -> None:
     seeds = 300
     kept = [_sample(np.array([150]), Stream("chi", seed)) for seed in range(seeds)]

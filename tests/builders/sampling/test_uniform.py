@@ -175,6 +175,7 @@ def many(request: pytest.FixtureRequest) -> list[DrawnTasks]:
     return [draw(seed) for seed in range(SEEDS)]
 
 
+@pytest.mark.slow
 def test_every_class_set_is_equally_likely_while_all_last(many: list[DrawnTasks]) -> None:
     # 3 uses of each class: all 5 last through the first 3 tasks
     pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}

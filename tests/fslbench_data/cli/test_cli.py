@@ -174,6 +174,7 @@ def test_wide_tables_are_read_whatever_writes_them(mine: str, tmp_path: Path) ->
     assert plain == _run("score", mine, "--format", "csv").splitlines()[1:]
 
 
+@pytest.mark.slow
 def test_a_summary_in_every_format(mine: str, tmp_path: Path) -> None:
     rows = list(
         csv.DictReader(_run("score", mine, "--summary", "--format", "csv").splitlines()[1:])

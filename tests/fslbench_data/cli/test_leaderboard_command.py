@@ -103,6 +103,7 @@ def test_formats_agree(results: Path) -> None:
     assert _run(*where, "--format", "json") == _run(*where, "--format", "json")
 
 
+@pytest.mark.slow
 def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> None:
     """That a method marked no is worse than the best holds in no board of equal methods."""
     claim = "with 95 % confidence a best method is among those marked yes"
@@ -129,6 +130,7 @@ def test_every_output_claims_the_same_and_no_more(results: Path, root: Path) -> 
         assert '"no" is a conclusion' not in said
 
 
+@pytest.mark.slow
 def test_a_screenful_or_all(
     tmp_path: Path, repository: Repository, results: Path, example: Submission, embedded: Release
 ) -> None:

@@ -98,6 +98,7 @@ def test_not_even_then_the_input(tmp_path: Path, root: Path) -> None:
     assert mine.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_is_written_into_needs_no_leave(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("before\n")

@@ -240,6 +240,7 @@ def many(
     return whole.folder, contents
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_who_came_first_decides_and_names_never(

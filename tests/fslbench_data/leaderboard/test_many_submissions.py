@@ -90,6 +90,7 @@ def _measured(folder: Path) -> dict[str, object]:
     return dict(json.loads(out.stdout))
 
 
+@pytest.mark.slow
 def test_a_flood(repository: Repository, embedded: Release) -> None:
     _flood(repository, embedded, good=60, hostile=60)
     found = _measured(repository.folder)
@@ -110,6 +111,7 @@ def test_ten_thousand_at_once(repository: Repository, embedded: Release) -> None
     assert found["mib"] < 2048
 
 
+@pytest.mark.slow
 def test_a_submission_that_declares_what_is_not_there(
     repository: Repository, embedded: Release
 ) -> None:

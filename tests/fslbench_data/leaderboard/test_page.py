@@ -119,6 +119,7 @@ def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> No
         assert f"{sign} {MARKS[sign]}" in said
 
 
+@pytest.mark.slow
 def test_every_row_says_how_its_numbers_are_made_again(
     example: Submission, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -389,6 +389,7 @@ def test_other_image_paths_are_only_odd(embedded: Release, tmp_path: Path) -> No
         assert release.images("groceries")["path"][3].as_py() == odd
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_long_texts_of_any_kind_as_results(kind: pa.DataType, toy: Release, tmp_path: Path) -> None:
     """A kilobyte of a name of a million letters, in 400 rows: a dictionary, or an error."""

@@ -65,6 +65,7 @@ def documents(root: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_latex_compiles(documents: dict[str, str], tmp_path: Path) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")

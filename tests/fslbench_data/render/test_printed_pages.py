@@ -12,6 +12,7 @@ PRINTED = "<!-- printed -->\n"
 PAGES = {"reference_results": 3, "bias_results": 4, "paper_table": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "number"), [(p, i) for p, n in PAGES.items() for i in range(n)])
 def test_the_page_is_what_the_commands_print(root: Path, page: str, number: int) -> None:
     text = (root / f"docs/{page}.md").read_text(encoding="utf-8")

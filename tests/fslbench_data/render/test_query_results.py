@@ -150,6 +150,7 @@ def test_order_is_kept_where_values_become_texts(connection: duckdb.DuckDBPyConn
     assert table["day"][0].as_py() == "2000-01-01"
 
 
+@pytest.mark.slow
 def test_long_results_come_whole(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     paths = _written(_table(connection, "SELECT range AS n FROM range(150000)"), tmp_path)
     assert json.loads(paths["json"].read_text()) == [{"n": n} for n in range(150_000)]
@@ -160,6 +161,7 @@ def test_long_results_come_whole(connection: duckdb.DuckDBPyConnection, tmp_path
     assert empty["csv"].read_text() == "n\n"
 
 
+@pytest.mark.slow
 def test_errors_of_duckdb_hold_no_commands_to_a_terminal() -> None:
     for sql in ("SELECT error('\x1b[31mred\x07')", 'SELECT "\x1b[31m\u202e"'):
         result = CliRunner().invoke(main, ["sql", sql])

@@ -151,6 +151,7 @@ def test_memory_stays_bounded_and_good_files_are_read(
     assert 200 < children + own < 2048  # MiB
 
 
+@pytest.mark.slow
 @on_linux
 def test_what_is_slow_is_ended(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
@@ -294,6 +295,7 @@ def test_a_process_that_ended_is_replaced(fresh: None, tmp_path: Path) -> None:
     assert _pid() != first
 
 
+@pytest.mark.slow
 def test_a_file_that_ends_the_process(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

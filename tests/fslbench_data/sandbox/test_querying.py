@@ -54,6 +54,7 @@ def _is_alive(process: QueryProcess) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_it_answers_as_this_process_does(
     started: Callable[..., QueryProcess], embedded: Release
 ) -> None:
@@ -75,6 +76,7 @@ def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProc
     assert not _is_alive(process)
 
 
+@pytest.mark.slow
 def test_the_command_ends_it_too(root: Path) -> None:
     command = [sys.executable, "-m", "fslbench_data", "sql", "--seconds", "1", HUGE]
     code = "from fslbench_data.cli import main; main()"
@@ -216,6 +218,7 @@ def test_limits_that_are_large_are_none_in_effect(started: Callable[..., QueryPr
     assert started(seconds=1e300, memory="900PB".replace("P", "T")).run("SELECT 1").num_rows == 1
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_query_ends_soon_after_a_killed_command() -> None:
     code = (

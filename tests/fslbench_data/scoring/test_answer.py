@@ -196,6 +196,7 @@ def _headline_counts(report: Report, method: str, *, classes: bool) -> Counter[V
     return found
 
 
+@pytest.mark.slow
 def test_scripts_are_told_how_many_comparisons_came_to_which_verdict(emoji: Report) -> None:
     counted = briefs(emoji)
     assert [each.method for each in counted] == [*emoji.sets[0].methods]

@@ -185,6 +185,7 @@ def test_nothing_of_that_kind(embedded: Release, example: Submission) -> None:
         bias(example, embedded)
 
 
+@pytest.mark.slow
 def test_every_format(release: Release, tmp_path: Path) -> None:
     path = tmp_path / "mine.parquet"
     _guesses(release, "mine").write(path)

@@ -149,6 +149,7 @@ def _run(*arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 def test_command(pair: Plan, root: Path, tmp_path: Path) -> None:
     base = ["--pilot", "pixels/NCC", "--versus", "pixels/MatchingNet", "--queries", "2,5,7,10"]
     assert _run(*base, "--format", "json") == plan_json(pair)

@@ -174,6 +174,7 @@ def _spec(folder: Path, raw: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_command(
     pictures: Path, weights: Path, tmp_path: Path, plain: np.ndarray[Any, Any]
 ) -> None:

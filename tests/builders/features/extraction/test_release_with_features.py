@@ -65,6 +65,7 @@ def settings(weights: Path) -> Settings:
     return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
 
 
+@pytest.mark.slow
 def test_it_has_the_features_and_those_of_the_canaries(
     pictures: Path, settings: Settings, tmp_path: Path, plain: np.ndarray[Any, Any]
 ) -> None:
@@ -134,6 +135,7 @@ def test_what_cannot_be_in_a_release(
         )
 
 
+@pytest.mark.slow
 def test_the_command(pictures: Path, weights: Path, tmp_path: Path) -> None:
     _spec(tmp_path, pictures)
     arguments = ["release", str(tmp_path / "spec.toml"), "-o", str(tmp_path / "release")]

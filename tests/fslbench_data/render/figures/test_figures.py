@@ -213,6 +213,7 @@ def _refused(root: Path, tmp_path: Path, *arguments: str) -> str:
     return " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_what_is_refused(root: Path, tmp_path: Path) -> None:
     assert "such a figure shows one" in _refused(root, tmp_path, "accuracies")
     assert "scatter shows two" in _refused(

@@ -208,6 +208,7 @@ def test_what_is_refused(embedded: Release, example: Submission, tmp_path: Path)
         make_page((), embedded, tmp_path / "file", Selection.of(datasets=["digits"]))
 
 
+@pytest.mark.slow
 def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
     content = page_content(select(None, embedded, Selection.of(methods="pixels/NCC")))
     assert {each["dataset"] for each in content["sets"]} == {"digits"}
@@ -228,6 +229,7 @@ def test_numbers_are_kept_exactly_and_small() -> None:
     assert _decoded(counts(np.empty(0, np.int64))).size == 0
 
 
+@pytest.mark.slow
 def test_ladders_at_every_level_are_the_bias_report_s(embedded: Release) -> None:
     chosen = Selection.of(datasets="openclipart", task_sets="ladder_titles-5w5s5q")
     by_level = {

@@ -145,6 +145,7 @@ def test_task_sets_that_reuse_images_speak_of_new_ones(open_page: Open) -> None:
     assert tab.errors == []
 
 
+@pytest.mark.slow
 def test_kinds_for_new_superclasses_come_last(
     open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
