@@ -70,9 +70,9 @@ def release(
     """Make a release as SPEC.toml describes it.
 
     SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`,
-    `fewstab` or `meta_dataset`.  Interrupted, it goes on where it was when called again, and gives
-    the same release; a finished one is left as it is.  The last options say how features of
-    networks are extracted, where SPEC.toml asks for any.
+    `fewstab`, `glyphs` or `meta_dataset`.  Interrupted, it goes on where it was when called again,
+    and gives the same release; a finished one is left as it is.  The last options say how features
+    of networks are extracted, where SPEC.toml asks for any.
     """
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release

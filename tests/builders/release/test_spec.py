@@ -120,7 +120,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert find_spec(tmp_path / "none.toml") == tmp_path / "none.toml"
 
 
-@pytest.mark.parametrize("name", ["embedded", "fewstab", "meta_dataset"])
+@pytest.mark.parametrize("name", ["embedded", "fewstab", "glyphs", "meta_dataset"])
 def test_the_specifications_that_come_with_the_package(name: str) -> None:
     spec = read_spec(find_spec(Path(name)))
     assert spec.name == name
