@@ -1,0 +1,106 @@
+"""Print the tables; see :mod:`benchmarks.scripts`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
+from benchmark_spec.protocol import Protocol
+from benchmarks.scripts.halving import Answering, Characters, Floats, Halvings, Ints, halvings
+from benchmarks.scripts.shares import expected, tables
+from builders.baselines.heads import Predictor
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.tasks.drawn import groups_of
+
+FEATURES = ("pixels", "efficientnet_lite0", "mobilenet_v2")
+HEADS = ("NCC", "MatchingNet", "LR")
+SPLITS, TASKS = 200, 2000
+
+
+def characters(release: Release, dataset: str) -> Characters:
+    """Read which class, group and script images of a data set have."""
+    images = release.images(dataset)
+    groups = groups_of(images)
+    alone = groups < 0
+    groups = np.where(alone, groups.max() + 1 + np.arange(groups.size), groups)
+    scripts = release.superclasses(dataset)
+    if scripts is None:
+        raise SystemExit(f"classes of {dataset} have no superclasses: nothing can be split by them")
+    owner = images.column("class_id").to_numpy().astype(np.int64)
+    return Characters(owner, groups, np.unique(scripts, return_inverse=True)[1].astype(np.int64))
+
+
+def answering(
+    features: Mapping[str, NDArray[np.floating]], heads: Sequence[str], protocol: Protocol
+) -> Answering:
+    """Make methods of all features and heads; at one shot NCC and MatchingNet are one, and NCC."""
+    some = [head for head in heads if protocol.shot > 1 or head != "MatchingNet"]
+    methods = [Predictor(head, values) for values in features.values() for head in some]
+
+    def answer(images: Ints, protocol: Protocol) -> Floats:
+        support, query = images[..., : protocol.shot], images[..., protocol.shot :]
+        label = np.repeat(np.arange(protocol.way), protocol.query)
+        rows = query.reshape(len(images), -1)
+        return np.array([(method(support, rows) == label).mean(axis=1) for method in methods])
+
+    return answer
+
+
+def run(
+    data: Characters, protocol: Protocol, answer: Answering, splits: int, tasks: int
+) -> dict[LeftOut, Halvings]:
+    """Split by all three questions; by images a quarter as often, for these answer tasks anew."""
+    return {
+        question: halvings(
+            data,
+            question,
+            protocol,
+            answer,
+            splits=max(splits // 4, 2) if question == "images" else splits,
+            tasks=tasks,
+        )
+        for question in LEFT_OUT
+    }
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scripts")
+    parser.add_argument("release")
+    parser.add_argument("--dataset", default="glyphs")
+    parser.add_argument("--protocol", type=Protocol.parse, default=Protocol(5, 5, 5))
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--tasks", type=int, default=TASKS, help="of a half")
+    parser.add_argument("--features", nargs="+", default=FEATURES)
+    parser.add_argument("--heads", nargs="+", default=HEADS)
+    options = parser.parse_args()
+    release = load_release(options.release)
+    begin = time.process_time()
+    features = {
+        name: np.asarray(release.features(options.dataset, name)) for name in options.features
+    }
+    answer = answering(features, options.heads, options.protocol)
+    data = characters(release, options.dataset)
+    report(options, run(data, options.protocol, answer, options.splits, options.tasks))
+    print(f"\n{time.process_time() - begin:.0f} s of a processor")
+
+
+def report(options: argparse.Namespace, results: dict[LeftOut, Halvings]) -> None:
+    """Print what was done, and the tables."""
+    print(
+        f"{options.dataset}, {options.protocol}, {options.splits} halvings "
+        f"({len(results['images'].whole)} by images), "
+        f"{', '.join(options.heads)} on {', '.join(options.features)}"
+    )
+    scripts = results["superclasses"].sizes[0]
+    print(f"Together on new superclasses, if effects are normal: {expected(scripts):.1f} %\n")
+    print(*tables(results), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

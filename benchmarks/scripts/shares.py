@@ -1,0 +1,121 @@
+"""Shares of halvings, with their errors: what lies together, and what becomes of verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
+from benchmarks.scripts.halving import LEVEL, Floats, Halvings
+
+Counted = Callable[[Floats, int], tuple[Floats, Floats]]
+"""Of halves (n, 2, 4, M, M) and the position of an interval: cases (n,), of how many (n,)."""
+
+
+def together(halves: Floats, kind: int, *, pairs: bool) -> tuple[Floats, Floats]:
+    """Count the estimates of two halves that are no further apart than √(h_A² + h_B²)."""
+    size = halves.shape[-1]
+    rows = np.triu_indices(size, 1) if pairs else np.diag_indices(size)
+    mean, width = halves[:, :, 0, *rows], halves[:, :, kind, *rows]
+    near = np.abs(mean[:, 0] - mean[:, 1]) <= np.hypot(width[:, 0], width[:, 1])
+    return near.sum(axis=1), np.full(len(near), near.shape[1])
+
+
+def verdicts(halves: Floats, kind: int) -> tuple[Floats, Floats]:
+    """Give the verdicts -1, 0, 1 of all pairs on both halves (n, 2, P), and signs of estimates."""
+    rows = np.triu_indices(halves.shape[-1], 1)
+    mean, width = halves[:, :, 0, *rows], halves[:, :, kind, *rows]
+    return np.sign(mean) * (np.abs(mean) > width), np.sign(mean)
+
+
+def conclusive(halves: Floats, kind: int) -> tuple[Floats, Floats]:
+    """Count the verdicts that claim a difference, of all on both halves."""
+    verdict, _ = verdicts(halves, kind)
+    return np.abs(verdict).sum(axis=(1, 2)), np.full(len(verdict), verdict[0].size)
+
+
+def not_repeated(halves: Floats, kind: int) -> tuple[Floats, Floats]:
+    """Of these, count those without the same verdict on the other half."""
+    verdict, _ = verdicts(halves, kind)
+    cases = (verdict != 0) & (verdict[:, ::-1] != verdict)
+    return cases.sum(axis=(1, 2)), np.abs(verdict).sum(axis=(1, 2))
+
+
+def contradicted(halves: Floats, kind: int) -> tuple[Floats, Floats]:
+    """Count those whose difference is estimated to be 0 or of the other sign on the other half."""
+    verdict, sign = verdicts(halves, kind)
+    cases = (verdict != 0) & (sign[:, ::-1] != verdict)
+    return cases.sum(axis=(1, 2)), np.abs(verdict).sum(axis=(1, 2))
+
+
+def reversed_(halves: Floats, kind: int) -> tuple[Floats, Floats]:
+    """Count those that meet the opposite verdict on the other half."""
+    verdict, _ = verdicts(halves, kind)
+    cases = verdict * verdict[:, ::-1] < 0
+    return cases.sum(axis=(1, 2)), np.abs(verdict).sum(axis=(1, 2))
+
+
+def share(counted: Counted, held: Halvings, kind: int) -> tuple[float, float]:
+    """Compute a share of cases and its standard error, per cent; NaN if a half has no interval.
+
+    The error is that of finitely many halvings, and the jackknife's over scripts, in squares.
+    """
+    if any(np.isnan(halves[..., kind, :, :]).any() for halves in (held.whole, held.without)):
+        return np.nan, np.nan
+    cases, total = counted(held.whole, kind)
+    if not total.sum():
+        return np.nan, np.nan
+    value = cases.sum() / total.sum()
+    of_halvings = (cases - value * total).std(ddof=1) / total.mean() / np.sqrt(len(total))
+    left = [counted(halves, kind) for halves in held.without]
+    shares = np.array([some.sum() / max(every.sum(), 1) for some, every in left])
+    of_scripts = np.sqrt((len(shares) - 1) * shares.var())
+    return 100.0 * value, 100.0 * float(np.hypot(of_halvings, of_scripts))
+
+
+def expected(scripts: float) -> float:
+    """Compute how many halvings, per cent, lie together where effects of scripts are normal.
+
+    Of so many scripts a half; intervals are Student's of the right variance.
+    """
+    limit = stdtrit(scripts - 1, (1 - LEVEL) / 2)
+    return float(100.0 * (1.0 - 2.0 * stdtr(2 * scripts - 2, limit)))
+
+
+def tables(results: Mapping[LeftOut, Halvings]) -> Iterator[str]:
+    """Yield the lines of the tables, of the questions in `results`."""
+
+    def row(*cells: object) -> str:
+        return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+    def shown(counted: Counted, held: Halvings, kind: int) -> str:
+        value, error = share(counted, held, kind)
+        return "–" if np.isnan(value) else f"{value:.1f} ± {error:.1f}"
+
+    for title, pairs in (("differences", True), ("accuracies", False)):
+        of_images, *others = (f"interval for new {name}" for name in LEFT_OUT)
+        yield row(
+            f"{title}, halves of new", "scripts, characters, tasks of a half", of_images, *others
+        )
+        yield row(*["---"] * 5)
+        for question, held in results.items():
+            sizes = ", ".join(f"{size:,.0f}" for size in held.sizes)
+            cells = [shown(partial(together, pairs=pairs), held, kind) for kind in (1, 2, 3)]
+            yield row(question, sizes, *cells)
+        yield ""
+    yield row(
+        "halves of new",
+        "verdicts for new",
+        "conclusive",
+        "not repeated",
+        "contradicted",
+        "reversed",
+    )
+    yield row(*["---"] * 6)
+    for question, held in results.items():
+        for kind, name in enumerate(LEFT_OUT, 1):
+            counts = (conclusive, not_repeated, contradicted, reversed_)
+            yield row(question, name, *(shown(counted, held, kind) for counted in counts))
