@@ -133,7 +133,9 @@ def test_halves_of_one_set_are_two_samples(halving: ModuleType, shares: ModuleTy
     value, error = shares.share(lambda h, k: shares.together(h, k, pairs=False), held, 3)
     assert shares.expected(9) == pytest.approx(96.5, abs=0.05)
     assert value == pytest.approx(shares.expected(9), abs=2.5)
-    assert 0.3 < error < 4
+    assert 0.3 < error < 3
+    width = shares.relative_width(held, 3, pairs=False)
+    assert width == pytest.approx(stats.t.ppf(0.975, 8) / 1.96, abs=0.15)
     classes, _ = shares.share(lambda h, k: shares.together(h, k, pairs=False), held, 2)
     assert classes < 88
 
@@ -160,8 +162,30 @@ def test_shares_by_hand(halving: ModuleType, shares: ModuleType) -> None:
     pairs, error = shares.share(lambda h, k: shares.together(h, k, pairs=True), held, 1)
     assert pairs == 50.0
     assert error == pytest.approx(100 * np.std([0, 1, 0, 1], ddof=1) / 2)
+    near, apart = np.array([0.02, 0.01 + 0.25**2, 0.08, 0.08]), np.array([0.5, 0.1, 0.4, 0.2])
+    ratio = np.sqrt(near.mean() / np.square(apart).mean()) / stats.norm.ppf(0.975)
+    assert shares.relative_width(held, 1, pairs=True) == pytest.approx(ratio)
     whole[0, 0, 3] = np.nan
     assert np.isnan(shares.share(shares.conclusive, held, 3)[0])
+
+
+def test_the_jackknife_is_that_of_a_mean(shares: ModuleType) -> None:
+    """Of the mean of twelve numbers, and none of what every halving adds at random."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=12)
+    without = (x.sum() - x) / 11
+    every = np.full(400, 2.0)
+    variance = x.var(ddof=1) / 12
+    plain = [(every * one, every) for one in without]
+    assert shares.jackknife(plain) == pytest.approx(variance)
+    common = rng.normal(size=400)
+    common -= common.mean()
+    noisy = [(every * (one + common), every) for one in without]
+    assert shares.jackknife(noisy) == pytest.approx(variance)
+    noisy = [(every * (one + rng.normal(size=400)), every) for one in without]
+    assert shares.jackknife(noisy) == pytest.approx(variance, abs=0.05)
+    noise = [(every * rng.normal(size=400), every) for _ in without]
+    assert shares.jackknife(noise) < 0.02
 
 
 def test_the_tables_have_a_row_for_every_question(
@@ -171,8 +195,9 @@ def test_the_tables_have_a_row_for_every_question(
     data = characters(halving, 14, 3, groups=6)
     features = np.random.default_rng(0).normal(size=(data.owner.size, 4))
     features += 3 * np.random.default_rng(1).normal(size=(42, 4))[data.owner]
-    answer = command.answering({"some": features}, ("NCC", "MatchingNet", "LR"), PROTOCOL)
-    results = command.run(data, PROTOCOL, answer, 2, 400)
+    both = {"some": features, "half": features[:, :2]}
+    answer = command.answering(both, ("NCC", "MatchingNet"), PROTOCOL)
+    results = command.run(data, PROTOCOL, answer, 2, 300)
     assert [len(held.whole) for held in results.values()] == [2, 2, 2]
     assert results["classes"].whole.shape == (2, 2, 4, 2, 2)
     lines = list(shares.tables(results))

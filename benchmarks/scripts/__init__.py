@@ -23,9 +23,11 @@ know their spread better than one.  ``tests/benchmarks/test_scripts.py`` simulat
 
 **The error of a share** has two parts, added in squares.  Finitely many halvings: the spread
 between them.  One set of scripts: every script is left out in turn, of the half that has it, with
-all of its tasks, and the share is counted anew on the same halvings (the jackknife).  Methods and
-their pairs are not taken for independent.  It does not say how other methods would do, nor another
-collection of fonts.
+all of its tasks, and the share is counted anew on the first 50 halvings (the jackknife, less what
+finitely many halvings make of it).  Methods and their pairs are not taken for independent.  Where
+effects are normal, it is 0.6 points of a share of 96.5 %, and shares of sets of 18 scripts differ
+by 0.4: halves of one set lie together about equally often whatever the set.  It does not say how
+other methods would do, nor another collection of fonts.
 
 A task of all characters whose classes lie in one half is a uniform task of that half.  So the
 questions about classes and superclasses share one large set of tasks, answered once.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmarks.scripts.halving import LEVEL, Floats, Halvings
@@ -15,19 +15,23 @@ Counted = Callable[[Floats, int], tuple[Floats, Floats]]
 """Of halves (n, 2, 4, M, M) and the position of an interval: cases (n,), of how many (n,)."""
 
 
-def together(halves: Floats, kind: int, *, pairs: bool) -> tuple[Floats, Floats]:
-    """Count the estimates of two halves that are no further apart than √(h_A² + h_B²)."""
+def _pick(halves: Floats, kind: int, *, pairs: bool) -> tuple[Floats, Floats]:
+    """Take estimates and half-widths of both halves, (n, 2, P): of all pairs, or of the methods."""
     size = halves.shape[-1]
     rows = np.triu_indices(size, 1) if pairs else np.diag_indices(size)
-    mean, width = halves[:, :, 0, *rows], halves[:, :, kind, *rows]
+    return halves[:, :, 0, *rows], halves[:, :, kind, *rows]
+
+
+def together(halves: Floats, kind: int, *, pairs: bool) -> tuple[Floats, Floats]:
+    """Count the estimates of two halves that are no further apart than √(h_A² + h_B²)."""
+    mean, width = _pick(halves, kind, pairs=pairs)
     near = np.abs(mean[:, 0] - mean[:, 1]) <= np.hypot(width[:, 0], width[:, 1])
     return near.sum(axis=1), np.full(len(near), near.shape[1])
 
 
 def verdicts(halves: Floats, kind: int) -> tuple[Floats, Floats]:
     """Give the verdicts -1, 0, 1 of all pairs on both halves (n, 2, P), and signs of estimates."""
-    rows = np.triu_indices(halves.shape[-1], 1)
-    mean, width = halves[:, :, 0, *rows], halves[:, :, kind, *rows]
+    mean, width = _pick(halves, kind, pairs=True)
     return np.sign(mean) * (np.abs(mean) > width), np.sign(mean)
 
 
@@ -69,11 +73,39 @@ def share(counted: Counted, held: Halvings, kind: int) -> tuple[float, float]:
     if not total.sum():
         return np.nan, np.nan
     value = cases.sum() / total.sum()
-    of_halvings = (cases - value * total).std(ddof=1) / total.mean() / np.sqrt(len(total))
-    left = [counted(halves, kind) for halves in held.without]
-    shares = np.array([some.sum() / max(every.sum(), 1) for some, every in left])
-    of_scripts = np.sqrt((len(shares) - 1) * shares.var())
-    return 100.0 * value, 100.0 * float(np.hypot(of_halvings, of_scripts))
+    of_halvings = (cases - value * total).var(ddof=1) / total.mean() ** 2 / len(total)
+    of_scripts = jackknife([counted(halves, kind) for halves in held.without])
+    return 100.0 * value, 100.0 * float(np.sqrt(of_halvings + of_scripts))
+
+
+def jackknife(left: Sequence[tuple[Floats, Floats]]) -> float:
+    """Compute the variance of a share of cases over sets of G scripts; at least 0.
+
+    `left` has cases (n,), and of how many (n,), without each script.  What finitely many halvings
+    make the G shares differ by is taken out.
+    """
+    shares = np.array([cases.sum() / max(total.sum(), 1) for cases, total in left])
+    noise = np.array(
+        [
+            (cases - share * total) / max(total.mean(), 1)
+            for share, (cases, total) in zip(shares, left, strict=True)
+        ]
+    )
+    noise -= noise.mean(axis=0)
+    of_halvings = noise.var(axis=1, ddof=1) / noise.shape[1]
+    spread = np.sum((shares - shares.mean()) ** 2 - of_halvings)
+    return float(max((len(left) - 1) / len(left) * spread, 0.0))
+
+
+def relative_width(held: Halvings, kind: int, *, pairs: bool) -> float:
+    """Compare √(h_A² + h_B²) with 1.96 times what estimates lie apart, both root mean squares.
+
+    The mean over pairs, or methods.  1 is the narrowest that a normal law allows.
+    """
+    mean, width = _pick(held.whole, kind, pairs=pairs)
+    apart = np.sqrt(np.square(mean[:, 0] - mean[:, 1]).mean(axis=0))
+    reach = np.sqrt(np.square(width).sum(axis=1).mean(axis=0))
+    return float((reach / apart).mean() / ndtri((1 + LEVEL) / 2))
 
 
 def expected(scripts: float) -> float:
@@ -103,7 +135,11 @@ def tables(results: Mapping[LeftOut, Halvings]) -> Iterator[str]:
         yield row(*["---"] * 5)
         for question, held in results.items():
             sizes = ", ".join(f"{size:,.0f}" for size in held.sizes)
-            cells = [shown(partial(together, pairs=pairs), held, kind) for kind in (1, 2, 3)]
+            cells = [
+                f"{shown(partial(together, pairs=pairs), held, kind)} "
+                f"({relative_width(held, kind, pairs=pairs):.1f})"
+                for kind in (1, 2, 3)
+            ]
             yield row(question, sizes, *cells)
         yield ""
     yield row(
