@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ def characters(release: Release, dataset: str) -> Characters:
 
 
 def answering(
-    features: Mapping[str, NDArray[np.floating]], heads: Sequence[str], protocol: Protocol
+    features: Mapping[str, NDArray[Any]], heads: Sequence[str], protocol: Protocol
 ) -> Answering:
     """Make methods of all features and heads; at one shot NCC and MatchingNet are one, and NCC."""
     some = [head for head in heads if protocol.shot > 1 or head != "MatchingNet"]

@@ -169,7 +169,7 @@ def halvings(
                 halves.append((half, draw(half, protocol, tasks, number, answer)))
             else:
                 inner = np.isin(pool.class_ids, half.classes).all(axis=1)
-                halves.append((half, pool.where(inner)))
+                halves.append((half, pool.where(np.asarray(inner))))
         both = [judge(*half) for half in halves]
         whole.append(both)
         if number < JACKKNIFED:

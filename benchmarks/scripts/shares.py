@@ -18,8 +18,8 @@ Counted = Callable[[Floats, int], tuple[Floats, Floats]]
 def _pick(halves: Floats, kind: int, *, pairs: bool) -> tuple[Floats, Floats]:
     """Take estimates and half-widths of both halves, (n, 2, P): of all pairs, or of the methods."""
     size = halves.shape[-1]
-    rows = np.triu_indices(size, 1) if pairs else np.diag_indices(size)
-    return halves[:, :, 0, *rows], halves[:, :, kind, *rows]
+    rows, columns = np.triu_indices(size, 1) if pairs else np.diag_indices(size)
+    return halves[:, :, 0, rows, columns], halves[:, :, kind, rows, columns]
 
 
 def together(halves: Floats, kind: int, *, pairs: bool) -> tuple[Floats, Floats]:
@@ -123,9 +123,9 @@ def tables(results: Mapping[LeftOut, Halvings]) -> Iterator[str]:
     def row(*cells: object) -> str:
         return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
-    def shown(counted: Counted, held: Halvings, kind: int) -> str:
+    def shown(counted: Counted, held: Halvings, kind: int, after: str = "") -> str:
         value, error = share(counted, held, kind)
-        return "–" if np.isnan(value) else f"{value:.1f} ± {error:.1f}"
+        return "–" if np.isnan(value) else f"{value:.1f} ± {error:.1f}{after}"
 
     for title, pairs in (("differences", True), ("accuracies", False)):
         of_images, *others = (f"interval for new {name}" for name in LEFT_OUT)
@@ -135,11 +135,9 @@ def tables(results: Mapping[LeftOut, Halvings]) -> Iterator[str]:
         yield row(*["---"] * 5)
         for question, held in results.items():
             sizes = ", ".join(f"{size:,.0f}" for size in held.sizes)
-            cells = [
-                f"{shown(partial(together, pairs=pairs), held, kind)} "
-                f"({relative_width(held, kind, pairs=pairs):.1f})"
-                for kind in (1, 2, 3)
-            ]
+            counted = partial(together, pairs=pairs)
+            widths = [relative_width(held, kind, pairs=pairs) for kind in (1, 2, 3)]
+            cells = [shown(counted, held, kind, f" ({w:.1f})") for kind, w in enumerate(widths, 1)]
             yield row(question, sizes, *cells)
         yield ""
     yield row(
