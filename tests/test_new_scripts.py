@@ -196,7 +196,7 @@ def test_the_tables_have_a_row_for_every_question(
     features = np.random.default_rng(0).normal(size=(data.owner.size, 4))
     features += 3 * np.random.default_rng(1).normal(size=(48, 4))[data.owner]
     both = {"some": features, "half": features[:, :2]}
-    answer = command.answering(both, ("NCC", "MatchingNet"), PROTOCOL)
+    answer = command.answering(both, ("NCC",))
     results = command.run(data, PROTOCOL, answer, 2, 300)
     assert [len(held.whole) for held in results.values()] == [2, 2, 2]
     assert results["classes"].whole.shape == (2, 2, 4, 2, 2)

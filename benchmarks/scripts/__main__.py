@@ -5,22 +5,31 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
+from benchmark_spec.digest import content_digest
 from benchmark_spec.protocol import Protocol
 from benchmarks.scripts.halving import Answering, Characters, Floats, Halvings, Ints, halvings
 from benchmarks.scripts.shares import expected, tables
 from builders.baselines.heads import Predictor
+from builders.features.precomputed import read_precomputed
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.drawn import groups_of
 
-FEATURES = ("pixels", "efficientnet_lite0", "mobilenet_v2")
+PIXELS = "pixels"
 HEADS = ("NCC", "MatchingNet", "LR")
+SAME = "MatchingNet"
+"""At one shot this is NCC, and left out."""
+
 SPLITS, TASKS = 200, 1000
+
+Features = NDArray[Any]
+"""(N, D), row i is image i."""
 
 
 def characters(release: Release, dataset: str) -> Characters:
@@ -36,12 +45,9 @@ def characters(release: Release, dataset: str) -> Characters:
     return Characters(owner, groups, np.unique(scripts, return_inverse=True)[1].astype(np.int64))
 
 
-def answering(
-    features: Mapping[str, NDArray[Any]], heads: Sequence[str], protocol: Protocol
-) -> Answering:
-    """Make methods of all features and heads; at one shot NCC and MatchingNet are one, and NCC."""
-    some = [head for head in heads if protocol.shot > 1 or head != "MatchingNet"]
-    methods = [Predictor(head, values) for values in features.values() for head in some]
+def answering(features: Mapping[str, Features], heads: Sequence[str]) -> Answering:
+    """Make methods of all features and heads."""
+    methods = [Predictor(head, values) for values in features.values() for head in heads]
 
     def answer(images: Ints, protocol: Protocol) -> Floats:
         support, query = images[..., : protocol.shot], images[..., protocol.shot :]
@@ -69,34 +75,39 @@ def run(
     }
 
 
+def read_features(release: Release, dataset: str, folders: Sequence[Path]) -> dict[str, Features]:
+    """Read pixels from the release, and from folders what `fslbench-build features` has written."""
+    images = content_digest(release.images(dataset))
+    features: dict[str, Features] = {PIXELS: np.asarray(release.features(dataset, PIXELS))}
+    for folder in folders:
+        made = read_precomputed(folder)
+        if made.provenance(dataset).get("images", images) != images:
+            raise SystemExit(f"{folder} has features of other images than those of {dataset}")
+        features[made.backbone] = np.asarray(made.features(dataset))
+    return features
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scripts")
     parser.add_argument("release")
+    parser.add_argument("folders", nargs="*", type=Path, help="features of networks")
     parser.add_argument("--dataset", default="glyphs")
     parser.add_argument("--protocol", type=Protocol.parse, default=Protocol(5, 5, 5))
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--tasks", type=int, default=TASKS, help="of a half")
-    parser.add_argument("--features", nargs="+", default=FEATURES)
-    parser.add_argument("--heads", nargs="+", default=HEADS)
     options = parser.parse_args()
-    release = load_release(options.release)
     begin = time.process_time()
-    features = {
-        name: np.asarray(release.features(options.dataset, name)) for name in options.features
-    }
-    answer = answering(features, options.heads, options.protocol)
+    release = load_release(options.release)
+    features = read_features(release, options.dataset, options.folders)
     data = characters(release, options.dataset)
-    report(options, run(data, options.protocol, answer, options.splits, options.tasks))
-    print(f"\n{time.process_time() - begin:.0f} s of a processor")
-
-
-def report(options: argparse.Namespace, results: dict[LeftOut, Halvings]) -> None:
-    """Print what was done, and the tables."""
+    heads = [head for head in HEADS if options.protocol.shot > 1 or head != SAME]
+    answer = answering(features, heads)
+    results = run(data, options.protocol, answer, options.splits, options.tasks)
     print(
-        f"{options.dataset}, {options.protocol}, {options.splits} halvings "
-        f"({len(results['images'].whole)} by images), "
-        f"{', '.join(options.heads)} on {', '.join(options.features)}"
+        f"{options.dataset}, {options.protocol}, {options.splits} halvings, by images "
+        f"{len(results['images'].whole)}, of {', '.join(heads)} on {', '.join(features)}, "
+        f"{time.process_time() - begin:.0f} s of a processor"
     )
     scripts = results["superclasses"].sizes[0]
     print(f"Together on new superclasses, if effects are normal: {expected(scripts):.1f} %\n")
