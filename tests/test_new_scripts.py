@@ -119,6 +119,7 @@ def test_a_script_is_left_out_of_the_half_that_has_it(halving: ModuleType) -> No
     np.testing.assert_array_equal(halving.judge_without(rest, tasks, whole, 2), whole)
 
 
+@pytest.mark.slow
 def test_halves_of_one_set_are_two_samples(halving: ModuleType, shares: ModuleType) -> None:
     """Forty populations of normal scripts: superclasses hold their level, classes do not."""
     data = characters(halving, 18, 3)
@@ -188,6 +189,7 @@ def test_the_jackknife_is_that_of_a_mean(shares: ModuleType) -> None:
     assert shares.jackknife(noise) < 0.02
 
 
+@pytest.mark.slow
 def test_the_tables_have_a_row_for_every_question(
     halving: ModuleType, shares: ModuleType, root: Path
 ) -> None:
