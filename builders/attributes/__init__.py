@@ -17,7 +17,14 @@ from benchmark_spec.errors import SourceError
 from builders.attributes import pixels
 from builders.attributes.captioner import GIVEN
 from builders.attributes.captions import write_captions
-from builders.attributes.given import given_attributes, given_texts, given_values, has_texts
+from builders.attributes.given import (
+    ATTRIBUTES,
+    check_given,
+    given_attributes,
+    given_texts,
+    given_values,
+    has_texts,
+)
 from builders.attributes.recipe import PIXELS, Recipe, check_recipe
 from builders.attributes.statistics import AttributeStatistics, attribute_statistics
 from builders.attributes.table import attributes_table
@@ -89,7 +96,12 @@ def make_attributes(
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
             return MadeAttributes(attributes_table(*of_word), made)
-        return MadeAttributes(attributes_table(given_attributes(images, source), titles), made)
+        words = given_attributes(images, source)
+        if recipe.errors is not None:
+            paths = images.images.column("path").to_pylist()
+            words = recipe.errors(words, paths, check_given(source, ATTRIBUTES))
+            made["errors"] = recipe.errors.describe()
+        return MadeAttributes(attributes_table(words, titles), made)
     texts: Sequence[str | None]
     if recipe.captioner:
         told, done = counted(f"captions by {recipe.captioner}"), 0
@@ -105,8 +117,8 @@ def make_attributes(
     tagger = load_tagger(recipe.tagger)
     names = images.images.column("class_name").to_pylist()
     images.check_unchanged()
-    words = Words(tagger).of(texts, names, counted(f"words by {recipe.tagger}"))
-    return MadeAttributes(attributes_table(words, texts), {**made, "words": tagger.describe()})
+    tagged = Words(tagger).of(texts, names, counted(f"words by {recipe.tagger}"))
+    return MadeAttributes(attributes_table(tagged, texts), {**made, "words": tagger.describe()})
 
 
 def _given(images: ImageSet, source: str, raw: Path | None, progress: Progress) -> list[str | None]:

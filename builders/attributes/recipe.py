@@ -4,11 +4,13 @@
 ``TEXTS+TAGGER``            nouns and adjectives of texts
 ``given``                   attributes that came with the data set, such as an emoji's style
 ``given:WORD``              whether an image has that one of them: ``WORD`` or ``not WORD``
+``given~ERRORS``            those that came, as a tagger that errs at stated rates finds them
 ``pixels``                  what is computed from the pixels (:mod:`builders.attributes.pixels`)
 ==========================  =====================================================================
 
 TEXTS is ``given`` (that came with the data set) or a captioner: ``vit_gpt2[@FOLDER]``,
 ``blip[@FOLDER]`` or ``coca[:ARCH/TAG_OR_FILE]``.  TAGGER is ``textblob`` or ``spacy[:MODEL]``.
+ERRORS is ``miss=RATE,invent=RATE,seed=NUMBER`` (:mod:`builders.attributes.tagger_errors`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.attributes.captioner import CAPTIONERS, COCA, GIVEN, check_captioner
 from builders.attributes.captioners import CaptionerName
 from builders.attributes.given import ATTRIBUTES, TEXTS, check_given
+from builders.attributes.tagger_errors import MARK, TaggerErrors
 from builders.attributes.words import TAGGERS, check_tagger, load_tagger
 
 OWN_TEXTS = {"texts", "text"}
@@ -29,7 +32,8 @@ OWN_TEXTS = {"texts", "text"}
 PIXELS = "pixels"
 EXPECTED = (
     f"TEXTS+TAGGER with TEXTS one of {GIVEN}, {', '.join(CAPTIONERS)} and TAGGER one of "
-    f"{', '.join(TAGGERS)}; or {GIVEN}; or {GIVEN}:WORD; or {PIXELS}"
+    f"{', '.join(TAGGERS)}; or {GIVEN}; or {GIVEN}:WORD; or "
+    f"{GIVEN}{MARK}miss=RATE,invent=RATE,seed=NUMBER; or {PIXELS}"
 )
 
 
@@ -45,14 +49,19 @@ class Recipe:
         ``given`` or ``pixels`` where they are no words, else empty.
     word
         The one of the given attributes that is asked for; empty if all are.
+    errors
+        Of a tagger that finds the given attributes; None where nothing errs.
     """
 
     texts: str = ""
     tagger: str = ""
     attributes: str = ""
     word: str = ""
+    errors: TaggerErrors | None = None
 
     def __str__(self) -> str:
+        if self.errors is not None:
+            return f"{self.attributes}{MARK}{self.errors}"
         if self.word:
             return f"{self.attributes}:{self.word}"
         return self.attributes or f"{self.texts}+{self.tagger}"
@@ -82,6 +91,9 @@ class Recipe:
             return cls(attributes=text)
         if text.startswith(f"{GIVEN}:"):
             return cls(attributes=GIVEN, word=text.removeprefix(f"{GIVEN}:"))
+        if text.startswith(f"{GIVEN}{MARK}"):
+            errors = TaggerErrors.parse(text.removeprefix(f"{GIVEN}{MARK}"), where)
+            return cls(attributes=GIVEN, errors=errors)
         texts, plus, tagger = text.rpartition("+")
         if not plus or not texts or not tagger:
             raise SpecError(f"{text!r} is no recipe for attributes", where=where, expected=EXPECTED)
