@@ -122,6 +122,41 @@ def test_info_and_verify(built: Release, tmp_path: Path) -> None:
     assert "no features; attributes: titles, pixels, blip, style; no results" in text
 
 
+def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
+    """Tasks follow what the tagger finds, and are verified and drawn again with it."""
+    recipes = 'true = "given", erring = "given~miss=0.4,invent=0.4,seed=1"'
+    path, folder = tmp_path / "spec.toml", tmp_path / "release"
+    text = SPEC.format(attributes=recipes)
+    path.write_text(
+        text.replace(
+            "suites", 'tasks = { closed = 20 }\ntask_sets = ["ladder_erring-2w1s2q"]\nsuites'
+        )
+    )
+    build_release(read_spec(path), folder, raw=raw)
+    assert verify(folder).problems == ()
+    release = load_release(folder)
+    true, erring = (
+        [set(words) for words in release.attributes("tiny", name).column("attributes").to_pylist()]
+        for name in ("true", "erring")
+    )
+    (about,) = (t.provenance for t in release.manifest.tables if t.name == "erring")
+    assert about["recipe"] == "given~miss=0.4,invent=0.4,seed=1"
+    info = release.task_set_info("tiny", "intra_erring-2w1s2q")
+    tasks = release.task_set("tiny", "intra_erring-2w1s2q")
+    words = release.task_table(info).column("attributes").to_pylist()
+    queries, support = [], []
+    for task, own in zip(tasks, words, strict=True):
+        queries += [(own[k], i) for k, i in zip(task.query_label, task.query, strict=True)]
+        support += [
+            (word, i) for word, of_class in zip(own, task.support, strict=True) for i in of_class
+        ]
+    assert len(queries) == 80
+    assert not any(word in erring[i] for word, i in queries)
+    assert all(word in erring[i] for word, i in support)
+    assert any(word in true[i] for word, i in queries)
+    assert not all(word in true[i] for word, i in support)
+
+
 def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     build_release(_spec(tmp_path, 'pixels = "pixels"'), folder, raw=raw)

@@ -1,0 +1,94 @@
+"""docs/glyphs_results.md: its tables of taggers that err are what is printed; and their measures."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from builders.attributes.recipe import Recipe
+from fslbench_data.release.release import Release, load_release
+
+HEADING = "## Taggers that err\n"
+
+
+@pytest.fixture
+def taggers(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What prints the tables; the benchmarks are no installed package."""
+    monkeypatch.syspath_prepend(str(root))
+    return import_module("benchmarks.taggers.__main__")
+
+
+@pytest.fixture(scope="module")
+def release(root: Path) -> Release:
+    """The tasks."""
+    return load_release(root / "benchmarks/taggers/release")
+
+
+@pytest.mark.slow
+def test_the_page_has_what_is_printed(
+    root: Path, taggers: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (root / "docs/glyphs_results.md").read_text(encoding="utf-8")
+    section = text.split(HEADING)[1].split("\n## ")[0]
+    taggers.main()
+    tables = capsys.readouterr().out.strip().split("\n\n")
+    assert len(tables) == 4
+    for table in tables:
+        assert table in section
+
+
+def test_every_table_of_words_is_what_its_recipe_makes(release: Release) -> None:
+    """The truth and the images are all it takes: nothing else was put into the tables."""
+    truth = release.attributes("glyphs_sample", "truth").column("attributes").to_pylist()
+    paths = release.images("glyphs_sample").column("path").to_pylist()
+    words = sorted({word for of_image in truth for word in of_image})
+    recipes = {
+        table.name: Recipe.parse(table.provenance["recipe"])
+        for table in release.manifest.tables
+        if table.kind == "attributes"
+    }
+    assert len(recipes) == 13
+    for name, recipe in recipes.items():
+        found = release.attributes("glyphs_sample", name).column("attributes").to_pylist()
+        assert found == (recipe.errors(truth, paths, words) if recipe.errors else truth)
+
+
+def test_what_tasks_are_by_other_words(taggers: ModuleType) -> None:
+    """By hand: two classes, red and wide, two support images and two queries of each."""
+    tasks = SimpleNamespace(
+        support=np.array([[[0, 1], [2, 3]]]),
+        query=np.array([[4, 6, 5, 7]]),
+        query_label=np.array([[0, 1, 0, 1]], np.int8),
+    )
+    own = [["red"], ["red"], ["wide"], ["wide"], ["wide"], ["wide"], ["red"], ["red"]]
+    true = [["red"], [], ["wide"], ["big"], ["wide"], ["red", "wide"], ["red"], ["big"]]
+    by_it, truth = (pa.table({"attributes": words}) for words in (own, true))
+    words = np.array([["red", "wide"]], object)
+    tagger = taggers.Tagger("it", by_it, tasks, words, None)
+    assert tagger.support_fits(by_it) == [1]
+    assert tagger.support_fits(truth) == [0.5]  # images 0 and 2
+    assert tagger.queries_fit(by_it) == [1]
+    assert tagger.queries_fit(truth) == [0.5]  # 4 and 6; 5 has red, 7 has neither
+
+
+def test_losses_and_orders(taggers: ModuleType) -> None:
+    """By hand: three methods on four tasks of two classes, five queries of each."""
+    before = np.array([[5, 4]] * 4)
+    after = {"x/a": [[5, 3]] * 4, "x/b": [[2, 4]] * 4, "y/a": [[3, 3], [1, 5]] * 2}
+    answers = SimpleNamespace(
+        by_method={m: {"random": before, "biased": np.array(c)} for m, c in after.items()},
+        queries=5,
+        kind="closed",
+    )
+    tagger = taggers.Tagger("it", None, None, None, answers)
+    np.testing.assert_allclose(tagger.worst.mean(axis=1), [0.6, 0.4, 0.4])
+    np.testing.assert_allclose(tagger.lost.mean(axis=1), [0.2, 0.4, 0.4])
+    assert taggers.signs(tagger) == [1, 0, 0]  # y/a: 0.4 + 0.2 or - 0.2, four times
+    features, heads = taggers.parts(tagger)
+    np.testing.assert_allclose(features.mean(axis=1), [0.5, 0.4])
+    np.testing.assert_allclose(heads.mean(axis=1), [0.1, -0.1, 0])
