@@ -1,4 +1,4 @@
-"""docs/glyphs_results.md: its tables of taggers that err are what is printed; and their measures."""
+"""docs/glyphs_results.md: its tables of taggers that err are what is printed, and are right."""
 
 from __future__ import annotations
 
