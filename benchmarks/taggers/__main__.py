@@ -6,7 +6,9 @@ of the release and the answers beside this file:
 
 1. what the taggers find, and what their tasks are by the true attributes;
 2. how alike two taggers that err alike rank the methods, and either and the truth;
-3. how many pairs of methods are told apart on a tagger's tasks and on those of the truth.
+3. the same of heads alone, less the mean of their features; and of wAcc on a tagger's biased tasks
+   and on random tasks of the same classes;
+4. how many pairs of methods are told apart on a tagger's tasks and on those of the truth.
 
 Intervals are closed, about other tasks of these images with these words; of what taggers find they
 are about other images.
@@ -96,26 +98,24 @@ def rank_rows(by: By) -> Iterator[Sequence[str]]:
         )
 
 
-def parts(tagger: Tagger) -> tuple[Floats, Floats]:
-    """Part wAcc (M, T) into that of features, mean over heads, and what heads differ from it."""
-    features = [method.partition("/")[0] for method in tagger.methods]
-    names = sorted(set(features))
-    at = np.array([names.index(name) for name in features])
-    means = np.array([tagger.worst[at == i].mean(axis=0) for i in range(len(names))])
-    return means, tagger.worst - means[at]
+def heads(tagger: Tagger) -> Floats:
+    """Compute how far wAcc (M, T) lies from its mean over the methods of the same features."""
+    features = np.array([method.partition("/")[0] for method in tagger.methods])
+    means = [tagger.worst[features == name].mean(axis=0) for name in features]
+    return tagger.worst - np.array(means)
 
 
-def part_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a pair: how alike the two, and each and the truth, rank features, and heads of one."""
-    truth = parts(by[TRUTH])
+def reason_rows(by: By) -> Iterator[Sequence[str]]:
+    """A row a pair: how alike they rank heads of the same features, and biased and random tasks."""
+    truth = heads(by[TRUTH])
     for errors, names in PAIRS.items():
-        one, other = (parts(by[name]) for name in names)
+        one, other = (heads(by[name]) for name in names)
         yield (
             errors,
+            *(alike(a, b) for a, b in ((one, truth), (other, truth), (one, other))),
             *(
-                alike(a[part], b[part])
-                for part in (0, 1)
-                for a, b in ((one, truth), (other, truth), (one, other))
+                correlation(rank_correlation(by[name].before, by[name].worst, LEVEL))
+                for name in names
             ),
         )
 
@@ -150,7 +150,7 @@ def main() -> None:
     printed(f"errors, % | tagger | {found} | wAcc: | lost:", tagger_rows(by))
     three = "A, truth: | B, truth: | A, B:"
     printed(f"errors, % | B finds of A: | A finds of B: | {three} | lost: {three}", rank_rows(by))
-    printed(f"errors, % | features: {three} | heads: {three}", part_rows(by))
+    printed(f"errors, % | heads: {three} | random, biased: A: | B:", reason_rows(by))
     printed("errors, % | tagger | told apart: | as by truth: | reversed:", order_rows(by))
 
 

@@ -52,9 +52,14 @@ class Tagger:
         return self._worst(BIASED)
 
     @cached_property
+    def before(self) -> Floats:
+        """Compute wAcc on random tasks of the same classes (M, T), as shares."""
+        return self._worst(RANDOM)
+
+    @cached_property
     def lost(self) -> Floats:
         """Compute the wAcc lost from random to biased tasks (M, T), as shares."""
-        return self._worst(RANDOM) - self.worst
+        return self.before - self.worst
 
     def _worst(self, step: str) -> Floats:
         by_method, query = self.answers.by_method, self.answers.queries
