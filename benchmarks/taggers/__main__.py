@@ -132,10 +132,10 @@ def signs(tagger: Tagger) -> list[int]:
 
 
 def order_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a tagger: pairs of methods told apart on its tasks, on those of the truth, on both."""
+    """A row a tagger: pairs of methods told apart on its tasks, and of these as on the truth's."""
     true = signs(by[TRUTH])
-    for errors, pair in PAIRS.items():
-        for name in pair:
+    for errors, taggers_of in {"none": (TRUTH,), **PAIRS}.items():
+        for name in taggers_of:
             own = signs(by[name])
             both = [a * b for a, b in zip(own, true, strict=True)]
             told = (sum(map(abs, own)), both.count(1), both.count(-1))
