@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec.schemas import check_features
@@ -21,6 +23,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.model import Submission
+from fslbench_data.tasks.redraw import EVIDENCE
 
 Bindings = Mapping[tuple[str, str, str], Binding]
 """By method, data set and task set: which tasks are answered."""
@@ -88,7 +91,7 @@ class EarlierRelease:
     def results(
         self, method: str, provenance: Mapping[str, Any], bindings: Bindings, features: str = ""
     ) -> Submission | None:
-        """Return the results of a method on the tasks of `bindings`.
+        """Return the results of a method on the tasks of `bindings`, all those of their data sets.
 
         Parameters
         ----------
@@ -100,7 +103,11 @@ class EarlierRelease:
         None where there are none, or they would be others now.
         """
         results = self._references.get(method)
-        if self._release is None or results is None or dict(results.bindings) != dict(bindings):
+        if self._release is None or results is None:
+            return None
+        datasets = list(dict.fromkeys(dataset for _, dataset, _ in bindings))
+        then = {key: binding for key, binding in results.bindings.items() if key[1] in datasets}
+        if then != dict(bindings):
             return None
         (entry,) = (
             table
@@ -110,17 +117,65 @@ class EarlierRelease:
         if dict(entry.provenance) != _as_json(provenance):
             return None
         now = self._writer.so_far()
-        for dataset in dict.fromkeys(dataset for _, dataset, _ in bindings):
+        for dataset in datasets:
             if _images(self._release, dataset) != _images(now, dataset):
                 return None
             if _values(self._release, dataset, features) != _values(now, dataset, features):
                 return None
-        return results
+        here = pc.is_in(results.table.column("dataset").cast(pa.string()), pa.array(datasets))
+        return replace(results, table=results.table.filter(here), bindings=then)
+
+    def evidence(
+        self,
+        dataset: str,
+        method: str,
+        pair: tuple[int, int],
+        suite: str,
+        seeds: int,
+        now: dict[str, Any],
+    ) -> dict[str, Any] | None:
+        """Return why a number of queries was chosen on a data set's own images.
+
+        Parameters
+        ----------
+        method
+            Whose accuracies decided: a network and its head.
+        now
+            How the network's features of the data set would be made; those of the method's
+            results say how they were.
+
+        None where nothing was chosen, or it would be chosen on something else now.
+        """
+        if self._release is None or not _made_so(self._release, method, now):
+            return None
+        if _images(self._release, dataset) != _images(self._writer.so_far(), dataset):
+            return None
+        asked = {
+            "method": method, "suite": suite, "seeds": seeds,
+            "dataset": dataset, "release": "", "images": "these",
+        }  # fmt: skip
+        for info in self._release.task_sets:
+            why = self._release.provenance(info).get(EVIDENCE, {})
+            protocol = info.name.protocol
+            if (info.dataset, protocol.way, protocol.shot) == (dataset, *pair) and asked == {
+                key: why.get(key) for key in asked
+            }:
+                return dict(why)
+        return None
 
     @cached_property
     def _references(self) -> dict[str, Submission]:
         submissions = self._release.references() if self._release else ()
         return {method: submission for submission in submissions for method in submission.methods}
+
+
+def _made_so(release: Release, method: str, now: Mapping[str, Any]) -> bool:
+    """Tell whether a method's results are of features that are made as now."""
+    extraction: Mapping[str, Any] = {}
+    for entry in release.manifest.tables:
+        if (entry.kind, entry.name) == ("results", method):
+            extraction = entry.provenance.get("extraction", {})
+    return bool(extraction) and all(now.get(key) == value for key, value in extraction.items())
 
 
 def _features(release: Release, dataset: str, name: str) -> list[Table]:

@@ -72,9 +72,28 @@ class QueryChoices:
         before = writer.chosen(name, made_of)
         if before is not None:
             return QueryEvidence.parse(before)
-        evidence = self._choose(dataset, rule, pair)
+        evidence = self._taken_over(dataset, rule, pair) or self._choose(dataset, rule, pair)
         writer.choose(name, made_of, evidence.as_json())
         return evidence
+
+    def _taken_over(
+        self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot
+    ) -> QueryEvidence | None:
+        """Return an earlier release's choice, if it follows from the same features of its own."""
+        if rule.release or rule.dataset not in ("", dataset.name):
+            return None
+        backbone = base_of(method_of(dataset, rule))[0]
+        now, method = self._features.as_now(dataset.name, backbone), f"{backbone}/{rule.head}"
+        why = self._features.earlier.evidence(
+            dataset.name, method, pair, rule.suite, rule.seeds, now
+        )
+        if why is None:
+            return None
+        pair_text = "{}w{}s".format(*pair)
+        self._features.progress(
+            f"{dataset.name}: the number of queries of {pair_text} of {self._features.earlier}"
+        )
+        return QueryEvidence.parse(why)
 
     def _made_of(self, dataset: DatasetSpec, rule: QuerySpec) -> list[Any]:
         """List what a choice follows from, in JSON."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from builders.baselines import run_ft, run_head
@@ -15,6 +15,7 @@ from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 
 
 class ResultsBuild:
@@ -76,32 +77,49 @@ class ResultsBuild:
         provenance: dict[str, Any] = {"head": head, "features": backbone}
         stored = {entry.name for entry in self._spec.datasets if backbone in entry.features}
         extracted = not stored.issuperset(datasets)
-        bindings = {
-            (f"{backbone}/{head}", info.dataset, str(info.name)): Binding(info.fingerprint)
-            for info in release.task_sets
-            if info.dataset in datasets
-        }
+        method, taken = f"{backbone}/{head}", dict[str, Submission]()
         if self._earlier:
-            of_datasets = [self._features.as_now(d, backbone) for d in datasets]
-            now = {**provenance, **({"extraction": _common(of_datasets)} if extracted else {})}
-            if self._take_over(f"{backbone}/{head}", now, bindings, backbone):
-                return
-        self._progress(f"{backbone}/{head}")
+            now = [self._features.as_now(dataset, backbone) for dataset in datasets]
+            of_all = {**provenance, **({"extraction": _common(now)} if extracted else {})}
+            for dataset in datasets:
+                bindings = {
+                    (method, dataset, str(info.name)): Binding(info.fingerprint)
+                    for info in release.task_sets
+                    if info.dataset == dataset
+                }
+                results = self._earlier.results(method, of_all, bindings, backbone)
+                if results is not None:
+                    taken[dataset], made[dataset] = results, now[datasets.index(dataset)]
+        self._say(method, taken, datasets)
         engine, threads = self._settings.engine, self._settings.threads
-        submission = run_head(
-            release, head, backbone, datasets, features=features, engine=engine, threads=threads
-        )
+        parts = [
+            taken[dataset]
+            if dataset in taken
+            else run_head(
+                release, head, backbone, [dataset],
+                features=features, engine=engine, threads=threads,
+            )
+            for dataset in datasets
+        ]  # fmt: skip
         if extracted:
-            provenance["extraction"] = _common(made.values())
-        self._writer.add_results(submission, provenance)
+            provenance["extraction"] = _common(made[dataset] for dataset in datasets)
+        self._writer.add_results(merge(parts), provenance)
 
     def _tune(self, backbone: str, tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]]) -> None:
         network = load_backbone(backbone, self._settings.weights, device=self._settings.device)
         release, results = self._writer.so_far(), []
         provenance = {"head": "FT", "network": network.describe()}
-        if self._take_over(f"{backbone}/FT", provenance, _bindings(release, backbone, tuned)):
-            return
+        method, taken = f"{backbone}/FT", dict[str, Submission]()
         for dataset, tuning in tuned:
+            bindings = _bindings(release, backbone, [(dataset, tuning)])
+            earlier = self._earlier.results(method, provenance, bindings)
+            if earlier is not None:
+                taken[dataset.name] = earlier
+        self._say(method, taken, [dataset.name for dataset, _ in tuned])
+        for dataset, tuning in tuned:
+            if dataset.name in taken:
+                results.append(taken[dataset.name])
+                continue
             self._progress(f"{backbone}/FT on {dataset.name}")
             images = self._writer.digest("images", dataset.name)
             folder = self._features.work(f"{dataset.name}-pictures", [images])
@@ -122,16 +140,13 @@ class ResultsBuild:
             )
         self._writer.add_results(merge(results), provenance)
 
-    def _take_over(
-        self, method: str, provenance: dict[str, Any], bindings: Bindings, features: str = ""
-    ) -> bool:
-        """Add an earlier release's results, if they are what would be computed; else say no."""
-        results = self._earlier.results(method, provenance, bindings, features)
-        if results is None:
-            return False
-        self._progress(f"{method} of {self._earlier}")
-        self._writer.add_results(results, provenance)
-        return True
+    def _say(self, method: str, taken: Collection[str], datasets: Sequence[str]) -> None:
+        """Tell what of a method's results is taken over and what is computed."""
+        if len(taken) < len(datasets):
+            self._progress(method)
+        if taken:
+            some = "" if len(taken) == len(datasets) else f" on {', '.join(taken)}"
+            self._progress(f"{method}{some} of {self._earlier}")
 
 
 def _bindings(

@@ -179,15 +179,20 @@ def test_the_embedded_release_is_made_again(folder: Path, tmp_path: Path) -> Non
     """From nothing but its specification and the packages, but for what networks have made."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    raw = _raw(("digits", "groceries", "openclipart", "emoji", "fashion_mnist"), folder, tmp_path)
+    names = ("digits", "groceries", "openclipart", "emoji", "fashion_mnist", "glyphs_sample")
+    raw = _raw(names, folder, tmp_path)
     spec = read_spec(find_spec(Path("embedded")))
-    plain = {"backbones": (), "fine_tuning": None, "queries": None}
+    plain = {"fine_tuning": None, "queries": None}
     closed = [each.with_queries(_chosen(load_release(), each.name)) for each in spec.datasets]
-    bare = [
-        replace(each, **plain) if "pixels" in each.features
-        else replace(each, **plain, features=(), heads=())
-        for each in closed
-    ]  # fmt: skip
+    bare = []
+    for each in closed:
+        held, more = (
+            [n for n in names if n == "pixels"] for names in (each.features, each.backbones)
+        )
+        heads = each.heads if held or more else ()
+        bare.append(
+            replace(each, **plain, features=tuple(held), backbones=tuple(more), heads=heads)
+        )
     manifest = build_release(replace(spec, datasets=tuple(bare)), tmp_path / "r", raw=raw)
     embedded = load_release().manifest
     made = {table.path: table.digest for table in manifest.tables}
