@@ -12,7 +12,7 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.submission.streaming import Streamed
 
 SHOWN: dict[str, tuple[Callable[[fb.Release, Report], Any], str]] = {
-    "release": (lambda release, _: release, "15 data sets, 121 task sets, 19 reference methods"),
+    "release": (lambda release, _: release, "16 data sets, 121 task sets, 19 reference methods"),
     "manifest": (lambda release, _: release.manifest, "168 tables"),
     "task set": (
         lambda release, _: release.task_set("digits", "open-5w1s1q"),
@@ -21,7 +21,7 @@ SHOWN: dict[str, tuple[Callable[[fb.Release, Report], Any], str]] = {
     "task": (lambda release, _: release.task_set("digits", "open-5w1s1q")[3], "Task 3 of digits/"),
     "submission": (lambda release, _: release.references()[0], "pixels-NCC.parquet"),
     "report": (lambda _, report: report, "comparisons"),
-    "signature": (lambda _, report: report.signature, "embedded@2.2.0"),
+    "signature": (lambda _, report: report.signature, "embedded@2.3.0"),
     "report on a set": (lambda _, report: report.sets[0], "3 methods, 3 comparisons"),
     "score": (lambda _, report: report.scores[0], "pixels/NCC\n = 71.70 ± 3.19 (open"),
     "scores": (lambda _, report: report.scores, "Scores"),
@@ -59,7 +59,7 @@ def test_no_file_is_read_for_a_repr(tmp_path: Path) -> None:
     release = fb.load_release()
     gone = fb.Release(release.manifest, _NoFiles())
     assert repr(gone) == (
-        "<Release embedded@2.2.0: 15 data sets, 121 task sets, 19 reference methods\n in nowhere>"
+        "<Release embedded@2.3.0: 16 data sets, 121 task sets, 19 reference methods\n in nowhere>"
     )
     assert "<td" in gone._repr_html_()
 

@@ -60,8 +60,8 @@ def test_what_it_says(embedded: Release) -> None:
         "- pixels of digits: dtype float16; preprocessing grey level / 16",
         "- pixels/NCC: features pixels; head NCC",
         "Made with fslbench 0.1.0, in release format 1.0.",
-        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v2.2.0")',
-        'load_release("ORG/NAME@v2.2.0")',
+        'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v2.3.0")',
+        'load_release("ORG/NAME@v2.3.0")',
         "see the column `group` of its images.",
     ):
         assert line in text
@@ -71,7 +71,7 @@ def test_a_person_reads_results_and_where_it_is_published(embedded: Release) -> 
     text = dataset_card(embedded.manifest, CardFacts.of(embedded, "lab/fewshot"))
     assert repository_of(text) == "lab/fewshot"
     assert "ORG/NAME" not in text
-    assert 'load_release("lab/fewshot@v2.2.0")' in text
+    assert 'load_release("lab/fewshot@v2.3.0")' in text
     head, rule, first = text[text.index("| accuracy, %") :].splitlines()[:3]
     assert "digits `pooled-5w5s5q`" in head
     assert rule == "|---" * 6 + "|"

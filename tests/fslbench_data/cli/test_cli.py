@@ -56,7 +56,7 @@ def test_info_for_machines(embedded: Release) -> None:
 
 def test_info_for_people(embedded: Release) -> None:
     text = _run("info", str(embedded.files.folder))
-    assert "embedded@2.2.0" in text
+    assert "embedded@2.3.0" in text
     assert "digits: images; features: pixels; results: pixels/NCC, MatchingNet, LR" in text
     assert "canaries: images; features: efficientnet_lite0; no results" in text
     assert "vgg_flower: classes and counts only" in text

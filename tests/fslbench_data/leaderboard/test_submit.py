@@ -144,11 +144,11 @@ def test_an_older_release_may_be_answered(
     results: HubServer, toy: Release, embedded: Release, example: fb.Submission
 ) -> None:
     results.create_repo("org/embedded", files=Path(embedded.files.where))
-    results.tag("org/embedded", "v2.2.0")
-    board = b'releases = ["org/toy@v1.0.0", "org/embedded@v2.2.0"]\n'
+    results.tag("org/embedded", "v2.3.0")
+    board = b'releases = ["org/toy@v1.0.0", "org/embedded@v2.3.0"]\n'
     results.commit("org/results", {"leaderboard.toml": board})
     proposal = prepare(example, "org/results")
-    assert str(proposal.release) == "embedded@2.2.0"
+    assert str(proposal.release) == "embedded@2.3.0"
     assert propose(proposal).endswith("/1")
 
 
@@ -252,5 +252,5 @@ def test_a_model_cannot_name_a_release_that_is_not_on_the_hub(
     example.write(tmp_path / "x.parquet")
     said = _submit(str(tmp_path / "x.parquet"), "--to", "org/results", "--model", "somebody/model")
     assert said.exit_code == 2
-    assert "embedded@2.2.0 is not on the Hub" in said.output
+    assert "embedded@2.3.0 is not on the Hub" in said.output
     assert not [r for r in results.requests if r.method == "POST"]

@@ -89,7 +89,7 @@ def test_csv_holds_what_the_report_holds(report: Report) -> None:
 
 def test_the_signature_names_what_the_result_rests_on(report: Report, embedded: Release) -> None:
     text = str(report.signature)
-    assert text.startswith("fslbench:0.1.0|release:embedded@2.2.0#")
+    assert text.startswith("fslbench:0.1.0|release:embedded@2.3.0#")
     assert embedded.manifest.digest[:12] in text
     assert "|level:0.95|bound|" in text
     for info in embedded.task_sets:
