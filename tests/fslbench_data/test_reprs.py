@@ -12,8 +12,8 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.submission.streaming import Streamed
 
 SHOWN: dict[str, tuple[Callable[[fb.Release, Report], Any], str]] = {
-    "release": (lambda release, _: release, "16 data sets, 121 task sets, 19 reference methods"),
-    "manifest": (lambda release, _: release.manifest, "168 tables"),
+    "release": (lambda release, _: release, "16 data sets, 147 task sets, 19 reference methods"),
+    "manifest": (lambda release, _: release.manifest, "199 tables"),
     "task set": (
         lambda release, _: release.task_set("digits", "open-5w1s1q"),
         "digits/open-5w1s1q: 176 tasks of 5 classes",
@@ -35,7 +35,7 @@ SHOWN: dict[str, tuple[Callable[[fb.Release, Report], Any], str]] = {
     "plan": (lambda release, _: fb.plan(release=release, datasets="digits"), "Plan of open tasks"),
     "validated": (
         lambda release, _: fb.validate(release.references()[0], release, taken=()),
-        "9 task sets",
+        "35 task sets",
     ),
 }
 
@@ -59,7 +59,7 @@ def test_no_file_is_read_for_a_repr(tmp_path: Path) -> None:
     release = fb.load_release()
     gone = fb.Release(release.manifest, _NoFiles())
     assert repr(gone) == (
-        "<Release embedded@2.3.0: 16 data sets, 121 task sets, 19 reference methods\n in nowhere>"
+        "<Release embedded@2.3.0: 16 data sets, 147 task sets, 19 reference methods\n in nowhere>"
     )
     assert "<td" in gone._repr_html_()
 

@@ -56,9 +56,10 @@ def test_what_it_says(embedded: Release) -> None:
         "(terms of the data set's authors; images belong to their owners) | tables |",
         "| published | 0 | RandomState | 1 | at most 2000 | aircraft, cub, dtd, fungi, mscoco, "
         "omniglot, quickdraw, traffic_signs, vgg_flower |",
-        "| closed | 0 | Philox | 1 | 600 | digits, groceries, openclipart, emoji, fashion_mnist |",
+        "| closed | 0 | Philox | 1 | 600 | digits, groceries, openclipart, emoji, "
+        "fashion_mnist, glyphs_sample |",
         "- pixels of digits: dtype float16; preprocessing grey level / 16",
-        "- pixels/NCC: features pixels; head NCC",
+        "- pixels/NCC: extraction backbone pixels, dtype float16; features pixels; head NCC",
         "Made with fslbench 0.1.0, in release format 1.0.",
         'load_dataset("ORG/NAME", "tasks-open-5w1s1q", split="digits", revision="v2.3.0")',
         'load_release("ORG/NAME@v2.3.0")',
@@ -74,7 +75,7 @@ def test_a_person_reads_results_and_where_it_is_published(embedded: Release) -> 
     assert 'load_release("lab/fewshot@v2.3.0")' in text
     head, rule, first = text[text.index("| accuracy, %") :].splitlines()[:3]
     assert "digits `pooled-5w5s5q`" in head
-    assert rule == "|---" * 6 + "|"
+    assert rule == "|---" * 7 + "|"
     (column,) = (
         c for c in fb.table(None, embedded, datasets="digits", task_sets="pooled-5w5s5q",
                             all_references=True).content.columns

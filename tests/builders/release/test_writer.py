@@ -83,7 +83,7 @@ def test_every_configuration_loads_with_datasets(
     named = 0
     configs = datasets.get_dataset_config_names(str(embedded.files.folder))
     assert configs == list(embedded.manifest.configs())
-    assert len(configs) == 117  # of which 55 with names of classes
+    assert len(configs) == 139  # of which 63 with names of classes
     for config, splits in embedded.manifest.configs().items():
         for split, paths in splits.items():
             loaded = datasets.load_dataset(

@@ -42,7 +42,7 @@ def test_info_for_machines(embedded: Release) -> None:
     assert Path(content["where"]).is_absolute()
     assert content["methods"][:3] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
     assert len(content["methods"]) == 19
-    assert len(content["task_sets"]) == 121
+    assert len(content["task_sets"]) == 147
     held = {d["name"]: (d["images"], d["features"], len(d["methods"])) for d in content["datasets"]}
     assert held["digits"] == (True, ["pixels"], 3)
     assert held["openclipart"] == (True, ["efficientnet_lite0-pca128"], 16)
