@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchmark_spec.errors import listing
 from fslbench_data.cli.options import (
     bias_option,
     check_output,
@@ -75,7 +76,7 @@ def compare(
     write_report(report, output_format, path, details=details, whole_signature=whole_signature)
     left_out = sorted(answered(first) ^ answered(second))
     if left_out:
-        click.echo(f"left out, answered by one of the two only: {', '.join(left_out)}", err=True)
+        click.echo(f"left out, answered by one of the two only: {listing(left_out)}", err=True)
     leading = headlines(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:
