@@ -59,14 +59,17 @@ ALL = {"features": "pixels", "datasets": "digits"}
 def test_a_reference_method_again(embedded: Release) -> None:
     found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC")
     reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
-    said = pc.is_valid(reference.table.column("predictions"))  # of pooled sets counts alone
+    digits = pc.equal(reference.table.column("dataset").cast(pa.string()), "digits")
+    table = reference.table.filter(digits)  # whose pixels the release holds
+    said = pc.is_valid(table.column("predictions"))  # of pooled sets counts alone
     columns = ["dataset", "task_set", "task_id", "n_correct", "n_query"]
     for a, b in (
-        (found.table.select(columns), reference.table.select(columns)),
-        (found.table.filter(said), reference.table.filter(said)),
+        (found.table.select(columns), table.select(columns)),
+        (found.table.filter(said), table.filter(said)),
     ):
         assert content_digest(a) == content_digest(b)
-    assert found.bindings == reference.bindings
+    of_digits = {k: binding for k, binding in reference.bindings.items() if k[1] == "digits"}
+    assert found.bindings == of_digits
 
 
 def test_what_a_method_is_given(embedded: Release) -> None:

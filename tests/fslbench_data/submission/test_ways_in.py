@@ -250,7 +250,10 @@ def test_compare_takes_files_methods_of_files_and_references(
         c.verdict_closed for c in expected.comparisons
     ]
     two = compare_two("pixels/NCC", "pixels/MatchingNet", embedded, task_sets="open-5w1s1q")
-    assert [c.verdict for c in two.comparisons] == ["="]
+    assert [(c.dataset, c.verdict) for c in two.comparisons] == [
+        ("digits", "="),
+        ("glyphs_sample", "="),
+    ]
     both = tmp_path / "both.parquet"
     merge([Submission.read(example), Submission.read(old)]).write(both)
     with pytest.raises(SubmissionError, match=r"hold 3 methods(.|\n)*both\.parquet::pixels/Ridge"):
