@@ -94,7 +94,7 @@ def test_what_is_no_pilot(embedded: Release, example: Submission, toy: Release) 
     with pytest.raises(SubmissionError, match="plan cub with"):
         plan(datasets="cub")
     with pytest.raises(SubmissionError, match="luck of queries"):
-        plan(shot=1)  # the only open set has one query
+        plan(shot=1, datasets="digits")  # the only open set has one query
     with pytest.raises(UnknownNameError, match="pixels/NCC"):
         plan(method="pixels/NC")
     with pytest.raises(UnknownNameError, match="data set"):
