@@ -76,6 +76,8 @@ DRIFT = {
     "groceries/open-5w5s3q",
     *(f"openclipart/open-{p}" for p in ("5w1s2q", "5w5s4q", "5w10s9q")),
     *(f"emoji/open-{p}" for p in ("5w1s2q", "5w5s4q", "5w10s6q")),
+    *(f"glyphs_sample/open-{p}" for p in ("5w1s1q", "5w1s2q", "5w5s5q", "20w1s2q")),
+    *(f"glyphs_sample/grouped-{p}" for p in ("5w1s1q", "5w5s5q")),
     *(f"{name}/published-{p}" for name in ("fungi", "mscoco", "traffic_signs")
       for p in ("5w1s1q", "5w5s5q", "5w10s7q")),
     "quickdraw/published-5w1s1q",

@@ -101,7 +101,10 @@ def reference(embedded: Release) -> Submission:
 def test_predictions_say_what_their_counts_say(embedded: Release, reference: Submission) -> None:
     found = of_predictions(reference, embedded, "digits", way=5, shot=5, seeds=3)
     rows = reference.table.filter(
-        [r["task_set"] == "open-5w5s5q" for r in reference.table.to_pylist()]
+        [
+            (r["dataset"], r["task_set"]) == ("digits", "open-5w5s5q")
+            for r in reference.table.to_pylist()
+        ]
     )
     counts = class_counts(rows, embedded.task_set("digits", "open-5w5s5q"))
     assert counts is not None
