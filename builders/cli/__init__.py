@@ -19,6 +19,7 @@ from builders.cli.query_size import query_size
 from builders.cli.release import release
 from builders.cli.results_repo import results_repo
 from builders.cli.source import source
+from builders.cli.train import answer, train
 from builders.cli.verify import verify
 from builders.cli.webhook import webhook
 from fslbench_data.cli import ErrorGroup
@@ -50,5 +51,7 @@ for command in (
     webhook,
     query_size,
     import_published,
+    train,
+    answer,
 ):
     main.add_command(command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from benchmark_spec.errors import BackboneError
 from benchmark_spec.extras import require
 from builders.features.preprocessing import TOLERANCE, Preprocessing
+from builders.training.digest import state_sha256
 
 __all__ = ["TOLERANCE", "Backbone", "DType", "Preprocessing", "state_sha256"]
 
@@ -139,19 +139,3 @@ class Backbone:
         torch = require("torch")
         with torch.no_grad():
             return module(values.to(self.device, getattr(torch, self.dtype))).float()
-
-
-def state_sha256(state: Mapping[str, Any]) -> str:
-    """Compute the SHA-256 of weights that come from no file.
-
-    For each name, in alphabetical order: name, type and shape as text ending in a line feed, then
-    the numbers, little-endian in C order.
-    """
-    torch = require("torch")
-    digest = hashlib.sha256()
-    for name in sorted(state):
-        values = state[name].detach().cpu().contiguous()
-        shape = "x".join(map(str, values.shape))
-        digest.update(f"{name} {str(values.dtype).removeprefix('torch.')} {shape}\n".encode())
-        digest.update(values.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()

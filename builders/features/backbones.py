@@ -12,20 +12,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark_spec.errors import UnknownNameError
-from builders.features import open_clip_models, packaged, timm_models
+from builders.features import open_clip_models, packaged, timm_models, trained_models
 from builders.features.backbone import Backbone, DType, Preprocessing
 from builders.features.weights import WEIGHTS
 
 BACKBONES = tuple(WEIGHTS)
 """Names that stand for one network each."""
 
-_LOADERS = {open_clip_models.FAMILY: open_clip_models.load, timm_models.FAMILY: timm_models.load}
+_LOADERS = {
+    open_clip_models.FAMILY: open_clip_models.load,
+    timm_models.FAMILY: timm_models.load,
+    trained_models.FAMILY: trained_models.load,
+}
 _FINDERS: Mapping[str, Callable[[str, Path | None], object]] = {
     open_clip_models.FAMILY: open_clip_models.find,
     timm_models.FAMILY: timm_models.find,
+    trained_models.FAMILY: trained_models.find,
 }
 
-FAMILIES = (open_clip_models.USAGE, timm_models.USAGE)
+FAMILIES = (open_clip_models.USAGE, timm_models.USAGE, trained_models.USAGE)
 """Forms of the other names."""
 
 PAPER_SUFFIX = "+paper"

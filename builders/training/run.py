@@ -23,8 +23,8 @@ from torch import Tensor
 
 from benchmark_spec.errors import SpecError
 from builders.execution.folder_lock import lock_folder, make_folder
-from builders.features.backbone import state_sha256
 from builders.training.building import build_method
+from builders.training.digest import state_sha256
 from builders.training.episodes import draw_episode, draw_labelled, generator
 from builders.training.images import TrainingImages
 from builders.training.method import Method

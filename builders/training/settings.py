@@ -156,6 +156,20 @@ _PARTS = {
 }
 
 
+def of_description(described: Mapping[str, Any]) -> RunSettings:
+    """Read back what :meth:`RunSettings.describe` returned."""
+    parts = {
+        name: part(
+            **{
+                key: Protocol.parse(value) if key == "episode" else value
+                for key, value in described[name].items()
+            }
+        )
+        for name, part in _PARTS.items()
+    }
+    return RunSettings(**{**described, **parts})
+
+
 def read_settings(path: Path) -> RunSettings:
     """Read a training's file.
 

@@ -1,0 +1,45 @@
+"""The task sets of a release, answered by a trained method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from builders.training.trained import Trained
+from fslbench_data.evaluation.loop import evaluate
+from fslbench_data.release.release import Release
+from fslbench_data.submission.model import Submission
+
+PIXELS = "pixels"
+
+
+def answer(
+    trained: Trained,
+    release: Release,
+    *,
+    name: str | None = None,
+    datasets: Sequence[str] = (),
+    task_sets: Sequence[str] = (),
+    journal: Path | None = None,
+    show_progress: bool = False,
+) -> Submission:
+    """Answer task sets from the pixels of a release.
+
+    Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.  A method that
+    adapts to each task answers, of the sets that are not named, only those that reuse no image.
+    """
+    if trained.method.adapts and not task_sets:
+        infos = [info for info in release.task_sets if not datasets or info.dataset in datasets]
+        task_sets = sorted({str(i.name) for i in infos if i.name.interval != "closed"})
+    return evaluate(
+        trained,
+        release,
+        name=name or trained.name,
+        description=f"weights {trained.about['weights_sha256'][:12]}",
+        datasets=datasets,
+        task_sets=task_sets,
+        features=PIXELS,
+        journal=journal,
+        show_progress=show_progress,
+        transductive=False,
+    )
