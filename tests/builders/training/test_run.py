@@ -1,0 +1,152 @@
+"""A training: repeatable, gone on with where it was killed, never begun as something else."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark_spec.errors import BackboneError, SpecError, UnknownNameError
+from benchmark_spec.protocol import Protocol
+
+torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+
+from builders.training import run  # noqa: E402
+from builders.training.images import TrainingImages  # noqa: E402
+from builders.training.settings import (  # noqa: E402
+    DataSettings,
+    NetworkSettings,
+    RunSettings,
+    TrainingSettings,
+    ValidationSettings,
+)
+from builders.training.trained import load_trained  # noqa: E402
+
+SIDE = 12
+TASK = Protocol(3, 1, 4)
+SETTINGS = RunSettings(
+    "ProtoNet",
+    DataSettings("none", SIDE),
+    network=NetworkSettings(channels=4, pools=(True, True, False, False)),
+    training=TrainingSettings(TASK, steps=12),
+    validation=ValidationSettings(TASK, tasks=5, every=4),
+)
+
+
+@pytest.fixture(scope="module")
+def images() -> TrainingImages:
+    """Eight classes: noise about a picture of each."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([6, 7, 5, 9, 6, 6, 8, 5])
+    centres = rng.integers(0, 256, (8, SIDE, SIDE))
+    noisy = np.repeat(centres, sizes, axis=0) + rng.normal(0, 60, (sizes.sum(), SIDE, SIDE))
+    return TrainingImages(np.clip(noisy, 0, 255).astype(np.uint8), sizes, "digest")
+
+
+@pytest.fixture(scope="module")
+def finished(images: TrainingImages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("training") / "run"
+    run.train(SETTINGS, images, images, folder)
+    return folder
+
+
+def _digest(folder: Path) -> str:
+    return str(json.loads((folder / run.ABOUT).read_text())["weights_sha256"])
+
+
+def test_the_same_again(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
+    assert run.train(SETTINGS, images, images, tmp_path / "again") == _digest(finished)
+    curve = (finished / run.CURVE).read_text()
+    assert (tmp_path / "again" / run.CURVE).read_text() == curve
+    assert [line.split(",")[0] for line in curve.splitlines()] == ["step", "4", "8", "12"]
+    other = replace(SETTINGS, seed=1)
+    assert run.train(other, images, images, tmp_path / "other") != _digest(finished)
+
+
+@pytest.mark.parametrize("killed_at", [1, 4, 7, 11])
+def test_killed_and_gone_on_with(
+    killed_at: int,
+    finished: Path,
+    images: TrainingImages,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "SECONDS", 0)
+    step = run._step
+
+    def die(*arguments: object) -> float:
+        if arguments[-1] == killed_at:
+            raise KeyboardInterrupt
+        return step(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_step", die)
+        with pytest.raises(KeyboardInterrupt):
+            run.train(SETTINGS, images, images, tmp_path / "r")
+    with pytest.raises(BackboneError, match="no finished training"):
+        load_trained(tmp_path / "r")
+    assert run.train(SETTINGS, images, images, tmp_path / "r") == _digest(finished)
+    assert (tmp_path / "r" / run.CURVE).read_text() == (finished / run.CURVE).read_text()
+    assert not (tmp_path / "r" / run.CHECKPOINT).exists()
+
+
+def test_a_folder_is_one_training_s(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
+    before = {file.name: file.read_bytes() for file in finished.iterdir()}
+    assert run.train(SETTINGS, images, images, finished) == _digest(finished)
+    with pytest.raises(SpecError, match="begun with other settings"):
+        run.train(replace(SETTINGS, seed=1), images, images, finished)
+    with pytest.raises(SpecError, match="begun with other images"):
+        run.train(SETTINGS, replace(images, digest="other"), images, finished)
+    assert before == {file.name: file.read_bytes() for file in finished.iterdir()}
+
+
+def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -> None:
+    """Those of the first of the highest accuracies, which validation finds again."""
+    about = json.loads((finished / run.ABOUT).read_text())
+    rows = [line.split(",") for line in (finished / run.CURVE).read_text().splitlines()[1:]]
+    best = max(rows, key=lambda row: float(row[2]))
+    assert (about["step"], f"{about['accuracy']:.4f}") == (int(best[0]), best[2])
+    trained = load_trained(finished)
+    assert run.accuracy(trained.method, SETTINGS, images, 5) == pytest.approx(about["accuracy"])
+    assert trained.settings == SETTINGS
+
+
+def test_it_learns(finished: Path, images: TrainingImages) -> None:
+    assert run.accuracy(load_trained(finished).method, SETTINGS, images, 50) > 60
+
+
+def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) -> None:
+    """Pixels as releases hold them, float16 of level / 255, are the levels again."""
+    trained = load_trained(finished)
+    rng = np.random.default_rng(1)
+    chosen = images.starts[:3, None] + np.arange(5)
+    pixels = (images.pixels[chosen] / 255).astype(np.float16).astype(np.float32)
+    flat = pixels.reshape(3, 5, -1)
+    answers = trained(flat[:, :1], flat[:, 1:].reshape(12, -1), rng)
+    loaded = torch.from_numpy(images.load(chosen))
+    with torch.no_grad():
+        scores = trained.method.scores(loaded[:, :1], loaded[:, 1:].flatten(0, 1))
+    assert answers.tolist() == scores.argmax(dim=1).tolist()
+    with pytest.raises(SpecError, match="144: 12 x 12"):
+        trained(flat[:, :1, :-1], flat[:, 1:, :-1].reshape(12, -1), rng)
+
+
+def test_damaged_weights_are_refused(finished: Path, tmp_path: Path) -> None:
+    for file in finished.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    state = torch.load(tmp_path / run.WEIGHTS)
+    state["network.blocks.0.bias"][0] += 1
+    torch.save(state, tmp_path / run.WEIGHTS)
+    with pytest.raises(BackboneError, match="not those that its trained.json is about"):
+        load_trained(tmp_path)
+
+
+def test_what_is_refused(images: TrainingImages, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'ProtoNet'"):
+        run.train(replace(SETTINGS, method="Protonet"), images, images, tmp_path / "a")
+    with pytest.raises(UnknownNameError, match="setting of ProtoNet"):
+        run.train(replace(SETTINGS, settings={"rate": 1}), images, images, tmp_path / "b")
+    small = replace(SETTINGS, training=TrainingSettings(Protocol(3, 3, 6), steps=2))
+    with pytest.raises(SpecError, match="1 classes have 9 images"):
+        run.train(small, images, images, tmp_path / "c")
