@@ -1,0 +1,100 @@
+"""What every trained method is: a network, a loss to train it by, and the scores of a task.
+
+Images are float32 (B, C, H, W); a network makes maps (B, D, h, w) of them.  A task has K ways, S
+shots and M queries; queries of an episode are ordered by class, Q of each.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from builders.training.networks import Network
+
+Trained = Literal["episodes", "classes", "both"]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A task to train on.
+
+    Attributes
+    ----------
+    support : float32 (K, S, C, H, W)
+    query : float32 (K, Q, C, H, W)
+    classes : int64 (K,)
+        Positions of its classes among all that are trained on.
+    """
+
+    support: Tensor
+    query: Tensor
+    classes: Tensor
+
+    @property
+    def target(self) -> Tensor:
+        """The position of each query's class in the episode, int64 (K·Q,)."""
+        way, query = self.query.shape[:2]
+        return self.classes.new_tensor(range(way)).repeat_interleave(query)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Images of any classes: float32 (B, C, H, W), and their classes' positions, int64 (B,)."""
+
+    images: Tensor
+    classes: Tensor
+
+
+class Method(nn.Module):
+    """A few-shot method.
+
+    Attributes
+    ----------
+    trained_by
+        Whether :meth:`loss` takes an episode, labelled images or both.
+    adapts
+        Whether weights change with each task: such a method answers no closed sets of thousands of
+        tasks, for that would take days.
+    network
+        From images to maps.
+    """
+
+    trained_by: ClassVar[Trained] = "episodes"
+    adapts: ClassVar[bool] = False
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    @abstractmethod
+    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
+        """Compute what is minimised, a scalar, of what :attr:`trained_by` asks for."""
+
+    @abstractmethod
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute scores (M, K): the class with the highest is the answer.
+
+        Of support images (K, S, C, H, W) and queries (M, C, H, W).
+        """
+
+    def _both(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """Make maps of support images (K, S, D, h, w) and queries (M, D, h, w), in one batch."""
+        way, shot = support.shape[:2]
+        maps = self.network(_joined(support.flatten(0, 1), query))
+        return maps[: way * shot].unflatten(0, (way, shot)), maps[way * shot :]
+
+
+def episode_loss(scores: Tensor, episode: Episode) -> Tensor:
+    """Compute the mean cross-entropy of an episode's queries by their scores (K·Q, K)."""
+    return functional.cross_entropy(scores, episode.target)
+
+
+def _joined(first: Tensor, second: Tensor) -> Any:
+    from torch import cat
+
+    return cat([first, second])

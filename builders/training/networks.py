@@ -1,0 +1,127 @@
+"""Networks that are trained: from images to maps of features.
+
+``conv4``
+    Four blocks of 3 x 3 convolutions, batch normalisation, a rectifier and max-pooling (Vinyals et
+    al., NeurIPS 2016).  At 84 x 84 every block pools, at 28 x 28 the first two alone, so that 7 x 7
+    places remain.
+``resnet12``
+    Four residual blocks of three 3 x 3 convolutions with max-pooling (Oreshkin et al., NeurIPS
+    2018), with 64, 160, 320 and 640 channels (Lee et al., CVPR 2019), without DropBlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+SLOPE = 0.1
+"""Of the leaky rectifiers of ResNet-12."""
+
+
+class Network(nn.Module):
+    """A network from images (B, C, H, W) to maps (B, `channels`, h, w)."""
+
+    channels: int
+
+    def size(self, side: int) -> int:
+        """Return h = w of maps of images whose sides are `side` pixels."""
+        raise NotImplementedError
+
+
+class Conv4(Network):
+    """Four blocks.
+
+    Parameters
+    ----------
+    channels
+        Of each block: 64 in most papers.
+    pools
+        Whether each block ends in 2 x 2 max-pooling.
+    slope
+        Of the rectifiers where they are negative; 0 for ReLU.
+    inputs
+        C: 1 for grey images.
+    """
+
+    def __init__(
+        self,
+        channels: int = 64,
+        pools: Sequence[bool] = (True, True, True, True),
+        slope: float = 0.0,
+        inputs: int = 1,
+    ) -> None:
+        super().__init__()
+        self.channels, self._halvings = channels, sum(pools)
+        blocks = []
+        for number, pool in enumerate(pools):
+            blocks += [
+                nn.Conv2d(channels if number else inputs, channels, 3, padding=1),
+                nn.BatchNorm2d(channels),
+                nn.LeakyReLU(slope) if slope else nn.ReLU(),
+                *([nn.MaxPool2d(2)] if pool else []),
+            ]
+        self.blocks = nn.Sequential(*blocks)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute maps."""
+        maps: Tensor = self.blocks(images)
+        return maps
+
+    def size(self, side: int) -> int:
+        """Return h = w of maps of images whose sides are `side` pixels."""
+        return side >> self._halvings
+
+
+class ResNet12(Network):
+    """Four residual blocks; sides of 84 pixels become 5 (10 where the last does not pool)."""
+
+    def __init__(
+        self,
+        widths: Sequence[int] = (64, 160, 320, 640),
+        pools: Sequence[bool] = (True, True, True, True),
+        inputs: int = 1,
+    ) -> None:
+        super().__init__()
+        self.channels, self._halvings = widths[-1], sum(pools)
+        before = (inputs, *widths)
+        self.blocks = nn.Sequential(
+            *(_Residual(*pair, pool) for *pair, pool in zip(before, widths, pools, strict=False))
+        )
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, 0.1, "fan_out", "leaky_relu")
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute maps."""
+        maps: Tensor = self.blocks(images)
+        return maps
+
+    def size(self, side: int) -> int:
+        """Return h = w of maps of images whose sides are `side` pixels."""
+        return side >> self._halvings
+
+
+class _Residual(nn.Module):
+    """Three convolutions beside one of 1 x 1."""
+
+    def __init__(self, inputs: int, width: int, pool: bool) -> None:
+        super().__init__()
+        self.convolutions = nn.Sequential(
+            _convolution(inputs, width, 3), nn.LeakyReLU(SLOPE),
+            _convolution(width, width, 3), nn.LeakyReLU(SLOPE),
+            _convolution(width, width, 3),
+        )  # fmt: skip
+        self.beside = _convolution(inputs, width, 1)
+        self.after = nn.Sequential(nn.LeakyReLU(SLOPE), *([nn.MaxPool2d(2)] if pool else []))
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Compute maps of half the side."""
+        after: Tensor = self.after(self.convolutions(maps) + self.beside(maps))
+        return after
+
+
+def _convolution(inputs: int, width: int, side: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(inputs, width, side, padding=side // 2, bias=False), nn.BatchNorm2d(width)
+    )
