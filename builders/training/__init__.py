@@ -8,6 +8,6 @@ classes        Baseline++, RFS
 both           RENet
 =============  ==========================================================================
 
-A method (:mod:`builders.training.method`) holds a network (:mod:`builders.training.networks`), gives
-the loss of an episode or of labelled images, and the scores of a task's queries.
+A method (:mod:`builders.training.method`) holds a network (:mod:`builders.training.networks`),
+gives the loss of an episode or of labelled images, and the scores of a task's queries.
 """

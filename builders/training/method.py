@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -50,6 +50,9 @@ class Labelled:
     classes: Tensor
 
 
+Batch = TypeVar("Batch", Episode, Labelled)
+
+
 class Method(nn.Module):
     """A few-shot method.
 
@@ -87,6 +90,13 @@ class Method(nn.Module):
         way, shot = support.shape[:2]
         maps = self.network(_joined(support.flatten(0, 1), query))
         return maps[: way * shot].unflatten(0, (way, shot)), maps[way * shot :]
+
+
+def needed(of_batch: Batch | None) -> Batch:
+    """Return what a loss needs of a batch; TypeError where it was not given."""
+    if of_batch is None:
+        raise TypeError("this method's loss needs what its `trained_by` says")
+    return of_batch
 
 
 def episode_loss(scores: Tensor, episode: Episode) -> Tensor:

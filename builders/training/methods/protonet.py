@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from builders.training.method import Episode, Labelled, Method, episode_loss
+from builders.training.method import Episode, Labelled, Method, episode_loss, needed
 
 
 class ProtoNet(Method):
@@ -12,8 +12,8 @@ class ProtoNet(Method):
 
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
         """Compute the mean cross-entropy of an episode's queries."""
-        assert episode is not None
-        return episode_loss(self.scores(episode.support, episode.query.flatten(0, 1)), episode)
+        task = needed(episode)
+        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute minus the squared distance of each query to each class's mean: (M, K)."""
