@@ -45,6 +45,17 @@ def on_the_processor() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def eight_bytes() -> Iterator[None]:
+    """Make new tensors float64, so that only differences of formulas remain."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def load_same(ours: nn.Module, theirs: Sequence[nn.Module]) -> list[tuple[Tensor, Tensor]]:
     """Copy weights and statistics, and return pairs of parameters: ours and theirs.
 
@@ -83,7 +94,7 @@ def apart(ours: Tensor, theirs: Tensor) -> float:
 
 
 def gradients_apart(pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
-    """Return the largest difference of gradients, per largest gradient of that tensor or 1."""
+    """Return the largest difference of gradients, divided by the tensor's largest if over 1."""
     return max(
         apart(own.grad, other.grad) / max(1.0, float(other.grad.abs().max()))
         for own, other in pairs

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from benchmarks.authors_methods.checkout import (
     Checkout,
     apart,
+    eight_bytes,
     gradients_apart,
     load_same,
     on_the_processor,
@@ -24,7 +25,7 @@ from builders.training.methods.protonet import ProtoNet
 from builders.training.methods.renet import RENet
 from builders.training.networks import Conv4, Network
 
-WAY, QUERY, CLASSES, SIDE = 5, 4, 20, 84
+WAY, QUERY, CLASSES, SIDE = 5, 2, 20, 84
 RENET = {"temperature": 0.2, "temperature_attn": 5.0, "lambda_epi": 0.25}
 
 
@@ -45,16 +46,15 @@ class Maps(Network):
 
 
 def compare(repo: Path) -> Iterator[tuple[str, str, float]]:
-    """Compare layers on maps, and whole networks on images, with one shot and five."""
+    """Compare layers on maps and whole networks on images, in eight bytes a number."""
     checkout = Checkout(repo)
     torch.manual_seed(0)
-    with on_the_processor():
+    with on_the_processor(), eight_bytes():
         for method in ("ProtoNet", "DN4", "CAN", "RENet"):
-            for shot in (1, 5):
-                for whole in (False, True):
-                    for what, difference in _differences(checkout, method, shot, whole):
-                        where = "Conv64F, 84 x 84" if whole else "maps, 64 x 7 x 7"
-                        yield method, f"{what}: {WAY}-way {shot}-shot, {where}", difference
+            for shot, whole in ((1, False), (5, False), (1, True), (5, True)):
+                for what, difference in _differences(checkout, method, shot, whole):
+                    where = f"Conv64F, {SIDE} x {SIDE}" if whole else "maps, 64 x 7 x 7"
+                    yield method, f"{what}: {WAY}-way {shot}-shot, {where}", difference
 
 
 def _differences(
@@ -94,21 +94,21 @@ def _both(
         backbone = checkout.module("model.backbone.conv_four").Conv64F(
             is_flatten=method == "ProtoNet", leaky_relu=local, last_pool=not local
         )
-    given = {
+    common = {
         "way_num": WAY, "shot_num": shot, "query_num": QUERY, "device": "cpu", "emb_func": backbone
     }  # fmt: skip
     rows = network.size(SIDE)
     if method == "ProtoNet":
-        theirs = checkout.module("model.metric.proto_net").ProtoNet(**given)
+        theirs = checkout.module("model.metric.proto_net").ProtoNet(**common)
         ours: Method = ProtoNet(network)
         order = [backbone]
     elif method == "DN4":
-        theirs = checkout.module("model.metric.dn4").DN4(**given)
+        theirs = checkout.module("model.metric.dn4").DN4(**common)
         ours = DN4(network)
         order = [backbone]
     elif method == "CAN":
         theirs = checkout.module("model.metric.can").CAN(
-            7, num_classes=CLASSES, nFeat=64, HW=rows, **given
+            7, num_classes=CLASSES, nFeat=64, HW=rows, **common
         )
         ours = CAN(network, classes=CLASSES, side=SIDE)
         layer = theirs.cam_layer
@@ -117,7 +117,7 @@ def _both(
         ]  # fmt: skip
     else:
         theirs = checkout.module("model.finetuning.renet").RENet(
-            64, **RENET, num_classes=CLASSES, **given
+            64, **RENET, num_classes=CLASSES, **common
         )
         ours = RENet(network, classes=CLASSES)
         layer = theirs.cca_layer

@@ -97,4 +97,5 @@ class _Fusion(nn.Module):
         hidden = self.norm(self.enter(pooled.flatten(0, 1))).relu()
         kernel = self.leave(hidden).view_as(pooled)
         fused = (cosines * kernel[:, :, None]).mean(dim=3)
-        return 1 + (fused / self.temperature).softmax(dim=2)
+        shares: Tensor = (fused / self.temperature).softmax(dim=2)
+        return 1 + shares

@@ -89,10 +89,9 @@ class RENet(Method):
         to_support, to_query = self.attention(flat, query)
         of_support = einsum("ndp,mnp->mnd", flat.flatten(2), to_support)
         of_query = einsum("mdp,mnp->mnd", query.flatten(2), to_query)
-        first, second = (
-            images.unflatten(1, support.shape[:2]).mean(dim=2) for images in (of_support, of_query)
-        )
-        return cosine_similarity(first, second, dim=2) / self.temperature
+        shape = (*of_support.shape[:1], *support.shape[:2], -1)
+        first, second = of_support.reshape(shape), of_query.reshape(shape)
+        return cosine_similarity(first.mean(dim=2), second.mean(dim=2), dim=2) / self.temperature
 
 
 class SelfCorrelation(Network):
@@ -112,10 +111,11 @@ class SelfCorrelation(Network):
         """Compute maps, rectified."""
         maps = self.inner(images)
         unit = normalize(maps.relu(), dim=1)
-        around = unfold(unit, REACH, padding=REACH // 2).unflatten(1, (self.channels, -1))
+        count, channels = maps.shape[:2]
+        around = unfold(unit, REACH, padding=REACH // 2).reshape(count, channels, REACH * REACH, -1)
         products = around * unit.flatten(2)[:, :, None]
-        of_places = products.permute(0, 3, 1, 2).flatten(0, 1).unflatten(2, (REACH, REACH))
-        features = self.read(of_places).flatten(1).unflatten(0, (len(maps), -1))
+        of_places = products.permute(0, 3, 1, 2).reshape(-1, channels, REACH, REACH)
+        features = self.read(of_places).reshape(count, -1, channels)
         result: Tensor = maps + features.transpose(1, 2).view_as(maps)
         return result.relu()
 
@@ -169,9 +169,10 @@ class _Separable4d(nn.Module):
 
     def forward(self, pairs: Tensor) -> Tensor:
         """Compute (B, outputs, i, j, k, l) of (B, inputs, i, j, k, l)."""
-        along_first = self.first(pairs.flatten(4)).unflatten(4, pairs.shape[4:])
-        mixed: Tensor = self.mix(self.second(along_first.flatten(2, 3)))
-        return mixed.unflatten(2, pairs.shape[2:4])
+        along_first = self.first(pairs.flatten(4)).reshape(pairs.shape)
+        mixed = self.mix(self.second(along_first.flatten(2, 3)))
+        refined: Tensor = mixed.reshape(len(pairs), -1, *pairs.shape[2:])
+        return refined
 
 
 def _plain(inputs: int, outputs: int, side: int) -> nn.Conv2d:
