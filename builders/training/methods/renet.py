@@ -1,0 +1,184 @@
+"""Relational embedding network, RENet (Kang et al., ICCV 2021)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor, einsum, nn
+from torch.nn.functional import cosine_similarity, cross_entropy, normalize, unfold
+
+from builders.training.method import Episode, Labelled, Method, Trained, episode_loss, needed
+from builders.training.networks import Network
+
+REACH = 5
+"""Rows and columns of the neighbourhood that a place is correlated with."""
+
+ALIKE = 1e-5
+"""Added to variances when correlations are standardised."""
+
+
+class RENet(Method):
+    """Cosines of what a query and a class attend to in each other's self-correlational maps.
+
+    Within an image, each place is correlated with its neighbours and layers read the result (SCR).
+    Between two, correlations of all places are refined by 4D convolutions, and each place is
+    weighed by how well it is matched (CCA).  A class with more than one shot is the mean of its
+    images, as is the query against it.  The loss is that of all classes, on an episode's queries
+    and on labelled images (the anchor), and `lambda_epi` times the episode's.
+
+    As the authors' code has it: maps are rectified before they are correlated with themselves and
+    after SCR, and lose their mean over channels before CCA (also in the anchor of the queries); 4D
+    convolutions are separable and run on the correlations and on the same transposed; variances
+    are divided by one less than their number.
+
+    Parameters
+    ----------
+    classes
+        How many are trained on.
+    temperature
+        τ, of the cosines.
+    temperature_attn
+        γ, of the attention.
+    lambda_epi
+        λ, of the episode's loss.
+    hidden
+        Channels within SCR, and of what is correlated between images.
+    """
+
+    trained_by: ClassVar[Trained] = "both"
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        classes: int,
+        temperature: float = 0.2,
+        temperature_attn: float = 5.0,
+        lambda_epi: float = 0.25,
+        hidden: int = 64,
+    ) -> None:
+        super().__init__(SelfCorrelation(network, hidden))
+        self.temperature, self.lambda_epi = temperature, lambda_epi
+        self.attention = CrossCorrelation(network.channels, hidden, temperature_attn)
+        self.classifier = nn.Linear(network.channels, classes)
+
+    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
+        """Compute the sum of the anchors of queries and labelled images and the episode's part."""
+        task, images = needed(episode), needed(labelled)
+        support, query = self._centred(task.support, task.query.flatten(0, 1))
+        nearest = episode_loss(self._compared(support, query), task)
+        of_query = cross_entropy(self.classifier(query.mean(dim=(2, 3))), task.classes[task.target])
+        pooled = self.network(images.images).mean(dim=(2, 3))
+        of_images = cross_entropy(self.classifier(pooled), images.classes)
+        return of_images + of_query + self.lambda_epi * nearest
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute cosines (M, K) of attended means, divided by the temperature."""
+        return self._compared(*self._centred(support, query))
+
+    def _centred(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        of_support, of_query = self._both(support, query)
+        return (
+            of_support - of_support.mean(dim=2, keepdim=True),
+            of_query - of_query.mean(dim=1, keepdim=True),
+        )
+
+    def _compared(self, support: Tensor, query: Tensor) -> Tensor:
+        """Compute scores of centred maps (K, S, D, h, w) and (M, D, h, w)."""
+        flat = support.flatten(0, 1)
+        to_support, to_query = self.attention(flat, query)
+        of_support = einsum("ndp,mnp->mnd", flat.flatten(2), to_support)
+        of_query = einsum("mdp,mnp->mnd", query.flatten(2), to_query)
+        shape = (*of_support.shape[:1], *support.shape[:2], -1)
+        first, second = of_support.reshape(shape), of_query.reshape(shape)
+        return cosine_similarity(first.mean(dim=2), second.mean(dim=2), dim=2) / self.temperature
+
+
+class SelfCorrelation(Network):
+    """A network's maps, and added to each place what layers read in its neighbourhood."""
+
+    def __init__(self, network: Network, hidden: int) -> None:
+        super().__init__()
+        self.channels, self.inner = network.channels, network
+        blocks: list[nn.Module] = []
+        for inputs, side in ((self.channels, 1), (hidden, 3), (hidden, 3)):
+            blocks += [_plain(inputs, hidden, side), nn.BatchNorm2d(hidden), nn.ReLU()]
+        self.read = nn.Sequential(
+            *blocks, _plain(hidden, self.channels, 1), nn.BatchNorm2d(self.channels)
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Compute maps, rectified."""
+        maps = self.inner(images)
+        unit = normalize(maps.relu(), dim=1)
+        count, channels = maps.shape[:2]
+        around = unfold(unit, REACH, padding=REACH // 2).reshape(count, channels, REACH * REACH, -1)
+        products = around * unit.flatten(2)[:, :, None]
+        of_places = products.permute(0, 3, 1, 2).reshape(-1, channels, REACH, REACH)
+        features = self.read(of_places).reshape(count, -1, channels)
+        result: Tensor = maps + features.transpose(1, 2).view_as(maps)
+        return result.relu()
+
+    def size(self, side: int) -> int:
+        """Return h = w of maps of images whose sides are `side` pixels."""
+        return self.inner.size(side)
+
+
+class CrossCorrelation(nn.Module):
+    """Attention to the places of two images' maps, from the correlations of all their places."""
+
+    def __init__(self, channels: int, hidden: int, temperature: float, planes: int = 16) -> None:
+        super().__init__()
+        self.temperature = temperature
+        self.reduce = nn.Sequential(_plain(channels, hidden, 1), nn.BatchNorm2d(hidden), nn.ReLU())
+        self.refine = nn.Sequential(_Separable4d(1, planes), nn.ReLU(), _Separable4d(planes, 1))
+
+    def forward(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute attention to support images' places (M, N, h·w) and queries' (M, N, h·w).
+
+        Of maps (N, D, h, w) and (M, D, h, w); each sums to h·w.
+        """
+        theirs, own = (normalize(self.reduce(maps), dim=1, eps=1e-8) for maps in (support, query))
+        cosines = einsum("ndij,mdkl->mnijkl", theirs, own)
+        pairs = cosines.flatten(0, 1)[:, None]
+        refined = self.refine(pairs) + _swapped(self.refine(_swapped(pairs)))
+        matches = refined.reshape(cosines.shape).flatten(4).flatten(2, 3)
+        return self._shares(matches, 2).sum(dim=3), self._shares(matches, 3).sum(dim=2)
+
+    def _shares(self, matches: Tensor, dim: int) -> Tensor:
+        centred = matches - matches.mean(dim=dim, keepdim=True)
+        deviation = (matches.var(dim=dim, keepdim=True) + ALIKE).sqrt()
+        return (centred / deviation / self.temperature).softmax(dim=dim)
+
+
+class _Separable4d(nn.Module):
+    """A 3 x 3 x 3 x 3 convolution as one along the first image, one along the second and 1 x 1."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.first = nn.Sequential(
+            nn.Conv3d(inputs, inputs, (3, 3, 1), padding=(1, 1, 0), bias=False),
+            nn.BatchNorm3d(inputs),
+            nn.ReLU(),
+        )
+        self.second = nn.Sequential(
+            nn.Conv3d(inputs, inputs, (1, 3, 3), padding=(0, 1, 1), bias=False),
+            nn.BatchNorm3d(inputs),
+        )
+        self.mix = nn.Sequential(nn.Conv3d(inputs, outputs, 1, bias=False), nn.BatchNorm3d(outputs))
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """Compute (B, outputs, i, j, k, l) of (B, inputs, i, j, k, l)."""
+        along_first = self.first(pairs.flatten(4)).reshape(pairs.shape)
+        mixed = self.mix(self.second(along_first.flatten(2, 3)))
+        refined: Tensor = mixed.reshape(len(pairs), -1, *pairs.shape[2:])
+        return refined
+
+
+def _plain(inputs: int, outputs: int, side: int) -> nn.Conv2d:
+    """Make a convolution without padding or bias."""
+    return nn.Conv2d(inputs, outputs, side, bias=False)
+
+
+def _swapped(pairs: Tensor) -> Tensor:
+    return pairs.permute(0, 1, 4, 5, 2, 3)
