@@ -126,7 +126,7 @@ class BaselinePlusPlus(Transfer):
         way, shot, width = support.shape
         generator = torch.Generator().manual_seed(self._seed)
         classifier = CosineClassifier(width, way, lengths=self._lengths, generator=generator)
-        classifier.to(support.device)
+        classifier.to(support)
         vectors = support.flatten(0, 1)
         target = torch.arange(way, device=support.device).repeat_interleave(shot)
         optimiser = _optimiser(self._optimiser, classifier, self._rate)

@@ -1,0 +1,1 @@
+"""The ten methods beside their authors' released code."""
