@@ -1,0 +1,181 @@
+"""Baseline++ beside cosines, gradients and optimisers by numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+torch = pytest.importorskip("torch")
+
+from builders.training.method import Labelled  # noqa: E402
+from builders.training.methods import METHODS  # noqa: E402
+from builders.training.methods.baseline_plus_plus import (  # noqa: E402
+    BaselinePlusPlus,
+    CosineClassifier,
+)
+from builders.training.networks import Conv4  # noqa: E402
+
+SIDE, WAY, SHOT, WIDTH = 6, 3, 3, 4 * 3 * 3
+Floats = NDArray[np.float64]
+
+
+def _method(**settings: Any) -> BaselinePlusPlus:
+    torch.manual_seed(0)
+    network = Conv4(4, pools=(True, False))
+    return BaselinePlusPlus(network, classes=7, side=SIDE, **settings)
+
+
+def _task() -> "tuple[torch.Tensor, torch.Tensor]":
+    generator = torch.Generator().manual_seed(1)
+    support = torch.rand(WAY, SHOT, 1, SIDE, SIDE, generator=generator)
+    return support, torch.rand(5, 1, SIDE, SIDE, generator=generator)
+
+
+def _numbers(tensor: "torch.Tensor") -> Floats:
+    return np.asarray(tensor.detach().numpy(), np.float64)
+
+
+def _unit(vectors: Floats) -> Floats:
+    return vectors / (np.sqrt((vectors**2).sum(axis=1, keepdims=True)) + 1e-5)
+
+
+def _scores(vectors: Floats, directions: Floats, lengths: Floats) -> Floats:
+    own = np.sqrt((directions**2).sum(axis=1))
+    return 2 * lengths * (_unit(vectors) @ (directions / own[:, None]).T)
+
+
+def _gradients(
+    vectors: Floats, target: NDArray[np.int64], directions: Floats, lengths: Floats
+) -> tuple[Floats, Floats]:
+    """Return the mean cross-entropy's by directions (K, D) and by lengths (K,)."""
+    scores = _scores(vectors, directions, lengths)
+    error = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    error[np.arange(len(target)), target] -= 1
+    error /= len(target)
+    own = np.sqrt((directions**2).sum(axis=1, keepdims=True))
+    unit = directions / own
+    by_lengths = 2 * (error * (_unit(vectors) @ unit.T)).sum(axis=0)
+    by_unit = 2 * lengths[:, None] * (error.T @ _unit(vectors))
+    along = (by_unit * unit).sum(axis=1, keepdims=True)
+    return (by_unit - along * unit) / own, by_lengths
+
+
+class _Adam:
+    def __init__(self) -> None:
+        self.steps, self.mean, self.square = 0, 0.0, 0.0
+
+    def __call__(self, weights: Floats, gradient: Floats) -> Floats:
+        self.steps += 1
+        self.mean = 0.9 * self.mean + 0.1 * gradient
+        self.square = 0.999 * self.square + 0.001 * gradient**2
+        mean = self.mean / (1 - 0.9**self.steps)
+        return weights - 1e-2 * mean / (np.sqrt(self.square / (1 - 0.999**self.steps)) + 1e-8)
+
+
+class _SGD:
+    def __init__(self) -> None:
+        self.velocity: Floats | None = None
+
+    def __call__(self, weights: Floats, gradient: Floats) -> Floats:
+        gradient = gradient + 1e-3 * weights
+        first = self.velocity is None
+        self.velocity = gradient if first else 0.9 * self.velocity + (1 - 0.9) * gradient
+        return weights - 1e-2 * self.velocity
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+@pytest.mark.parametrize("name", ["Adam", "SGD"])
+def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -> None:
+    method = _method(optimiser=name, lengths=lengths, passes=3, seed=5).eval()
+    support, query = _task()
+    generator = torch.Generator().manual_seed(5)
+    start = CosineClassifier(WIDTH, WAY, lengths=lengths, generator=generator)
+    directions, length = _numbers(start.directions), _numbers(start.lengths)
+    with torch.no_grad():
+        vectors = _numbers(method.network(support.flatten(0, 1)).flatten(1))
+        of_query = _numbers(method.network(query).flatten(1))
+    target = np.repeat(np.arange(WAY), SHOT)
+    steps = [_Adam(), _Adam()] if name == "Adam" else [_SGD(), _SGD()]
+    for _ in range(3):
+        order = torch.randperm(WAY * SHOT, generator=generator).numpy()
+        for chosen in (order[:4], order[4:8], order[8:]):
+            by_directions, by_lengths = _gradients(
+                vectors[chosen], target[chosen], directions, length
+            )
+            directions = steps[0](directions, by_directions)
+            length = steps[1](length, by_lengths) if lengths else length
+    expected = _scores(of_query, directions, length)
+    np.testing.assert_allclose(_numbers(method.scores(support, query)), expected, atol=1e-5)
+
+
+def test_a_classifier_starts_as_a_linear_layer() -> None:
+    generator = torch.Generator().manual_seed(3)
+    classifier = CosineClassifier(400, 50, generator=generator)
+    torch.manual_seed(3)
+    weights = torch.nn.Linear(400, 50, bias=False).weight
+    torch.testing.assert_close(classifier.directions, weights)
+    torch.testing.assert_close(classifier.lengths, weights.norm(dim=1))
+
+
+def test_without_lengths_scores_are_twice_the_cosine() -> None:
+    classifier = CosineClassifier(6, 4, lengths=False, generator=torch.Generator().manual_seed(0))
+    vectors = torch.rand(3, 6, generator=torch.Generator().manual_seed(1)) * 10
+    a, b = _numbers(vectors), _numbers(classifier.directions)
+    cosine = a @ b.T / np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
+    np.testing.assert_allclose(_numbers(classifier(vectors)), 2 * cosine, atol=1e-5)
+    assert [name for name, weight in classifier.named_parameters() if weight.requires_grad] == [
+        "directions"
+    ]
+
+
+@pytest.mark.parametrize(("classes", "scale"), [(2, 2.0), (200, 2.0), (201, 10.0)])
+def test_many_classes_have_a_larger_scale(classes: int, scale: float) -> None:
+    assert CosineClassifier(3, classes).scale == scale
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_loss_is_cross_entropy_of_the_cosine_classifier(pooled: bool) -> None:
+    method = _method(pooled=pooled).train()
+    images, classes = torch.rand(6, 1, SIDE, SIDE), torch.tensor([0, 1, 6, 3, 3, 2])
+    loss = method.loss(None, Labelled(images, classes))
+    with torch.no_grad():
+        maps = _numbers(method.network(images))
+    vectors = maps.mean(axis=(2, 3)) if pooled else maps.reshape(6, -1)
+    classifier = method.classifier
+    scores = _scores(vectors, _numbers(classifier.directions), _numbers(classifier.lengths))
+    expected = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(6), classes]
+    assert float(loss.detach()) == pytest.approx(expected.mean(), abs=1e-5)
+    loss.backward()
+    assert all(values.grad is not None for values in method.parameters())
+
+
+def test_answers_follow_the_seed_alone() -> None:
+    method, task = _method(passes=2).eval(), _task()
+    before = {name: values.clone() for name, values in method.state_dict().items()}
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first = method.scores(*task)
+    assert torch.equal(state, torch.get_rng_state())
+    assert not first.requires_grad
+    method.scores(task[0] + 1, task[1])
+    torch.manual_seed(2)
+    with torch.inference_mode():
+        again = method.scores(*task)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, _method(passes=2, seed=1).eval().scores(*task))
+    assert all(torch.equal(values, before[name]) for name, values in method.state_dict().items())
+
+
+def test_the_support_set_is_learned() -> None:
+    support, _ = _task()
+    scores = _method().eval().scores(support, support.flatten(0, 1))
+    assert scores.argmax(dim=1).tolist() == [0] * SHOT + [1] * SHOT + [2] * SHOT
+
+
+def test_it_is_registered_and_takes_flat_maps_of_conv4() -> None:
+    assert METHODS["Baseline++"] is BaselinePlusPlus
+    assert BaselinePlusPlus.trained_by == "classes"
+    assert not BaselinePlusPlus.adapts
+    conv4 = Conv4(32, pools=(True, True, False, False))
+    assert BaselinePlusPlus(conv4, classes=60, side=28).width == 1568

@@ -1,0 +1,140 @@
+"""Networks beside convolutions by scipy, their shapes and parameters, and the seed."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.signal import correlate2d
+
+torch = pytest.importorskip("torch")
+
+from builders.training.networks import Conv4, Network, ResNet12  # noqa: E402
+
+Maps = NDArray[np.float64]
+
+
+def _numbers(tensor: "torch.Tensor") -> Maps:
+    return np.asarray(tensor.detach().numpy(), np.float64)
+
+
+def _convolved(maps: Maps, layer: "torch.nn.Conv2d") -> Maps:
+    weights = _numbers(layer.weight)
+    out = np.array(
+        [
+            [
+                sum(correlate2d(m, w, "same") for m, w in zip(image, kernel, strict=True))
+                for kernel in weights
+            ]
+            for image in maps
+        ]
+    )
+    return out if layer.bias is None else out + _numbers(layer.bias)[:, None, None]
+
+
+def _normalised(maps: Maps, layer: "torch.nn.BatchNorm2d", train: bool) -> Maps:
+    mean = maps.mean(axis=(0, 2, 3)) if train else _numbers(layer.running_mean)
+    variance = maps.var(axis=(0, 2, 3)) if train else _numbers(layer.running_var)
+    factor = _numbers(layer.weight) / np.sqrt(variance + 1e-5)
+    shifted = (maps - mean[:, None, None]) * factor[:, None, None]
+    return shifted + _numbers(layer.bias)[:, None, None]
+
+
+def _rectified(maps: Maps, slope: float) -> Maps:
+    return np.where(maps > 0, maps, slope * maps)
+
+
+def _pooled(maps: Maps) -> Maps:
+    side = maps.shape[-1] // 2
+    cut = maps[..., : 2 * side, : 2 * side]
+    return cut.reshape(*maps.shape[:2], side, 2, side, 2).max(axis=(3, 5))
+
+
+def _of(network: Network, kind: type) -> list["torch.nn.Module"]:
+    return [module for module in network.modules() if isinstance(module, kind)]
+
+
+def _disturbed(network: Network) -> Network:
+    """Give batch normalisation weights and running statistics that are not those of the start."""
+    generator = torch.Generator().manual_seed(1)
+    for layer in _of(network, torch.nn.BatchNorm2d):
+        for values in (layer.weight.data, layer.bias.data, layer.running_mean, layer.running_var):
+            values.add_(torch.rand(values.shape, generator=generator))
+    return network
+
+
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("slope", [0.0, 0.2])
+def test_conv4_is_its_definition(train: bool, slope: float) -> None:
+    torch.manual_seed(0)
+    pools = (True, False, True)
+    network = _disturbed(Conv4(3, pools=pools, slope=slope, inputs=2))
+    images = torch.rand(4, 2, 10, 10)
+    maps = _numbers(images)
+    layers = zip(
+        _of(network, torch.nn.Conv2d), _of(network, torch.nn.BatchNorm2d), pools, strict=True
+    )
+    for convolution, normalisation, pool in layers:
+        maps = _rectified(_normalised(_convolved(maps, convolution), normalisation, train), slope)
+        maps = _pooled(maps) if pool else maps
+    np.testing.assert_allclose(_numbers(network.train(train)(images)), maps, atol=1e-5)
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_resnet12_is_its_definition(train: bool) -> None:
+    torch.manual_seed(0)
+    pools = (True, False)
+    network = _disturbed(ResNet12(widths=(3, 4), pools=pools, inputs=2))
+    images = torch.rand(4, 2, 7, 7)
+    maps = _numbers(images)
+    layers = list(
+        zip(_of(network, torch.nn.Conv2d), _of(network, torch.nn.BatchNorm2d), strict=True)
+    )
+    for block, pool in enumerate(pools):
+        *path, beside = layers[4 * block : 4 * block + 4]
+        after = maps
+        for number, (convolution, normalisation) in enumerate(path):
+            after = _normalised(_convolved(after, convolution), normalisation, train)
+            after = after if number == 2 else _rectified(after, 0.1)
+        maps = _rectified(after + _normalised(_convolved(maps, beside[0]), beside[1], train), 0.1)
+        maps = _pooled(maps) if pool else maps
+    np.testing.assert_allclose(_numbers(network.train(train)(images)), maps, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "side", "shape"),
+    [
+        (Conv4, 3, 84, (64, 5, 5)),
+        (partial(Conv4, 32, (True, True, False, False)), 1, 28, (32, 7, 7)),
+        (ResNet12, 3, 84, (640, 5, 5)),
+        (ResNet12, 1, 28, (640, 1, 1)),
+        (partial(ResNet12, pools=(True, True, True, False)), 3, 84, (640, 10, 10)),
+    ],
+)
+def test_maps_have_the_shape_that_is_said(
+    make: Callable[..., Network], inputs: int, side: int, shape: tuple[int, int, int]
+) -> None:
+    network = make(inputs=inputs).eval()
+    with torch.no_grad():
+        assert network(torch.rand(2, inputs, side, side)).shape == (2, *shape)
+    assert (network.channels, network.size(side), network.size(side)) == shape
+
+
+@pytest.mark.parametrize(
+    ("network", "number"),
+    [(Conv4(inputs=3), 113_088), (Conv4(inputs=1), 111_936), (ResNet12(inputs=3), 12_424_320)],
+)
+def test_networks_have_as_many_parameters_as_in_papers(network: Network, number: int) -> None:
+    assert sum(weights.numel() for weights in network.parameters()) == number
+
+
+@pytest.mark.parametrize("make", [Conv4, ResNet12])
+def test_a_seed_makes_the_first_weights(make: Callable[[], Network]) -> None:
+    def weights(seed: int) -> "torch.Tensor":
+        torch.manual_seed(seed)
+        return torch.cat([values.flatten() for values in make().parameters()])
+
+    first = weights(0)
+    assert torch.equal(first, weights(0))
+    assert not torch.equal(first, weights(1))
