@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -75,20 +76,20 @@ def step_score(
 
     Parameters
     ----------
-    class_correct : int (T, K)
-        Correct queries of each class.
+    class_correct : int (T, K) or (T, K, R)
+        Correct queries of each class, of one run or of R; measures are means over runs.
     queries
         Q, of each class.
     kind
         ``open`` where no image is used twice, else ``closed``.
     """
     counts = np.asarray(class_correct)
-    way = counts.shape[1]
+    way, runs = counts.shape[1], _runs(counts)
     share = float(counts.mean() / queries)
     several = queries > 1
     return StepScore(
-        accuracy=interval(Moments.of(counts.sum(axis=1), way * queries), kind, level),
-        worst=interval(Moments.of(counts.min(axis=1), queries), kind, level),
+        accuracy=interval(Moments.of(_right(counts), way * queries * runs), kind, level),
+        worst=interval(Moments.of(_lowest(counts), queries * runs), kind, level),
         independent=100 * expected_if_independent(share, way, queries),
         equal=100 * float(expected_if_equal(counts, queries).mean()) if several else None,
         excess=interval_of(100 * excess(counts, queries), kind, level) if several else None,
@@ -113,26 +114,43 @@ def contrast(
 ) -> Contrast:
     """Compute a weighted sum of measures over the same tasks, such as one method minus another.
 
-    The parts are weights, and correct queries of each class int (T, K), as :func:`step_score` takes
-    them, of the same tasks in the same order.
+    The parts are weights, and correct queries of each class as :func:`step_score` takes them, of
+    the same tasks in the same order; they may have different numbers of runs.
     """
     weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
-    if len({part.shape for part in counts}) > 1:
+    if len({part.shape[:2] for part in counts}) > 1:
         raise SpecError(
             f"counts of shapes {', '.join(str(part.shape) for part in counts)}",
             expected="of the same tasks",
         )
 
-    def total(of: Callable[[AnyInts], NDArray[Any]]) -> NDArray[Any]:
-        return np.asarray(sum(w * of(part) for w, part in zip(weights, counts, strict=True)))
+    def total(of: Callable[[AnyInts], NDArray[Any]], shares: Sequence[int]) -> NDArray[Any]:
+        return np.asarray(sum(w * of(part) for w, part in zip(shares, counts, strict=True)))
 
-    n_query = counts[0].shape[1] * queries
-    over = total(lambda part: 100 * excess(part, queries)) if queries > 1 else None
+    runs = lcm(*map(_runs, counts))
+    alike = [w * (runs // _runs(part)) for w, part in zip(weights, counts, strict=True)]
+    n_query = counts[0].shape[1] * queries * runs
+    over = total(lambda part: 100 * excess(part, queries), weights) if queries > 1 else None
     return Contrast(
-        accuracy=interval(Moments.of(total(lambda part: part.sum(axis=1)), n_query), kind, level),
-        worst=interval(Moments.of(total(lambda part: part.min(axis=1)), queries), kind, level),
+        accuracy=interval(Moments.of(total(_right, alike), n_query), kind, level),
+        worst=interval(Moments.of(total(_lowest, alike), queries * runs), kind, level),
         excess=None if over is None else interval_of(over, kind, level),
     )
+
+
+def _runs(counts: AnyInts) -> int:
+    """How many runs counts (T, K) or (T, K, R) are of."""
+    return 1 if counts.ndim == 2 else counts.shape[2]
+
+
+def _right(counts: AnyInts) -> AnyInts:
+    """Sum the correct queries of each task over classes and runs (T,)."""
+    return counts.reshape(len(counts), -1).sum(axis=1)
+
+
+def _lowest(counts: AnyInts) -> AnyInts:
+    """Sum the correct queries of each run's worst class over runs (T,)."""
+    return counts.min(axis=1).reshape(len(counts), -1).sum(axis=1)
 
 
 def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:

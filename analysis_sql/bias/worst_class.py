@@ -43,10 +43,12 @@ MAX_QUERIES = 512
 def worst_class(class_correct: AnyInts, queries: int) -> Floats:
     """Return the lowest class accuracy of each task, float64 (T,), as shares.
 
+    Of several runs it is the mean of each run's lowest.
+
     Parameters
     ----------
-    class_correct : int (T, K)
-        Correct queries of each class.
+    class_correct : int (T, K) or (T, K, R)
+        Correct queries of each class, of one run or of R.
     queries
         Q, of each class.
 
@@ -56,7 +58,7 @@ def worst_class(class_correct: AnyInts, queries: int) -> Floats:
         If they are not counts from 0 to Q of at least two classes.
     """
     counts = _checked(class_correct, queries)
-    return np.asarray(counts.min(axis=1) / queries)
+    return np.asarray(counts.min(axis=1).mean(axis=1) / queries)
 
 
 def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
@@ -93,7 +95,7 @@ def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
         raise SpecError(
             f"tasks of {way * queries} queries", expected=f"at most {MAX_QUERIES} for this"
         )
-    return np.asarray(expectations(way, queries)[counts.sum(axis=1)])
+    return np.asarray(expectations(way, queries)[counts.sum(axis=1)].mean(axis=1))
 
 
 def excess(class_correct: AnyInts, queries: int) -> Floats:
@@ -122,8 +124,11 @@ def expectations(way: int, queries: int) -> Floats:
 
 
 def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
+    """Return the counts as (T, K, R)."""
     counts = np.asarray(class_correct)
-    fits = counts.ndim == 2 and counts.dtype.kind in "iu" and counts.shape[1] >= 2
+    if counts.ndim == 2:
+        counts = counts[:, :, None]
+    fits = counts.ndim == 3 and counts.dtype.kind in "iu" and counts.shape[1] >= 2
     if (
         not fits
         or queries < 1
@@ -131,6 +136,6 @@ def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
     ):
         raise SpecError(
             "these are not the correct queries of each class of each task",
-            expected=f"whole numbers (T, K) from 0 to {queries}, of two classes or more",
+            expected=f"whole numbers (T, K) or (T, K, R) from 0 to {queries}, K of at least 2",
         )
     return counts

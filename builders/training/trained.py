@@ -40,11 +40,11 @@ class Trained:
     ) -> NDArray[np.int64]:
         """Answer a task of grey pixels in 0..1: (K, S, D) and (M, D) give positions (M,)."""
         with torch.no_grad():
-            scores = self.method.scores(self._images(support), self._images(query))
+            scores = self.method.scores(self.images(support), self.images(query))
         answers: NDArray[np.int64] = scores.argmax(dim=1).numpy()
         return answers
 
-    def _images(self, pixels: NDArray[np.float32]) -> torch.Tensor:
+    def images(self, pixels: NDArray[np.float32]) -> torch.Tensor:
         """Return (..., 1, side, side): pixels are whole grey levels again, as in training."""
         side = self.settings.data.side
         if pixels.shape[-1] != side * side:

@@ -41,7 +41,7 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
     notes = [inter_class_note(ladder)] if ladder.answers.inter_class else []
     if ladder.left_out:
         left_out = ", ".join(ladder.left_out)
-        notes.append(f"Not shown, without counts of one run by class: {left_out}.")
+        notes.append(f"Not shown, without counts by class: {left_out}.")
     if ladder.prefixes:
         notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
     yield Table(

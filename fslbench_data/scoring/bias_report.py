@@ -17,7 +17,7 @@ from analysis_sql.bias.spurious_bias import (
     gap_of,
 )
 from analysis_sql.bias.worst_class import worst_class
-from analysis_sql.intervals.arrays import Floats
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.scoring.ladder_answers import LadderAnswers, Steps, ladder_answers, step_of
 from fslbench_data.scoring.selection import Selected
@@ -184,13 +184,21 @@ def _rankings(
     if len(whole) < 3 or len(ends) < 2:
         return
     first, last = ends
-    accuracy = np.array([steps[last].mean(axis=1) for steps in whole])
-    before, worst = (np.array([steps[step].min(axis=1) for steps in whole]) for step in ends)
+    accuracy = np.array([_of_tasks(steps[last]) for steps in whole])
+    before, worst = (
+        np.array([_of_tasks(steps[step].min(axis=1)) for steps in whole]) for step in ends
+    )
     for names, (a, b) in (
         ((f"accuracy on {last}", f"wAcc on {last}"), (accuracy, worst)),
         ((f"wAcc on {first}", f"wAcc on {last}"), (before, worst)),
     ):
         yield Ranking(*names, rank_correlation(a, b, level))
+
+
+def _of_tasks(counts: AnyInts) -> Floats:
+    """Compute means of counts (T, ...) over all but tasks."""
+    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
+    return means
 
 
 def _gaps(

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from analysis_sql.bias.spurious_bias import StepScore, step_score
 from analysis_sql.intervals.arrays import AnyInts
 from benchmark_spec.suites import INTER_CLASS, IntervalKind, suite_of
@@ -16,7 +20,7 @@ from fslbench_data.validation.runs import Group
 from fslbench_data.validation.validate import Validated
 
 Steps = dict[str, AnyInts]
-"""A method's correct queries of each class (T, K), by step of a ladder."""
+"""A method's correct queries of each class (T, K), of R runs (T, K, R), by step of a ladder."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +34,7 @@ class LadderAnswers:
     by_method
         Of the methods that say which classes they answer rightly.
     left_out
-        Methods that do not say which classes they answer rightly, have several runs or stopped
-        themselves.
+        Methods that do not say which classes they answer rightly, or stopped themselves.
     inter_class
         By step that asks for it, the share of (task, class) whose queries really have the attribute
         of another class; of the others too few images had one.
@@ -115,18 +118,27 @@ def _inter_share(release: Release, info: TaskSetInfo) -> float:
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
-    """Count correct queries of each class, of those task sets where one run says them."""
+    """Count correct queries of each class, of those task sets where the answers say them."""
     steps: Steps = {}
     for group in groups:
         info = group.info
         binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
-        if len(group.runs) > 1 or (binding is not None and binding.stopping is not None):
+        if binding is not None and binding.stopping is not None:
             continue
-        rows = rows_of(part.submission, group.method, info)
-        counts = class_counts(rows, tasks[str(info)])
+        counts = _counts(rows_of(part.submission, group.method, info), group, tasks[str(info)])
         if counts is not None:
             steps[step_of(info)] = counts
     return steps
+
+
+def _counts(rows: pa.Table, group: Group, tasks: TaskSet) -> AnyInts | None:
+    """Count correct queries of each class, run by run; None where some row does not say."""
+    if len(group.runs) < 2:
+        return class_counts(rows, tasks)
+    names = rows.column("run").cast(pa.string())
+    by_run = [class_counts(rows.filter(pc.equal(names, run)), tasks) for run in group.runs]
+    said = [counts for counts in by_run if counts is not None]
+    return np.stack(said, axis=2) if len(said) == len(by_run) else None
 
 
 def step_of(info: TaskSetInfo) -> str:

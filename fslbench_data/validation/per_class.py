@@ -17,8 +17,8 @@ from fslbench_data.tasks import TaskSet, TaskSetInfo
 def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
     """The rows of one method on one task set, in the order of tasks.
 
-    The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`),
-    and have one run of the method.
+    The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`);
+    of several runs the rows of a task follow each other.
     """
     names = {"task_set": str(info.name), "dataset": info.dataset, "method": method}
     parts = []

@@ -9,6 +9,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import AnyInts
 from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.ladder_answers import step_of
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -96,5 +97,10 @@ def _of_step(
     step, by_method = step_of(info), ladder.answers.by_method
     there = {method: steps[step] for method, steps in by_method.items() if step in steps}
     chosen = [method for method in methods if method in there] or [*there]
-    queries = info.protocol.n_query
-    return {method: 100.0 * there[method].sum(axis=1) / queries for method in chosen}
+    return {method: _percent(there[method], info.protocol.n_query) for method in chosen}
+
+
+def _percent(counts: AnyInts, queries: int) -> NDArray[np.float64]:
+    """Compute each task's accuracy of correct queries by class (T, K), of runs (T, K, R)."""
+    runs = counts[0, 0].size
+    return np.asarray(100.0 * counts.reshape(len(counts), -1).sum(axis=1) / (queries * runs))

@@ -94,3 +94,28 @@ def test_other_tasks() -> None:
         gap(np.ones((2, 2), int), np.ones((3, 2), int), 2, "open")
     alone = interval_of(np.array([3.0]), "open", 0.95)
     assert (alone.halfwidth, alone.constant) == (None, True)
+
+
+def test_of_several_runs_every_measure_is_the_mean_of_each_runs() -> None:
+    rng = np.random.default_rng(2)
+    three, one = rng.binomial(5, 0.7, (30, 4, 3)), rng.binomial(5, 0.8, (30, 4))
+    score = step_score(three, 5, "closed")
+    alone = [step_score(three[:, :, run], 5, "closed") for run in range(3)]
+    for measure in ("accuracy", "worst", "excess"):
+        means = [getattr(of_run, measure).mean for of_run in alone]
+        assert getattr(score, measure).mean == pytest.approx(np.mean(means))
+    worst = 100 * np.mean([three[:, :, run].min(axis=1) / 5 for run in range(3)], axis=0)
+    expected = interval_of(worst, "closed", 0.95)
+    assert score.worst.halfwidth == pytest.approx(expected.halfwidth)
+    between = contrast([(1, one), (-1, three)], 5, "open")
+    expected = interval_of(100 * one.min(axis=1) / 5 - worst, "open", 0.95)
+    assert between.worst.mean == pytest.approx(expected.mean)
+    assert between.worst.halfwidth == pytest.approx(expected.halfwidth)
+    assert between.excess is not None
+    over = np.mean([excess(three[:, :, run], 5) for run in range(3)], axis=0)
+    assert between.excess.mean == pytest.approx(100 * (excess(one, 5) - over).mean())
+
+
+def test_one_run_on_an_axis_of_its_own_is_one_run() -> None:
+    counts = np.random.default_rng(3).binomial(3, 0.6, (20, 5))
+    assert step_score(counts[:, :, None], 3, "open") == step_score(counts, 3, "open")

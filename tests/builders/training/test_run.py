@@ -138,7 +138,7 @@ def test_damaged_weights_are_refused(finished: Path, tmp_path: Path) -> None:
     state = torch.load(tmp_path / run.WEIGHTS)
     state["network.blocks.0.bias"][0] += 1
     torch.save(state, tmp_path / run.WEIGHTS)
-    with pytest.raises(BackboneError, match="not those that its trained.json is about"):
+    with pytest.raises(BackboneError, match=r"not those that its trained\.json is about"):
         load_trained(tmp_path)
 
 

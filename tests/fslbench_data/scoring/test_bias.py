@@ -2,10 +2,12 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from scipy import stats
@@ -249,3 +251,29 @@ def test_every_format(release: Release, tmp_path: Path) -> None:
     )  # fmt: skip
     assert "Ladders compared" in text
     assert {r["versus"] for r in content["rows"]} == {"", "b", "c"}
+
+
+def _as_run(submission: Submission, run: str) -> Submission:
+    named = pa.array([run] * submission.table.num_rows)
+    return replace(submission, table=submission.table.append_column("run", named))
+
+
+def test_several_runs_are_scored_as_the_mean_of_each(release: Release) -> None:
+    parts = [_guesses(release, "mine", seed) for seed in (1, 2)]
+    alone = [bias(part, release).ladders[0].methods[0] for part in parts]
+    both = merge([_as_run(part, str(i)) for i, part in enumerate(parts)])
+    other = _guesses(release, "other", 3)
+    report = bias(merge([both, other]), release).ladders[0]
+    assert not report.left_out
+    mine = next(method for method in report.methods if method.method == "mine")
+    for step, found in mine.steps.items():
+        assert found.worst.mean == pytest.approx(np.mean([a.steps[step].worst.mean for a in alone]))
+    assert mine.gaps[-1][2].worst.mean == pytest.approx(
+        np.mean([a.gaps[-1][2].worst.mean for a in alone])
+    )
+    (pair,) = report.pairs
+    versus = next(method for method in report.methods if method.method == "other")
+    sign = 1 if pair.method == "mine" else -1
+    assert pair.steps["biased"].accuracy.mean == pytest.approx(
+        sign * (mine.steps["biased"].accuracy.mean - versus.steps["biased"].accuracy.mean)
+    )

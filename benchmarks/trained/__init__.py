@@ -1,0 +1,19 @@
+"""The ten methods of FewSTAB, trained on glyphs: what they answer, and what it says of them.
+
+``runs/*.toml`` are their trainings, ``tasks.toml`` is the release that they answer, and
+``results/*.parquet`` are the correct queries of each class of each task, with the training's seed
+as the run.  ``python -m benchmarks.trained RELEASE`` prints the tables of docs/trained_methods.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RUNS, RESULTS = HERE / "runs", HERE / "results"
+DATASET = "glyphs"
+UNTRAINED = "untrained"
+METHODS = (
+    "ANIL", "LEO", "BOIL", "ProtoNet", "DN4", "R2D2", "CAN", "RENet", "Baseline++", "RFS"
+)  # fmt: skip
+"""In the order of the paper's Table 3."""

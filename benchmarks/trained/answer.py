@@ -1,0 +1,109 @@
+"""Answer the task sets: ``python -m benchmarks.trained.answer RELEASE TRAININGS``.
+
+RELEASE is made from ``tasks.toml``; TRAININGS is the folder that `fslbench-build train` filled from
+``runs/*.toml``.  Every finished training answers all task sets, and so does each method with the
+weights that it started from (`untrained`), and so do NCC, MatchingNet and LR on the maps of the
+network of seed 0.  What has been answered is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.trained import DATASET, RESULTS, UNTRAINED
+from builders.baselines import run_head
+from builders.training.answers import PIXELS, answer
+from builders.training.building import build_method
+from builders.training.trained import Trained, load_trained
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
+
+HEADS, BATCH = ("NCC", "MatchingNet", "LR"), 1024
+
+
+def as_started(trained: Trained) -> Trained:
+    """Return the method with the weights that its training started from."""
+    method = build_method(trained.settings, trained.about["classes"])
+    return replace(trained, method=method.eval())
+
+
+def maps_of(trained: Trained, release: Release) -> NDArray[np.float32]:
+    """Compute the flat maps (N, D) of all images."""
+    pixels = release.features(DATASET, PIXELS)
+    network, blocks = trained.method.network, range(0, len(pixels), BATCH)
+    with torch.no_grad():
+        maps = [network(trained.images(pixels[i : i + BATCH])).flatten(1) for i in blocks]
+    return torch.cat(maps).numpy()
+
+
+def answers_of(trained: Trained, release: Release, name: str, journal: Path) -> Submission:
+    """Answer all task sets with a method."""
+    sets = sorted(str(info.name) for info in release.task_sets)
+    return answer(
+        trained, release, name=name, datasets=[DATASET], task_sets=sets, journal=journal,
+        show_progress=True,
+    )  # fmt: skip
+
+
+def heads_of(trained: Trained, release: Release, name: str) -> Submission:
+    """Answer all task sets with heads on the network's maps."""
+    maps = maps_of(trained, release)
+    return merge(
+        [run_head(release, of, name, [DATASET], features=lambda _: maps, threads=1) for of in HEADS]
+    )
+
+
+def kept(made: Submission, seed: int) -> Submission:
+    """Keep the correct queries of each class, and the seed as the run."""
+    run = pa.array([str(seed)] * made.table.num_rows)
+    return replace(made, table=made.table.drop_columns("predictions").append_column("run", run))
+
+
+def jobs(
+    folder: Path, release: Release, journal: Path
+) -> Iterator[tuple[str, Callable[[], Submission]]]:
+    """Give what a training answers: a file's stem, and what makes it."""
+    trained = load_trained(folder)
+    stem, start = folder.name.rpartition("-")[0], f"{trained.settings.method}-{UNTRAINED}"
+    yield stem, lambda: answers_of(trained, release, stem, journal)
+    if trained.settings.training.episode.shot == 1:
+        return
+    yield start, lambda: answers_of(as_started(trained), release, start, journal)
+    if trained.settings.seed == 0:
+        yield f"{stem}-heads", lambda: heads_of(trained, release, stem)
+
+
+def main() -> None:
+    """Write the answers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("release", type=Path)
+    parser.add_argument("trainings", type=Path)
+    parser.add_argument("--only", default="", help="Of trainings whose names start with this.")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    release = load_release(options.release)
+    options.output.mkdir(exist_ok=True)
+    for folder in sorted(path.parent for path in options.trainings.glob("*/trained.json")):
+        if not folder.name.startswith(options.only):
+            continue
+        seed, journal = folder.name.rpartition("-")[2], folder / "answers.journal"
+        for stem, make in jobs(folder, release, journal):
+            path = options.output / f"{stem}-{seed}.parquet"
+            if not path.exists():
+                kept(make(), int(seed)).write(path)
+                journal.unlink(missing_ok=True)
+                print(path.name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
