@@ -1,143 +1,171 @@
 """Print the tables: ``python -m benchmarks.trained RELEASE``, made from ``tasks.toml``.
 
-Accuracies and wAcc are means over tasks and over runs; the intervals of the ladder and of
-counterfactual tasks are closed (other tasks of these images), at 95 %, paired task by task.
+Accuracies and wAcc are means over tasks and over runs.  Intervals are at 95 % and paired task by
+task; those of ladders and counterfactual tasks are closed: about other tasks of these images.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from analysis_sql.bias.rank_correlation import rank_correlation
-from analysis_sql.bias.spurious_bias import interval_of
-from analysis_sql.intervals.intervals import Interval
-from benchmarks.generators import correlation, printed, signed
-from benchmarks.trained import DATASET, METHODS, RESULTS, UNTRAINED
-from benchmarks.trained.measured import LEVEL, By, difference, means, read
-from fslbench_data.release.release import load_release
+from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.intervals.arrays import AnyInts, Floats
+from benchmarks.generators import correlation, printed, signed, whole_gap
+from benchmarks.trained import METHODS, RESULTS, UNTRAINED
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.bias import bias
+from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 
 OPEN = ("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "open-20w1s1q", "open-20w5s5q")
 LADDERS = ("5w1s15q", "3w5s15q", "3w10s15q")
 STEPS = ("support", "intra", "inter", "biased")
-TRUTH, TAGGERS = "style", {"20": ("a20", "b20"), "40": ("a40", "b40")}
+TAGGERS = {"20": ("a20", "b20"), "40": ("a40", "b40")}
 COUNTERFACTUALS = ("bold-5w1s5q", "bold-5w5s3q", "italic-5w1s5q")
 FIVE, ONE = "5w5s", "5w1s"
+LEVEL = 0.95
+
+Ladders = Mapping[str, LadderReport]
+"""By name, such as ``*_style-5w1s15q``."""
 
 
-def named(by: By, trained: str) -> list[tuple[str, str]]:
-    """List methods of a kind of training that have answers: name and key, the paper's order."""
-    return [(name, f"{name}-{trained}") for name in METHODS if f"{name}-{trained}" in by]
+def named(present: Sequence[str] | Mapping[str, object], trained: str) -> list[tuple[str, str]]:
+    """List methods that were trained so, in the paper's order: name and key."""
+    return [(name, f"{name}-{trained}") for name in METHODS if f"{name}-{trained}" in present]
 
 
-def trained_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy on open sets, and how much the training has brought."""
-    for name, key in named(by, FIVE):
+def brought_rows(answers: Submission, release: Release, interval: str) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy on open sets, and how far it is above the untrained one."""
+    report = score(answers, release, task_sets=OPEN)
+    rows = report.comparisons.to_arrow().to_pylist()
+    of = {
+        (row["task_set"], *pair): (row, sign)
+        for row in rows
+        if row["interval"] == interval
+        for pair, sign in (
+            ((row["method"], row["versus"]), 1), ((row["versus"], row["method"]), -1)
+        )
+    }  # fmt: skip
+    methods = {row[side] for row in rows for side in ("method", "versus")}
+    for name, key in named(sorted(methods), FIVE):
         cells = []
         for task_set in OPEN:
-            own, start = by[key].get(task_set), by[f"{name}-{UNTRAINED}"].get(task_set)
-            if own is None or start is None:
-                cells += ["", ""]
-                continue
-            cells += [f"{own.accuracy.mean():.1f}", signed(difference(own, start, "accuracy"))]
-        yield name, str(len(by[key][OPEN[0]].counts)), *cells
-
-
-def paper_rows(by: By, protocol: str) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3)."""
-    first, last = f"random_style-{protocol}", f"biased_style-{protocol}"
-    for name, key in named(by, FIVE):
-        if last not in by[key]:
-            continue
-        before, after = by[key][first], by[key][last]
-        spread = after.spread("worst")
-        yield (
-            name,
-            signed(before.interval(before.accuracy), ""),
-            signed(before.interval(before.worst), ""),
-            signed(after.interval(after.worst), ""),
-            signed(difference(before, after, "worst")),
-            "" if spread is None else f"{spread:.2f}",
-        )
-
-
-def rank_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a ladder: how alike metrics rank the methods (Table 4)."""
-    for protocol in LADDERS:
-        first, last = f"random_style-{protocol}", f"biased_style-{protocol}"
-        keys = [key for _, key in named(by, FIVE) if last in by[key]]
-        accurate, random = (means(by, keys, first, of) for of in ("accuracy", "worst"))
-        worst = means(by, keys, last, "worst")
-        yield (
-            protocol,
-            str(len(keys)),
-            *(
-                correlation(rank_correlation(one, other, LEVEL))
-                for one, other in ((accurate, random), (accurate, worst), (random, worst))
-            ),
-        )
-
-
-def step_rows(by: By, protocol: str) -> Iterator[Sequence[str]]:
-    """A row a method: wAcc lost from random tasks to each step (Tables 5 and S5)."""
-    for name, key in named(by, FIVE):
-        sets = [f"{step}_style-{protocol}" for step in STEPS]
-        if sets[-1] in by[key]:
-            first = by[key][f"random_style-{protocol}"]
-            yield name, *(signed(difference(first, by[key][of], "worst")) for of in sets)
-
-
-def shot_rows(by: By, protocol: str) -> Iterator[Sequence[str]]:
-    """A row a method: trained with one shot and with five (Figure 6)."""
-    first, last = f"random_style-{protocol}", f"biased_style-{protocol}"
-    for name, key in named(by, ONE):
-        other = by[f"{name}-{FIVE}"]
-        if last not in by[key] or last not in other:
-            continue
-        gaps = [of[first].worst - of[last].worst for of in (by[key], other)]
-        yield (
-            name,
-            *(f"{of[last].worst.mean():.2f}" for of in (by[key], other)),
-            signed(difference(other[last], by[key][last], "worst")),
-            *(f"{gap.mean():.2f}" for gap in gaps),
-            signed(other[last].interval(gaps[1] - gaps[0])),
-        )
-
-
-def tagger_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row an error rate: how alike taggers rank methods on their biased tasks (Tables 6, S11)."""
-
-    def alike(one: str, other: str) -> str:
-        sets = [f"biased_{name}-3w5s15q" for name in (one, other)]
-        keys = [key for _, key in named(by, FIVE) if all(of in by[key] for of in sets)]
-        first, second = (means(by, keys, of, "worst") for of in sets)
-        return correlation(rank_correlation(first, second, LEVEL, same_tasks=False))
-
-    for errors, (one, other) in TAGGERS.items():
-        yield errors, alike(one, TRUTH), alike(other, TRUTH), alike(one, other)
-
-
-def counterfactual_rows(by: By) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy lost where the style is another class's, all else being equal."""
-    for name, key in named(by, FIVE):
-        cells: list[str] = []
-        for of in COUNTERFACTUALS:
-            same, other = (by[key].get(f"{step}_{of}") for step in ("same", "other"))
-            if same is None or other is None:
-                cells += ["", ""]
-                continue
-            cells += [f"{same.accuracy.mean():.1f}", signed(difference(same, other, "accuracy"))]
+            row, sign = of.get((task_set, key, f"{name}-{UNTRAINED}"), ({}, 1))
+            mean = row.get("mean" if sign > 0 else "versus_mean")
+            width = row.get("halfwidth")
+            cells += [
+                "" if mean is None else f"{mean:.1f}",
+                "" if width is None else f"{sign * row['difference']:+.2f} ± {width:.2f}",
+            ]
         yield name, *cells
 
 
-def lost_most(by: By, protocol: str) -> Interval:
-    """Compute the mean over methods of what is lost from random to biased tasks."""
-    keys = [key for _, key in named(by, FIVE) if f"biased_style-{protocol}" in by[key]]
-    first, last = (
-        means(by, keys, f"{step}_style-{protocol}", "worst") for step in ("random", "biased")
-    )
-    return interval_of((first - last).mean(axis=0), "closed", LEVEL)
+def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3)."""
+    methods = {of.method: of for of in ladder.methods}
+    for name, key in named(methods, FIVE):
+        steps = methods[key].steps
+        yield (
+            name,
+            signed(steps["random"].accuracy, ""),
+            signed(steps["random"].worst, ""),
+            signed(steps["biased"].worst, ""),
+            signed(whole_gap(methods[key]).worst),
+            spread(ladder, key, "biased"),
+        )
+
+
+def spread(ladder: LadderReport, method: str, step: str) -> str:
+    """Write the standard deviation of wAcc between runs; empty below two."""
+    counts, queries = ladder.answers.by_method[method][step], ladder.answers.queries
+    if counts.ndim == 2:
+        return ""
+    means = [worst_class(run, queries).mean() for run in np.moveaxis(counts, 2, 0)]
+    return f"{100 * np.std(means, ddof=1):.2f}"
+
+
+def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
+    """A row a ladder: how alike metrics rank the methods (Table 4)."""
+    for protocol in LADDERS:
+        ladder = ladders[f"*_style-{protocol}"]
+        steps, queries = ladder.answers.by_method, ladder.answers.queries
+        keys = [key for _, key in named(ladder.last, FIVE)]
+        first, last = (
+            np.array([worst_class(steps[key][step], queries) for key in keys])
+            for step in ("random", "biased")
+        )
+        accurate = np.array([_accuracies(steps[key]["random"]) for key in keys])
+        pairs = ((accurate, first), (accurate, last), (first, last))
+        alike = [correlation(rank_correlation(one, other, LEVEL)) for one, other in pairs]
+        yield protocol, str(len(keys)), *alike
+
+
+def _accuracies(counts: AnyInts) -> Floats:
+    """Compute means over classes and runs (T,), up to a factor."""
+    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
+    return means
+
+
+def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+    """A row a method: wAcc lost from each step to the next (Tables 5 and S5)."""
+    methods = {of.method: of for of in ladder.methods}
+    for name, key in named(methods, FIVE):
+        by_step = {after: gap for _, after, gap in methods[key].gaps[: len(STEPS)]}
+        yield name, *(signed(by_step[step].worst) for step in STEPS)
+
+
+def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+    """A row a method: trained with one shot and with five (Figure 6)."""
+    methods = {of.method: of for of in ladder.methods}
+    pairs = {frozenset((of.method, of.versus)): of for of in ladder.pairs}
+    for name, key in named(methods, ONE):
+        other = f"{name}-{FIVE}"
+        pair = pairs[frozenset((key, other))]
+        sign = 1 if pair.method == other else -1
+        assert pair.lost is not None
+        gains = [pair.steps["biased"].worst, pair.lost.worst]
+        yield (
+            name,
+            *(f"{methods[of].steps['biased'].worst.mean:.2f}" for of in (key, other)),
+            f"{sign * gains[0].mean:+.2f} ± {gains[0].halfwidth:.2f}",
+            *(f"{whole_gap(methods[of]).worst.mean:.2f}" for of in (key, other)),
+            f"{sign * gains[1].mean:+.2f} ± {gains[1].halfwidth:.2f}",
+        )
+
+
+def tagger_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
+    """A row an error rate: how alike taggers rank methods on biased tasks (Tables 6 and S11)."""
+
+    def alike(one: str, other: str) -> str:
+        last = [ladders[f"*_{tagger}-3w5s15q"].last for tagger in (one, other)]
+        keys = [key for _, key in named(last[0], FIVE) if key in last[1]]
+        first, second = (np.array([of[key] for key in keys]) for of in last)
+        return correlation(rank_correlation(first, second, LEVEL, same_tasks=False))
+
+    for errors, (one, other) in TAGGERS.items():
+        yield errors, alike(one, "style"), alike(other, "style"), alike(one, other)
+
+
+def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy lost where the style is another class's, all else being equal."""
+    reports = [ladders[f"*_{of} counterfactual"] for of in COUNTERFACTUALS]
+    methods = [{of.method: of for of in report.methods} for report in reports]
+    for name, key in named(methods[0], FIVE):
+        cells: list[str] = []
+        for of in methods:
+            if key in of:
+                same = of[key].steps["same"].accuracy
+                cells += [f"{same.mean:.1f}", signed(whole_gap(of[key]).accuracy)]
+            else:
+                cells += ["", ""]
+        yield name, *cells
 
 
 def main() -> None:
@@ -146,23 +174,25 @@ def main() -> None:
     parser.add_argument("release", type=Path)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    by = read(options.results, load_release(options.release), DATASET)
+    release = load_release(options.release)
+    answers = merge([Submission.read(path) for path in sorted(options.results.glob("*.parquet"))])
     columns = " | ".join(f"{of.partition('-')[2]}: | brought:" for of in OPEN)
-    printed(f"method | runs: | {columns}", trained_rows(by))
+    printed(f"method | {columns}", brought_rows(answers, release, "open"))
+    ladders = {ladder.name: ladder for ladder in bias(answers, release).ladders}
     for protocol in LADDERS:
-        print(f"{protocol}: mean loss of wAcc {signed(lost_most(by, protocol))}\n")
         columns = "Acc: | wAcc-R: | wAcc-A: | gap: | SD of wAcc-A:"
-        printed(f"{protocol} | {columns}", paper_rows(by, protocol))
+        printed(f"{protocol} | {columns}", paper_rows(ladders[f"*_style-{protocol}"]))
     columns = "methods: | Acc, wAcc-R: | Acc, wAcc-A: | wAcc-R, wAcc-A:"
-    printed(f"ladder | {columns}", rank_rows(by))
+    printed(f"ladder | {columns}", rank_rows(ladders))
     for protocol in LADDERS:
-        printed(f"{protocol} | " + " | ".join(f"{of}:" for of in STEPS), step_rows(by, protocol))
+        columns = " | ".join(f"to {step}:" for step in STEPS)
+        printed(f"{protocol} | {columns}", step_rows(ladders[f"*_style-{protocol}"]))
     for protocol in LADDERS:
         columns = "wAcc-A, 1 shot: | 5 shots: | 5 over 1: | gap, 1 shot: | 5 shots: | 5 over 1:"
-        printed(f"{protocol} | {columns}", shot_rows(by, protocol))
-    printed("errors, % | A, truth: | B, truth: | A, B:", tagger_rows(by))
+        printed(f"{protocol} | {columns}", shot_rows(ladders[f"*_style-{protocol}"]))
+    printed("errors, % | A, truth: | B, truth: | A, B:", tagger_rows(ladders))
     columns = " | ".join(f"same {of}: | lost:" for of in COUNTERFACTUALS)
-    printed(f"method | {columns}", counterfactual_rows(by))
+    printed(f"method | {columns}", counterfactual_rows(ladders))
 
 
 if __name__ == "__main__":
