@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from benchmarks.authors_methods.checkout import (
     Checkout,
     apart,
+    eight_bytes,
     gradients_apart,
     load_same,
     on_the_processor,
@@ -38,7 +39,7 @@ def compare(repo: Path) -> Iterator[tuple[str, str, float]]:
     """Compare them above the same Conv64F, with one shot and five."""
     checkout = Checkout(repo)
     torch.manual_seed(0)
-    with on_the_processor():
+    with on_the_processor(), eight_bytes():
         for shot in (1, 5):
             task = f"{WAY}-way {shot}-shot"
             for what, difference in _anil(checkout, shot):
@@ -104,7 +105,9 @@ def _leo(checkout: Checkout, shot: int) -> Iterator[tuple[str, float]]:
 
 
 def _r2d2(checkout: Checkout, shot: int) -> Iterator[tuple[str, float]]:
-    theirs = checkout.module("model.meta.r2d2").R2D2(**_settings(checkout, shot), init_type="normal")
+    theirs = checkout.module("model.meta.r2d2").R2D2(
+        **_settings(checkout, shot), init_type="normal"
+    )
     shuffle_statistics(theirs)
     for number, value in {"alpha": 2.0, "beta": 0.5, "gamma": 10.0}.items():
         theirs.classifier.get_parameter(number).data.fill_(value)
