@@ -43,8 +43,8 @@ INNER = {
 """Of their ``config/baseline++.yaml``, and of ``reproduce/Baseline++``."""
 
 
-def compare(repo: Path) -> Iterator[tuple[str, str, float]]:
-    """Yield method, what is compared, and the largest absolute difference."""
+def compare(repo: Path) -> Iterator[tuple[str, str, str, float]]:
+    """Compare networks, losses of labelled images and scores of tasks, in eight bytes a number."""
     checkout = Checkout(repo)
     torch.manual_seed(0)
     with on_the_processor(), eight_bytes():
@@ -53,7 +53,7 @@ def compare(repo: Path) -> Iterator[tuple[str, str, float]]:
         yield from _rfs(checkout)
 
 
-def _networks(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
+def _networks(checkout: Checkout) -> Iterator[tuple[str, str, str, float]]:
     four = checkout.module("model.backbone.conv_four").Conv64F
     twelve = checkout.module("model.backbone.resnet_12").resnet12
     plain = {"is_flatten": False, "avg_pool": False, "drop_rate": 0.0}
@@ -75,12 +75,12 @@ def _networks(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
         for mode in ("train", "eval"):  # training moves the statistics that "eval" then reads
             with torch.no_grad():
                 maps = [network.train(mode == "train")(images) for network in (ours, theirs)]
-            yield "networks", f"{name}: maps, {mode}", apart(*maps)
+            yield "networks", f"maps, {mode}", name, apart(*maps)
         buffers = zip(ours.buffers(), theirs.buffers(), strict=True)
-        yield "networks", f"{name}: running statistics", max(apart(*pair) for pair in buffers)
+        yield "networks", "running statistics", name, max(apart(*pair) for pair in buffers)
 
 
-def _baseline_plus_plus(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
+def _baseline_plus_plus(checkout: Checkout) -> Iterator[tuple[str, str, str, float]]:
     module = checkout.module("model.finetuning.baseline_plus")
     for shot in (1, 5):
         for optimiser, settings in INNER.items():
@@ -99,17 +99,17 @@ def _baseline_plus_plus(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
             ours.classifier.directions.data.copy_(theirs.classifier.fc.weight_v)
             if optimiser == "Adam" and shot == 1:
                 for what, difference in _losses(theirs, ours, pairs):
-                    yield "Baseline++", what, difference
+                    yield "Baseline++", what, "16 images", difference
             images = torch.randn(WAY, shot + QUERY, 3, SIDE, SIDE)
             theirs.eval(), ours.eval()
             torch.manual_seed(SEED)
             scores, _ = theirs.set_forward((images.flatten(0, 1), None))
             own = ours.scores(images[:, :shot], images[:, shot:].flatten(0, 1))
-            what = f"scores after 100 passes, {WAY}-way {shot}-shot, {optimiser}"
-            yield "Baseline++", what, apart(own, scores)
+            what = f"scores after 100 passes, {optimiser}"
+            yield "Baseline++", what, f"{shot}-shot", apart(own, scores)
 
 
-def _rfs(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
+def _rfs(checkout: Checkout) -> Iterator[tuple[str, str, str, float]]:
     core: Any = sys.modules["core.model"]
     core.DistillKLLoss = checkout.module("model.loss").DistillKLLoss
     module = checkout.module("model.finetuning.rfs_model")
@@ -119,11 +119,11 @@ def _rfs(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
         pairs = load_same(ours, [theirs.emb_func, theirs.classifier])
         if shot == 1:
             for what, difference in _losses(theirs, ours, pairs):
-                yield "RFS", what, difference
+                yield "RFS", what, "16 images", difference
         images = torch.randn(WAY, shot + QUERY, 3, SIDE, SIDE)
         theirs.eval(), ours.eval()
         own = ours.scores(images[:, :shot], images[:, shot:].flatten(0, 1))
-        task = f"{WAY}-way {shot}-shot"
+        task = f"{shot}-shot"
         with patch.object(module, "LogisticRegression", _regression), torch.no_grad():
             answers, _ = theirs.set_forward((images.flatten(0, 1), None))
             support, query, target, _ = theirs.split_by_episode(
@@ -131,10 +131,15 @@ def _rfs(checkout: Checkout) -> Iterator[tuple[str, str, float]]:
             )
             fitted = theirs.set_forward_adaptation(support[0], target[0])
         other = torch.from_numpy(answers[0]) != own.argmax(dim=1)
-        yield "RFS", f"share of {WAY * QUERY} answers, {task}", float(other.double().mean())
+        yield (
+            "RFS",
+            f"share of {WAY * QUERY} answers that differ",
+            task,
+            float(other.double().mean()),
+        )
         unit = nn.functional.normalize(query[0], dim=1).numpy()
         logits = torch.from_numpy(fitted.decision_function(unit))
-        yield "RFS", f"logits, {task}", apart(_centred(own), _centred(logits))
+        yield "RFS", "logits", task, apart(_centred(own), _centred(logits))
 
 
 def _losses(theirs: Any, ours: Method, pairs: Pairs) -> Iterator[tuple[str, float]]:

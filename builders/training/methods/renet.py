@@ -79,7 +79,8 @@ class RENet(Method):
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute cosines (M, K) of attended means, divided by the temperature."""
         of_support, of_query = self._centred(support, query)
-        parts = [of_query] if self.training else of_query.split(AT_ONCE)
+        step = len(of_query) if self.training else AT_ONCE
+        parts = (of_query[start : start + step] for start in range(0, len(of_query), step))
         return torch.cat([self._compared(of_support, part) for part in parts])
 
     def _centred(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,11 +158,31 @@ class CrossCorrelation(nn.Module):
         return (centred / deviation / self.temperature).softmax(dim=dim)
 
 
+class _Norm(nn.BatchNorm1d):
+    """A batch norm that is folded into what stands beside it."""
+
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+    momentum: float
+
+    def take(self, mean: Tensor, variance: Tensor, count: int) -> Tensor:
+        """Take a batch's statistics into the running ones; return what the batch is multiplied by.
+
+        `variance` is divided by `count`, the running one by one less, as PyTorch's.
+        """
+        with torch.no_grad():
+            self.num_batches_tracked += 1
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
+        return self.weight / (variance + self.eps).sqrt()
+
+
 class _Separable4d(nn.Module):
     """A 3 x 3 x 3 x 3 convolution as one along the first image, one along the second and 1 x 1.
 
     Each is normalised by batch, and the first rectified.  Channels are last in memory, and what
-    follows the second is one linear map: a step takes less than half the time of 3D convolutions.
+    follows the second is one linear map: half the time of 3D convolutions.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -169,9 +190,9 @@ class _Separable4d(nn.Module):
         self.first = nn.Conv2d(inputs, inputs, 3, padding=1, bias=False)
         self.norm_first = nn.BatchNorm1d(inputs)
         self.second = nn.Conv2d(inputs, inputs, 3, padding=1, bias=False)
-        self.norm_second = nn.BatchNorm1d(inputs)
+        self.norm_second = _Norm(inputs)
         self.mix = nn.Linear(inputs, outputs, bias=False)
-        self.norm_mix = nn.BatchNorm1d(outputs)
+        self.norm_mix = _Norm(outputs)
 
     def forward(self, pairs: Tensor) -> Tensor:
         """Compute (B, i, j, k, l, outputs) of (B, i, j, k, l, inputs)."""
@@ -191,11 +212,10 @@ class _Separable4d(nn.Module):
 
         The shift of the norm before the mixing has no effect: the one after takes it away.
         """
-        deviation = _deviation(self.norm_second, mean, covariance.diagonal(), count)
-        mixing = self.mix.weight * (self.norm_second.weight / deviation)
+        mixing = self.mix.weight * self.norm_second.take(mean, covariance.diagonal(), count)
         shift = self.mix.weight @ self.norm_second.bias
         variance = ((mixing @ covariance) * mixing).sum(dim=1)
-        scale = self.norm_mix.weight / _deviation(self.norm_mix, shift, variance, count)
+        scale = self.norm_mix.take(shift, variance, count)
         return mixing * scale[:, None], self.norm_mix.bias
 
     def _by_running(self) -> tuple[Tensor, Tensor]:
@@ -207,24 +227,17 @@ class _Separable4d(nn.Module):
         return mixing * scale[:, None], after.bias - scale * (mean + after.running_mean)
 
 
-def _deviation(norm: nn.BatchNorm1d, mean: Tensor, variance: Tensor, count: int) -> Tensor:
-    """Return what a norm divides a batch by, and take its statistics into the running ones."""
-    with torch.no_grad():
-        norm.num_batches_tracked += 1
-        norm.running_mean.lerp_(mean, norm.momentum)
-        norm.running_var.lerp_(variance * (count / (count - 1)), norm.momentum)
-    return (variance + norm.eps).sqrt()
-
-
 def _convolved(layer: nn.Conv2d, pairs: Tensor) -> Tensor:
     """Convolve (..., h, w, C) along h and w; one channel by a matrix, which is faster."""
     *_, rows, columns, channels = pairs.shape
     if channels == 1:
         places = rows * columns
         ones = torch.eye(places).to(pairs).view(-1, 1, rows, columns)
-        return (pairs.reshape(-1, places) @ layer(ones).view(places, places)).view(pairs.shape)
+        matrix: Tensor = layer(ones).view(places, places)
+        return (pairs.reshape(-1, places) @ matrix).view(pairs.shape)
     images = pairs.reshape(-1, rows, columns, channels).permute(0, 3, 1, 2)
-    return layer(images).permute(0, 2, 3, 1).reshape(pairs.shape)
+    out: Tensor = layer(images)
+    return out.permute(0, 2, 3, 1).reshape(pairs.shape)
 
 
 def _plain(inputs: int, outputs: int, side: int) -> nn.Conv2d:
