@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from benchmarks.authors_methods.checkout import (
     Checkout,
     apart,
+    eight_bytes,
     gradients_apart,
     load_same,
     on_the_processor,
@@ -34,21 +35,21 @@ LATENT_INNER = {"lr": 1e-2, "iter": 5, "finetune_lr": 1e-2, "finetune_iter": 5}
 Pairs = list[tuple[Tensor, Tensor]]
 
 
-def compare(repo: Path) -> Iterator[tuple[str, str, float]]:
+def compare(repo: Path) -> Iterator[tuple[str, str, str, float]]:
     """Compare them above the same Conv64F, with one shot and five."""
     checkout = Checkout(repo)
     torch.manual_seed(0)
-    with on_the_processor():
+    with on_the_processor(), eight_bytes():
         for shot in (1, 5):
-            task = f"{WAY}-way {shot}-shot"
+            task = f"{shot}-shot"
             for what, difference in _anil(checkout, shot):
-                yield "ANIL", f"{what}: {task}", difference
+                yield "ANIL", what, task, difference
             for what, difference in _boil(checkout, shot):
-                yield "BOIL", f"{what}: {task}", difference
+                yield "BOIL", what, task, difference
             for what, difference in _leo(checkout, shot):
-                yield "LEO", f"{what}: {task}", difference
+                yield "LEO", what, task, difference
             for what, difference in _r2d2(checkout, shot):
-                yield "R2D2", f"{what}: {task}", difference
+                yield "R2D2", what, task, difference
 
 
 def _anil(checkout: Checkout, shot: int) -> Iterator[tuple[str, float]]:

@@ -45,16 +45,19 @@ class Maps(Network):
         return self.side
 
 
-def compare(repo: Path) -> Iterator[tuple[str, str, float]]:
-    """Compare layers on maps and whole networks on images, in eight bytes a number."""
+def compare(repo: Path) -> Iterator[tuple[str, str, str, float]]:
+    """Compare layers on maps (64, 7, 7) and, with Conv64F below, images of 84 x 84.
+
+    All in eight bytes a number.
+    """
     checkout = Checkout(repo)
     torch.manual_seed(0)
     with on_the_processor(), eight_bytes():
         for method in ("ProtoNet", "DN4", "CAN", "RENet"):
             for shot, whole in ((1, False), (5, False), (1, True), (5, True)):
                 for what, difference in _differences(checkout, method, shot, whole):
-                    where = f"Conv64F, {SIDE} x {SIDE}" if whole else "maps, 64 x 7 x 7"
-                    yield method, f"{what}: {WAY}-way {shot}-shot, {where}", difference
+                    where = "images" if whole else "maps"
+                    yield method, what, f"{shot}-shot {where}", difference
 
 
 def _differences(

@@ -1,0 +1,195 @@
+"""RENet beside its equations by numpy, its 4D convolutions by scipy."""
+
+import numpy as np
+import pytest
+from scipy.ndimage import correlate
+
+torch = pytest.importorskip("torch")
+
+from plain_episodes import (  # noqa: E402
+    Floats,
+    Maps,
+    batch_normed,
+    by_class,
+    cosine,
+    cross_entropy,
+    disturb_norms,
+    fixed_episode,
+    numbers,
+    softmax,
+)
+
+from builders.training.method import Labelled  # noqa: E402
+from builders.training.methods.renet import RENet  # noqa: E402
+
+WAY, QUERY, CHANNELS, SIDE, CLASSES = 2, 4, 3, 3, 5
+PLACES = SIDE * SIDE
+
+
+def _method() -> RENet:
+    torch.manual_seed(0)
+    method = RENet(Maps(CHANNELS, SIDE), classes=CLASSES, hidden=4, temperature_attn=2.0)
+    disturb_norms(method)
+    return method.double()
+
+
+def _valid(maps: Floats, kernels: Floats) -> Floats:
+    """A convolution (B, D, h, w) without padding."""
+    side = kernels.shape[-1]
+    windows = np.lib.stride_tricks.sliding_window_view(maps, (side, side), axis=(2, 3))
+    return np.einsum("bdhwij,edij->behw", windows, kernels)
+
+
+def _self_correlated(method: RENet, maps: Floats, train: bool) -> Floats:
+    """The maps, and added what layers read in each place's neighbourhood, rectified."""
+    raised = np.maximum(maps, 0)
+    lengths = np.sqrt((raised**2).sum(axis=1, keepdims=True))
+    unit = np.pad(raised / np.maximum(lengths, 1e-12), ((0, 0), (0, 0), (2, 2), (2, 2)))
+    around = [
+        unit[:, :, i : i + 5, j : j + 5] * unit[:, :, i + 2, j + 2, None, None]
+        for i in range(SIDE)
+        for j in range(SIDE)
+    ]
+    hidden = np.stack(around, axis=1).reshape(-1, CHANNELS, 5, 5)
+    layers = list(method.network.read)
+    for number in (0, 3, 6, 9):
+        hidden = _valid(hidden, numbers(layers[number].weight))
+        hidden = batch_normed(hidden, layers[number + 1], train)
+        hidden = hidden if number == 9 else np.maximum(hidden, 0)
+    features = hidden.reshape(len(maps), SIDE, SIDE, CHANNELS).transpose(0, 3, 1, 2)
+    return np.maximum(maps + features, 0)
+
+
+def _along(pairs: Floats, kernels: Floats, places: tuple[int, int]) -> Floats:
+    """A convolution of pairs (B, C, i, j, k, l) along two of their places."""
+    out = []
+    for kernel in kernels:
+        total = 0
+        for channel, part in enumerate(kernel):
+            shape = [1] * 5
+            for place in places:
+                shape[place] = 3
+            total = total + correlate(pairs[:, channel], part.reshape(shape), mode="constant")
+        out.append(total)
+    return np.stack(out, axis=1)
+
+
+def _refined(method: RENet, pairs: Floats, train: bool) -> Floats:
+    """Two separable 4D convolutions of pairs (B, 1, i, j, k, l)."""
+    for number, layer in enumerate((method.attention.refine[0], method.attention.refine[2])):
+        pairs = np.maximum(pairs, 0) if number else pairs
+        pairs = _along(pairs, numbers(layer.first.weight), (1, 2))
+        pairs = np.maximum(batch_normed(pairs, layer.norm_first, train), 0)
+        pairs = _along(pairs, numbers(layer.second.weight), (3, 4))
+        pairs = batch_normed(pairs, layer.norm_second, train)
+        pairs = np.einsum("oc,bcijkl->boijkl", numbers(layer.mix.weight), pairs)
+        pairs = batch_normed(pairs, layer.norm_mix, train)
+    return pairs
+
+
+def _shares(matches: Floats, axis: int) -> Floats:
+    mean = matches.mean(axis=axis, keepdims=True)
+    deviation = np.sqrt(matches.var(axis=axis, ddof=1, keepdims=True) + 1e-5)
+    return softmax((matches - mean) / deviation / 2.0, axis=axis)
+
+
+def _reduced(method: RENet, maps: Floats, train: bool) -> Floats:
+    kernel, norm, _ = method.attention.reduce
+    maps = np.maximum(batch_normed(_valid(maps, numbers(kernel.weight)), norm, train), 0)
+    return maps / np.maximum(np.sqrt((maps**2).sum(axis=1, keepdims=True)), 1e-8)
+
+
+def _scores(method: RENet, support: Floats, query: Floats, train: bool) -> Floats:
+    """Of centred maps (K, S, D, h, w) and (M, D, h, w)."""
+    way, shot = support.shape[:2]
+    flat = support.reshape(-1, *support.shape[2:])
+    theirs, own = _reduced(method, flat, train), _reduced(method, query, train)
+    cosines = np.einsum("ndij,mdkl->mnijkl", theirs, own)
+    pairs = cosines.reshape(-1, 1, *cosines.shape[2:])
+    turned = (0, 1, 4, 5, 2, 3)
+    matches = _refined(method, pairs, train)
+    matches = matches + _refined(method, pairs.transpose(turned), train).transpose(turned)
+    matches = matches.reshape(len(query), way, shot, PLACES, PLACES)
+    scores = np.zeros((len(query), way))
+    for m in range(len(query)):
+        for k in range(way):
+            first, second = [], []
+            for s in range(shot):
+                to_support = _shares(matches[m, k, s], 0).sum(axis=1)
+                to_query = _shares(matches[m, k, s], 1).sum(axis=0)
+                first.append(support[k, s].reshape(CHANNELS, PLACES) @ to_support)
+                second.append(query[m].reshape(CHANNELS, PLACES) @ to_query)
+            scores[m, k] = cosine(sum(first), sum(second)) / 0.2
+    return scores
+
+
+@pytest.mark.parametrize("shot", [1, 2])
+def test_scores_are_those_of_the_paper(shot: int) -> None:
+    method = _method().eval()
+    episode = fixed_episode(WAY, shot, QUERY, CHANNELS, SIDE, SIDE)
+    support, query = (
+        _self_correlated(method, numbers(maps.flatten(0, 1)), False)
+        for maps in (episode.support, episode.query)
+    )
+    support, query = (maps - maps.mean(axis=1, keepdims=True) for maps in (support, query))
+    support = support.reshape(WAY, shot, *support.shape[1:])
+    with torch.no_grad():
+        scores = method.scores(episode.support, episode.query.flatten(0, 1))
+    expected = _scores(method, support, query, False)
+    np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=1e-9)
+
+
+def test_the_loss_is_of_episode_queries_and_labelled_images() -> None:
+    method = _method().train()
+    episode = fixed_episode(WAY, 2, QUERY, CHANNELS, SIDE, SIDE)
+    generator = torch.Generator().manual_seed(9)
+    images = torch.randn(6, CHANNELS, SIDE, SIDE, generator=generator, dtype=torch.float64)
+    labelled = Labelled(images, torch.tensor([0, 4, 1, 1, 3, 2]))
+    both = torch.cat([episode.support.flatten(0, 1), episode.query.flatten(0, 1)])
+    maps = _self_correlated(method, numbers(both), True)
+    maps = maps - maps.mean(axis=1, keepdims=True)
+    support, query = maps[: 2 * WAY].reshape(WAY, 2, *maps.shape[1:]), maps[2 * WAY :]
+    weights, bias = numbers(method.classifier.weight), numbers(method.classifier.bias)
+    pooled = _self_correlated(method, numbers(images), True).mean(axis=(2, 3))
+    expected = cross_entropy(pooled @ weights.T + bias, labelled.classes.tolist())
+    own = query.mean(axis=(2, 3)) @ weights.T + bias
+    expected += cross_entropy(own, [int(one) for one in episode.classes[episode.target]])
+    compared = _scores(method, support, query, True)
+    expected += 0.25 * cross_entropy(compared, by_class(WAY, QUERY))
+    loss = method.loss(episode, labelled)
+    assert float(loss.detach()) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("number", "inputs"), [(0, 1), (2, 16)])
+def test_folded_norms_are_those_of_pytorch(number: int, inputs: int) -> None:
+    """Values, gradients and running statistics, in training and after."""
+    layer = _method().attention.refine[number]
+    pairs = torch.randn(4, 2, 3, 3, 2, inputs, dtype=torch.float64)
+    start = {name: values.clone() for name, values in layer.state_dict().items()}
+
+    def convolved(kernel: "torch.Tensor", pairs: "torch.Tensor") -> "torch.Tensor":
+        images = pairs.flatten(0, 2).movedim(-1, 1)
+        return torch.conv2d(images, kernel, padding=1).movedim(1, -1).reshape(pairs.shape)
+
+    def plain(pairs: "torch.Tensor") -> "torch.Tensor":
+        along_first = convolved(layer.first.weight, pairs.permute(0, 3, 4, 1, 2, 5))
+        rectified = layer.norm_first(along_first.flatten(0, 4)).relu().view_as(along_first)
+        along_both = convolved(layer.second.weight, rectified.permute(0, 3, 4, 1, 2, 5))
+        mixed = layer.norm_mix(layer.mix(layer.norm_second(along_both.flatten(0, 4))))
+        return mixed.view(*pairs.shape[:-1], -1)
+
+    results = []
+    for forward in (layer, plain):
+        layer.load_state_dict(start)
+        layer.zero_grad()
+        layer.train()
+        own = pairs.clone().requires_grad_()
+        out = forward(own)
+        out.pow(3).mean().backward()
+        gradients = {name: values.grad for name, values in layer.named_parameters()}
+        assert (gradients.pop("norm_second.bias") is None) == (forward is layer)
+        layer.eval()
+        kept = [values.clone() for values in layer.state_dict().values()]
+        results.append([out.detach(), own.grad, *gradients.values(), *kept, forward(pairs)])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=0, atol=1e-9)
