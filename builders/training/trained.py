@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError, SpecError
-from builders.training.building import build_method
+from builders.training.building import build_method, short_name
 from builders.training.digest import state_sha256
+from builders.training.folder import ABOUT, WEIGHTS
 from builders.training.method import Method
-from builders.training.run import ABOUT, WEIGHTS
 from builders.training.settings import RunSettings, of_description
 
 LEVELS = 255
@@ -33,7 +33,8 @@ class Trained:
     def name(self) -> str:
         """Of its results, such as ``ProtoNet-conv4-5w5s``."""
         episode, of_network = self.settings.training.episode, self.settings.network
-        return f"{self.settings.method}-{of_network.name}-{episode.way}w{episode.shot}s"
+        method = short_name(self.settings.method)
+        return f"{method}-{of_network.name}-{episode.way}w{episode.shot}s"
 
     def __call__(
         self, support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator

@@ -16,7 +16,7 @@ from builders.attributes.captioner_folders import FAMILIES, preprocessing_of
 from builders.attributes.captioners import CaptionerName
 from builders.attributes.captions import write_captions
 from builders.features import Settings
-from builders.features.processor import reproducible
+from builders.execution.reproducible import reproducible
 from fslbench_data.files import sha256_of
 
 NAMES = {"vit_gpt2@vit": "vit_gpt2", "blip@blip": "blip", "coca:tiny-coca/tiny.pt": "coca"}
