@@ -69,6 +69,12 @@ def load_trained(folder: Path) -> Trained:
             expected=f"{ABOUT} and {WEIGHTS}",
             fix="go on with it: fslbench-build train",
         ) from None
+    except Exception as error:  # torch has no kind of its own for a file that is none of its
+        raise BackboneError(
+            f"{folder} cannot be read: {type(error).__name__}",
+            expected=f"{ABOUT} and {WEIGHTS} as fslbench-build train wrote them",
+            fix="train it again, or fetch it again",
+        ) from None
     if state_sha256(state) != about["weights_sha256"]:
         raise BackboneError(
             f"the weights in {folder} are not those that its {ABOUT} is about",
