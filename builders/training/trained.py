@@ -55,7 +55,7 @@ class Trained:
                 expected=f"{side * side}: {side} x {side}, as it was trained on",
             )
         levels = np.rint(pixels * LEVELS).astype(np.float32) / LEVELS
-        return torch.from_numpy(levels).unflatten(-1, (1, side, side))
+        return torch.from_numpy(levels.reshape(*levels.shape[:-1], 1, side, side))
 
 
 def load_trained(folder: Path) -> Trained:

@@ -1,4 +1,4 @@
-"""Files of small trainings on scikit-learn's digits, which lie in the package's own requirements."""
+"""Files of small trainings on the digits that scikit-learn ships."""
 
 from __future__ import annotations
 

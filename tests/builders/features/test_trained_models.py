@@ -101,7 +101,7 @@ def test_what_is_refused(trained: Path, tmp_path: Path) -> None:
     state = torch.load(tmp_path / WEIGHTS, weights_only=True)
     state["network.blocks.0.weight"].view(-1)[0] += 1e-6
     torch.save(state, tmp_path / WEIGHTS)
-    with pytest.raises(BackboneError, match="not those that its trained.json is about"):
+    with pytest.raises(BackboneError, match="not those that its"):
         load_backbone(f"trained:{tmp_path}")
     whole = (trained / WEIGHTS).read_bytes()
     (tmp_path / WEIGHTS).write_bytes(whole[: len(whole) // 2])
