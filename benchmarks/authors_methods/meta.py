@@ -104,9 +104,7 @@ def _leo(checkout: Checkout, shot: int) -> Iterator[tuple[str, float]]:
 
 
 def _r2d2(checkout: Checkout, shot: int) -> Iterator[tuple[str, float]]:
-    theirs = checkout.module("model.meta.r2d2").R2D2(
-        **_settings(checkout, shot), init_type="normal"
-    )
+    theirs = checkout.module("model.meta.r2d2").R2D2(**_settings(checkout, shot), init_type="normal")
     shuffle_statistics(theirs)
     for number, value in {"alpha": 2.0, "beta": 0.5, "gamma": 10.0}.items():
         theirs.classifier.get_parameter(number).data.fill_(value)

@@ -98,10 +98,10 @@ def answer(
     names others: those have thousands of tasks.
     """
     from benchmark_spec.extras import require
-    from fslbench_data.cli.options import check_output
+    from fslbench_data.cli.options import check_submission
     from fslbench_data.release.release import load_release
 
-    check_output(path)
+    check_submission(path)
     require("torch")
     from builders.training.answers import answer as answer_tasks
     from builders.training.trained import load_trained
