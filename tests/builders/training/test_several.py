@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from small_runs import OWN, write_run
 
+import fslbench_data as fb
 from benchmark_spec.errors import EngineError, SpecError, UnknownNameError
 from builders.cli import main
 
@@ -118,6 +119,20 @@ def test_images_are_read_anew_where_the_raw_folder_changed(
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(SpecError, match="cannot be read"):
         kept_images.load_images(path)
+
+
+def test_what_was_trained_answers_task_sets(run: Path) -> None:
+    """`answer` writes results that a release accepts, under a name of its own."""
+    _train("proto.toml", "-o", "out")
+    words = ["answer", "out/proto-0", "--dataset", "digits", "--task-set", "open-5w10s7q", "-o"]
+    refused = CliRunner().invoke(main, [*words, "results.csv"])
+    assert refused.exit_code == 2
+    assert ".parquet" in refused.output
+    result = CliRunner().invoke(main, [*words, "results.parquet"])
+    assert result.exit_code == 0, result.output
+    (score,) = fb.score("results.parquet", references=False).scores
+    assert (score.method, score.task_set) == ("ProtoNet-conv4-5w1s", "open-5w10s7q")
+    assert not Path("out/proto-0/answers.journal").exists()
 
 
 def test_a_method_of_one_s_own(own: Path) -> None:
