@@ -13,6 +13,7 @@ from benchmark_spec.protocol import Protocol
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 
 from builders.training import run  # noqa: E402
+from builders.training.building import build_method  # noqa: E402
 from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
 from builders.training.images import TrainingImages  # noqa: E402
 from builders.training.settings import (  # noqa: E402
@@ -113,8 +114,12 @@ def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -
     assert trained.settings == SETTINGS
 
 
-def test_it_learns(finished: Path, images: TrainingImages) -> None:
-    assert run.accuracy(load_trained(finished).method, SETTINGS, images, 50) > 60
+def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
+    longer = TrainingSettings(TASK, steps=60, rate=0.01)
+    settings = replace(SETTINGS, training=longer, validation=ValidationSettings(TASK, 20, 20))
+    run.train(settings, images, images, tmp_path / "r")
+    new = run.accuracy(build_method(settings, 8), settings, images, 50)
+    assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
 
 
 def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) -> None:
