@@ -31,13 +31,14 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
+from builders.execution.reproducible import reproducible
 from builders.features import forward
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import load_backbone
 from builders.features.block_job import Survey
 from builders.features.extraction import Settings
 from builders.features.forward import Extraction, Network
-from builders.features.processor import default_threads, facts, reproducible
+from builders.features.processor import default_threads, facts
 from builders.features.timm_models import preprocessing_of
 from builders.sources.image_set import About, ImageSet, images_table
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from builders.baselines.heads import Predictor
 from builders.execution.engine import Engine, LocalEngine, Work, job_name
-from builders.features.processor import default_threads, reproducible
+from builders.execution.reproducible import reproducible
+from builders.features.processor import default_threads
 
 TASKS = 512
 """Tasks of a range; range r of a set is the tasks from 512·r."""

@@ -49,6 +49,23 @@ source_options = _all_of(
 )
 """The options that say which images are read: `raw`, `spec` and `allow_missing`."""
 
+engine_options = _all_of(
+    click.option(
+        "--engine",
+        "engine_name",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Who computes: this machine, or a Ray cluster. The result is the same.",
+    ),
+    click.option(
+        "--address",
+        metavar="HOST:PORT",
+        help="Of a running Ray cluster; without one Ray is started on this machine.",
+    ),
+)
+"""The options that say who computes: `engine_name` and `address`."""
+
 extraction_options = _all_of(
     click.option(
         "--weights",
@@ -84,19 +101,7 @@ extraction_options = _all_of(
         type=int,
         help="Processors for each process that computes, recorded: by default all, for a GPU 16.",
     ),
-    click.option(
-        "--engine",
-        "engine_name",
-        type=click.Choice(["local", "ray"]),
-        default="local",
-        show_default=True,
-        help="Who computes: this machine, or a Ray cluster. The result is the same.",
-    ),
-    click.option(
-        "--address",
-        metavar="HOST:PORT",
-        help="Of a running Ray cluster; without one Ray is started on this machine.",
-    ),
+    engine_options,
 )
 """The options that say how features are extracted."""
 

@@ -3,38 +3,74 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from builders.cli.options import ABSOLUTE, FOLDER, made_option
+from builders.cli.options import ABSOLUTE, FOLDER, engine_from, engine_options, made_option
 from fslbench_data.cli.options import FILE, output_to, release_option
 
 
 @click.command()
-@click.argument("run", type=FILE, metavar="RUN.toml")
+@click.argument("runs", type=FILE, metavar="RUN.toml...", nargs=-1, required=True)
 @click.option("--raw", type=ABSOLUTE, help="Folder of the raw folders, each named as its source.")
-@made_option("folder", "A new folder, or one that a stopped training left.")
-def train(run: Path, raw: Path | None, folder: Path) -> None:
-    """Train a few-shot method as RUN.toml describes it.
+@click.option(
+    "--seed",
+    "seeds",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Instead of each file's own; may be repeated.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processors for each training, recorded: others give other weights.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Where the methods compute.",
+)
+@engine_options
+@made_option("folder", "A new folder, or one that the same command began to fill.")
+def train(
+    runs: tuple[Path, ...],
+    raw: Path | None,
+    seeds: tuple[int, ...],
+    threads: int,
+    device: str,
+    folder: Path,
+    **engine: Any,
+) -> None:
+    """Train few-shot methods as each RUN.toml describes one.
 
-    Interrupted, the same command goes on where it was, and ends in the same weights; a finished
-    training is left as it is. The folder gets weights.pt, trained.json and curve.csv. Then
-    `fslbench-build answer` answers task sets with it, and `trained:FOLDER` is a backbone.
+    Each training has a folder FILE-SEED in the output, which gets weights.pt, trained.json and
+    curve.csv. Interrupted, the same command goes on where it was, and ends in the same weights;
+    finished trainings are left as they are. Images are read once and kept in .images.
+
+    A line for each training says the SHA-256 of its weights. Then `fslbench-build answer` answers
+    task sets with it, and `trained:FOLDER` is a backbone.
     """
     from benchmark_spec.extras import require
-    from builders.training.settings import read_settings
 
-    settings = read_settings(run)
+    who = engine_from(**engine)
     require("torch")
-    from builders.training.run import train as train_method
-    from builders.training.source import read_images
+    from builders.training.several import plan, train_all
 
-    images, validation = read_images(settings.data, raw, lambda text: click.echo(text, err=True))
-    digest = train_method(
-        settings, images, validation, folder, lambda text: click.echo(text, err=True)
-    )
-    click.echo(f"{settings.method} {digest}")
+    planned = plan(runs, seeds, folder.resolve())
+    for name, digest in train_all(
+        planned, raw, engine=who, threads=threads, device=device, told=_tell
+    ):
+        click.echo(f"{name} {digest}")
     click.echo(f"wrote {folder}", err=True)
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @click.command()
@@ -62,10 +98,10 @@ def answer(
     names others: those have thousands of tasks.
     """
     from benchmark_spec.extras import require
-    from fslbench_data.cli.options import check_output
+    from fslbench_data.cli.options import check_submission
     from fslbench_data.release.release import load_release
 
-    check_output(path)
+    check_submission(path)
     require("torch")
     from builders.training.answers import answer as answer_tasks
     from builders.training.trained import load_trained

@@ -19,8 +19,9 @@ from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
 from builders.execution.engine import Engine, Work, job_name
+from builders.execution.reproducible import reproducible
 from builders.features.decoding import Batches, Gives, Reader, problem_of
-from builders.features.processor import Device, check_facts, reproducible
+from builders.features.processor import Device, check_facts
 from builders.features.work_folder import WorkFolder
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
+from builders.execution.reproducible import reproducible
 from builders.features.backbone import Backbone, DType
 from builders.features.backbones import load_backbone
 from builders.features.block_job import BlockJob, BlockResult
 from builders.features.decoding import Batch, Batches, Gives, problem_of
 from builders.features.doctor import AGREEMENT
-from builders.features.processor import Device, default_batch, facts, reproducible
+from builders.features.processor import Device, default_batch, facts
 
 NVJPEG = "nvJPEG"
 BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}

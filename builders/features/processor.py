@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -98,24 +98,6 @@ def default_batch(backbone: Backbone) -> int:
     torch.cuda.empty_cache()
     fits = max(1, int(torch.cuda.mem_get_info()[0] // 2 // of_each))
     return int(min(LARGEST_BATCH, 2 ** (fits.bit_length() - 1)))
-
-
-@contextmanager
-def reproducible(threads: int) -> Iterator[None]:
-    """Let torch compute with that many threads, without what gives other bits from run to run."""
-    torch = require("torch")
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = torch.get_num_threads(), matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
-    benchmark, cudnn.benchmark = cudnn.benchmark, False
-    torch.set_num_threads(threads)
-    matmul.allow_tf32 = cudnn.allow_tf32 = False
-    cudnn.deterministic = True
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before[0])
-        _, matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
-        cudnn.benchmark = benchmark
 
 
 def _cpu_model() -> str:

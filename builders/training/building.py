@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,30 +15,85 @@ from builders.training.method import Method
 from builders.training.methods import METHODS
 from builders.training.networks import Conv4, Network, ResNet12
 from builders.training.settings import NetworkSettings, RunSettings
+from fslbench_data.evaluation.loader import load_object
+
+OWN = "MODULE:CLASS, such as my_methods:MyMethod"
+_OF_DATA = ("classes", "side", "way")
+"""What a method may ask for beside its settings."""
+
+
+def method_class(name: str) -> type[Method]:
+    """Return the class of a method: one of ours, or one that ``MODULE:CLASS`` imports.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        If there is no such method, or module, or it is not a whole method.
+    MethodFailedError
+        If importing it fails.
+    """
+    if ":" not in name:
+        if name not in METHODS:
+            raise UnknownNameError("method", name, METHODS, fix=f"or name one of your own: {OWN}")
+        return METHODS[name]
+    if ".py:" in name or "/" in name:
+        raise SpecError(
+            f"{name!r} names a file",
+            expected=OWN,
+            fix="name the module, and call from the folder that it lies in",
+        )
+    try:
+        kind = load_object(name, OWN)
+    except SpecError as error:
+        fix = "call from the folder that the module lies in, or install it"
+        raise error.saying(expected=f"a module that Python finds: {OWN}", fix=fix) from None
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise SpecError(
+            f"{name} is no method to train",
+            expected="a subclass of builders.training.method.Method",
+        )
+    for needed in ("loss", "scores"):
+        if getattr(kind, needed) is getattr(Method, needed):
+            raise SpecError(f"{name} has no {needed}", expected="a method with loss and scores")
+    return kind
+
+
+def short_name(method: str) -> str:
+    """Return the name of a method without its module."""
+    return method.rpartition(":")[2]
+
+
+def code_sha256(method: str) -> str:
+    """Compute the SHA-256 of the file that holds a method of one's own; empty for one of ours."""
+    if ":" not in method:
+        return ""
+    file = inspect.getsourcefile(method_class(method))
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
+
+
+def check_method(settings: RunSettings) -> None:
+    """Raise UnknownNameError or SpecError if there is no such method or setting of it."""
+    takes = set(signature(method_class(settings.method)).parameters) - {"network", *_OF_DATA}
+    for name in settings.settings:
+        if name not in takes:
+            raise UnknownNameError(f"setting of {settings.method}", name, takes)
 
 
 def build_method(settings: RunSettings, classes: int) -> Method:
     """Make a method with new weights, which follow from the seed.
 
+    Raises what :func:`method_class` and :func:`check_method` do.
+
     Parameters
     ----------
     classes
         How many are trained on.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such method, or it has no such setting.
     """
-    if settings.method not in METHODS:
-        raise UnknownNameError("method", settings.method, METHODS)
-    kind = METHODS[settings.method]
-    takes = set(signature(kind).parameters) - {"network"}
-    of_data = {"classes": classes, "side": settings.data.side, "way": settings.training.episode.way}
-    for name in settings.settings:
-        if name not in takes - set(of_data):
-            raise UnknownNameError(f"setting of {settings.method}", name, takes - set(of_data))
-    needed: dict[str, Any] = {name: value for name, value in of_data.items() if name in takes}
+    check_method(settings)
+    kind = method_class(settings.method)
+    takes = signature(kind).parameters
+    of_data = (classes, settings.data.side, settings.training.episode.way)
+    needed: dict[str, Any] = {n: v for n, v in zip(_OF_DATA, of_data, strict=True) if n in takes}
     torch.manual_seed(settings.seed)
     try:
         return kind(build_network(settings.network), **needed, **settings.settings)

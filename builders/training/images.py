@@ -65,7 +65,7 @@ class TrainingImages:
 
     def load(self, positions: Positions) -> NDArray[np.float32]:
         """Return images float32 (..., 1, side, side), black 0 and white 1."""
-        return self.pixels[positions][..., None, :, :].astype(np.float32) / 255
+        return self.pixels[positions][..., None, :, :].astype(np.float32) / np.float32(255)
 
 
 def _grey(images: ImageSet, path: str, side: int) -> NDArray[np.uint8]:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from torch import Tensor, nn
+from torch import Tensor, device, nn
 from torch.nn import functional
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class Episode:
         way, query = self.query.shape[:2]
         return self.classes.new_tensor(range(way)).repeat_interleave(query)
 
+    def to(self, where: device) -> Episode:
+        """Return it on a device; copied only if it is not there."""
+        return Episode(self.support.to(where), self.query.to(where), self.classes.to(where))
+
 
 @dataclass(frozen=True)
 class Labelled:
@@ -48,6 +52,10 @@ class Labelled:
 
     images: Tensor
     classes: Tensor
+
+    def to(self, where: device) -> Labelled:
+        """Return them on a device; copied only if they are not there."""
+        return Labelled(self.images.to(where), self.classes.to(where))
 
 
 Batch = TypeVar("Batch", Episode, Labelled)

@@ -86,7 +86,10 @@ class ResNet12(Network):
         self.channels, self._halvings = widths[-1], sum(pools)
         before = (inputs, *widths)
         self.blocks = nn.Sequential(
-            *(_Residual(*pair, pool) for *pair, pool in zip(before, widths, pools, strict=False))
+            *(
+                _Residual(width, wider, pool)
+                for width, wider, pool in zip(before, widths, pools, strict=False)
+            )
         )
         for module in self.modules():
             if isinstance(module, nn.Conv2d):

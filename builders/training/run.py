@@ -7,53 +7,35 @@ the same number of threads.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from math import cos, pi
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
-from benchmark_spec.errors import SpecError
 from builders.execution.folder_lock import lock_folder, make_folder
 from builders.training.building import build_method
-from builders.training.digest import state_sha256
 from builders.training.episodes import draw_episode, draw_labelled, generator
+from builders.training.folder import (
+    Progress,
+    check_same,
+    describe,
+    finish,
+    finished,
+    resume,
+    save,
+    write_curve,
+)
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, TrainingSettings
-from fslbench_data.files import whole_file, write_whole
 
-CHECKPOINT, WEIGHTS, CURVE, ABOUT = "checkpoint.pt", "weights.pt", "curve.csv", "trained.json"
 SECONDS = 60
-"""Between two checkpoints, at most: what a kill costs."""
+"""Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""
 _STEP, _VALIDATION, _INNER = range(3)
 """What a generator is of, beside the seed and the number of the step or task."""
-
-
-@dataclass
-class Progress:
-    """How far a training is.
-
-    Attributes
-    ----------
-    curve
-        Of each validation: step, mean loss since the last, accuracy.
-    best
-        The weights with the highest accuracy so far, the first of equals.
-    """
-
-    step: int = 0
-    losses: list[float] = field(default_factory=list)
-    curve: list[tuple[int, float, float]] = field(default_factory=list)
-    best: dict[str, Tensor] = field(default_factory=dict)
 
 
 def train(
@@ -62,40 +44,48 @@ def train(
     validation: TrainingImages,
     folder: Path,
     told: Callable[[str], None] = lambda _: None,
+    device: str = "cpu",
 ) -> str:
     """Train a method, or go on with it; gives the digest of its weights.
 
-    The folder gets ``weights.pt``, ``curve.csv`` and ``trained.json``, which says how they were
-    made.  A finished one is left as it is.
+    The folder gets what :mod:`builders.training.folder` says.  A finished one is left as it is.
+
+    Parameters
+    ----------
+    device
+        ``cpu`` or ``cuda``: where the method and the images of a step are.  New weights are made
+        on the CPU, and kept as of the CPU.
 
     Raises
     ------
     SpecError
-        If the folder was begun with other settings or images, or classes are too small.
+        If the folder was begun with other settings or images, or classes are too small; if a
+        stopped one was begun on another device, or with as many threads or code of one's own.
     OutputError
         If another training runs in the folder.
     """
     make_folder(folder)
     with lock_folder(folder, ".training.lock", "training"):
-        about = _about(settings, images, validation)
-        if (folder / ABOUT).exists():
-            _check_same(json.loads((folder / ABOUT).read_text(encoding="utf-8")), about, folder)
-            return str(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["weights_sha256"])
-        method = build_method(settings, images.class_sizes.size)
+        about = describe(settings, images, validation, device)
+        if (before := finished(folder)) is not None:
+            check_same(before, about, folder)
+            return str(before["weights_sha256"])
+        method = build_method(settings, images.class_sizes.size).to(device)
         optimizer = _optimizer(method, settings.training)
-        progress = _resumed(folder, about, method, optimizer)
-        judged = time.monotonic()
+        progress = resume(folder, about, method, optimizer)
+        saved = time.monotonic()
         while progress.step < settings.training.steps:
             progress.losses.append(_step(method, optimizer, settings, images, progress.step))
             progress.step += 1
             end = progress.step == settings.training.steps
-            if end or progress.step % settings.validation.every == 0:
+            judged = end or progress.step % settings.validation.every == 0
+            if judged:
                 told(_judge(method, settings, validation, progress))
-                write_whole(folder / CURVE, _curve(progress))
-            if end or time.monotonic() - judged > SECONDS:
-                _save(folder, about, method, optimizer, progress)
-                judged = time.monotonic()
-        return _finish(folder, about, progress)
+                write_curve(folder, progress)
+            if judged or time.monotonic() - saved > SECONDS:
+                save(folder, about, method, optimizer, progress)
+                saved = time.monotonic()
+        return finish(folder, about, progress)
 
 
 def accuracy(method: Method, settings: RunSettings, images: TrainingImages, tasks: int) -> float:
@@ -105,6 +95,7 @@ def accuracy(method: Method, settings: RunSettings, images: TrainingImages, task
     with _answering(method):
         for number in range(tasks):
             task = draw_episode(images, eligible, protocol, generator(_VALIDATION, number))
+            task = task.to(_device(method))
             answers = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
             right += int((answers == task.target).sum())
     return 100 * right / (tasks * protocol.way * protocol.query)
@@ -129,9 +120,9 @@ def _step(
     for _ in range(how.episodes):
         episode = labelled = None
         if method.trained_by != "classes":
-            episode = draw_episode(images, eligible, how.episode, rng)
+            episode = draw_episode(images, eligible, how.episode, rng).to(_device(method))
         if method.trained_by != "episodes":
-            labelled = draw_labelled(images, how.batch, rng)
+            labelled = draw_labelled(images, how.batch, rng).to(_device(method))
         loss = method.loss(episode, labelled) / how.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
@@ -145,7 +136,8 @@ def _judge(
     """Validate; keep the weights if they are the best so far; gives a line about it."""
     accurate = accuracy(method, settings, validation, settings.validation.tasks)
     if not progress.curve or accurate > max(row[2] for row in progress.curve):
-        progress.best = {name: t.detach().clone() for name, t in method.state_dict().items()}
+        state = method.state_dict()
+        progress.best = {name: t.detach().cpu().clone() for name, t in state.items()}
     loss = sum(progress.losses) / len(progress.losses)
     progress.curve.append((progress.step, loss, accurate))
     progress.losses.clear()
@@ -165,6 +157,11 @@ def _optimizer(method: Method, how: TrainingSettings) -> torch.optim.Optimizer:
     return torch.optim.Adam(method.parameters(), how.rate, weight_decay=how.decay)
 
 
+def _device(method: Method) -> torch.device:
+    """Tell where a method's weights are."""
+    return next(method.parameters()).device
+
+
 @contextmanager
 def _answering(method: Method) -> Iterator[None]:
     """Put a method into evaluation, and back into training."""
@@ -174,76 +171,3 @@ def _answering(method: Method) -> Iterator[None]:
             yield
     finally:
         method.train()
-
-
-def _about(
-    settings: RunSettings, images: TrainingImages, validation: TrainingImages
-) -> dict[str, Any]:
-    return {
-        "settings": settings.describe(),
-        "images": {"train": images.digest, "validate": validation.digest},
-        "classes": int(images.class_sizes.size),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-
-
-def _check_same(then: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
-    """Refuse a folder that was begun as something else."""
-    for name in ("settings", "images"):
-        if then[name] != json.loads(json.dumps(now[name])):
-            raise SpecError(
-                f"{folder} was begun with other {name}",
-                where=str(folder),
-                expected="the settings and images that it was begun with",
-                fix="name a new folder",
-            )
-
-
-def _save(
-    folder: Path,
-    about: dict[str, Any],
-    method: Method,
-    optimizer: torch.optim.Optimizer,
-    progress: Progress,
-) -> None:
-    kept = {
-        "about": json.dumps(about),
-        "method": method.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "progress": vars(progress),
-    }
-    with whole_file(folder / CHECKPOINT) as file:
-        torch.save(kept, file)
-
-
-def _resumed(
-    folder: Path, about: dict[str, Any], method: Method, optimizer: torch.optim.Optimizer
-) -> Progress:
-    """Load where a training was stopped; a new one starts at step 0."""
-    if not (folder / CHECKPOINT).exists():
-        return Progress()
-    kept = torch.load(folder / CHECKPOINT, weights_only=True)
-    _check_same(json.loads(kept["about"]), about, folder)
-    method.load_state_dict(kept["method"])
-    optimizer.load_state_dict(kept["optimizer"])
-    return Progress(**kept["progress"])
-
-
-def _finish(folder: Path, about: dict[str, Any], progress: Progress) -> str:
-    digest = state_sha256(progress.best)
-    with whole_file(folder / WEIGHTS) as file:
-        torch.save(progress.best, file)
-    kept = max(progress.curve, key=lambda row: row[2])
-    of_weights = {"step": kept[0], "accuracy": kept[2], "weights_sha256": digest}
-    write_whole(folder / ABOUT, json.dumps({**about, **of_weights}, indent=2) + "\n")
-    (folder / CHECKPOINT).unlink(missing_ok=True)
-    return digest
-
-
-def _curve(progress: Progress) -> str:
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["step", "loss", "accuracy"])
-    writer.writerows([(step, f"{loss:.6f}", f"{acc:.4f}") for step, loss, acc in progress.curve])
-    return lines.getvalue()

@@ -161,13 +161,17 @@ def of_description(described: Mapping[str, Any]) -> RunSettings:
     parts = {
         name: part(
             **{
-                key: Protocol.parse(value) if key == "episode" else value
+                key: Protocol.parse(value) if key == "episode" else _frozen(value)
                 for key, value in described[name].items()
             }
         )
         for name, part in _PARTS.items()
     }
     return RunSettings(**{**described, **parts})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def read_settings(path: Path) -> RunSettings:

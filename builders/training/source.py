@@ -11,15 +11,20 @@ from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
 
 
+def raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
+    """Return the raw folder of a training's images below that of all."""
+    return None if raw is None else raw / (data.folder or data.source)
+
+
 def read_images(
     data: DataSettings, raw: Path | None, told: Callable[[str], None]
 ) -> tuple[TrainingImages, TrainingImages]:
     """Read what is trained on and what is validated on; raises what `read_source` does."""
 
     def part(options: Mapping[str, Any]) -> TrainingImages:
-        said = ", ".join(f"{key} = {value}" for key, value in options.items())
-        told(f"reading {data.source}{': ' if said else ''}{said}")
-        folder = None if raw is None else raw / (data.folder or data.source)
+        chosen = ", ".join(f"{key} = {value}" for key, value in options.items())
+        told(f"reading {data.source}{': ' if chosen else ''}{chosen}")
+        folder = raw_folder(data, raw)
         return TrainingImages.of(read_source(data.source, folder, options=options), data.side)
 
     images = part(data.train)

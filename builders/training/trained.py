@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError, SpecError
-from builders.training.building import build_method
+from builders.training.building import build_method, short_name
 from builders.training.digest import state_sha256
+from builders.training.folder import ABOUT, WEIGHTS
 from builders.training.method import Method
-from builders.training.run import ABOUT, WEIGHTS
 from builders.training.settings import RunSettings, of_description
 
 LEVELS = 255
@@ -33,7 +33,8 @@ class Trained:
     def name(self) -> str:
         """Of its results, such as ``ProtoNet-conv4-5w5s``."""
         episode, of_network = self.settings.training.episode, self.settings.network
-        return f"{self.settings.method}-{of_network.name}-{episode.way}w{episode.shot}s"
+        method = short_name(self.settings.method)
+        return f"{method}-{of_network.name}-{episode.way}w{episode.shot}s"
 
     def __call__(
         self, support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator
@@ -54,7 +55,7 @@ class Trained:
                 expected=f"{side * side}: {side} x {side}, as it was trained on",
             )
         levels = np.rint(pixels * LEVELS).astype(np.float32) / LEVELS
-        return torch.from_numpy(levels).unflatten(-1, (1, side, side))
+        return torch.from_numpy(levels.reshape(*levels.shape[:-1], 1, side, side))
 
 
 def load_trained(folder: Path) -> Trained:
@@ -67,6 +68,12 @@ def load_trained(folder: Path) -> Trained:
             f"{folder} holds no finished training",
             expected=f"{ABOUT} and {WEIGHTS}",
             fix="go on with it: fslbench-build train",
+        ) from None
+    except Exception as error:  # torch has no kind of its own for a file that is none of its
+        raise BackboneError(
+            f"{folder} cannot be read: {type(error).__name__}",
+            expected=f"{ABOUT} and {WEIGHTS} as fslbench-build train wrote them",
+            fix="train it again, or fetch it again",
         ) from None
     if state_sha256(state) != about["weights_sha256"]:
         raise BackboneError(

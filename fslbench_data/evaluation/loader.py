@@ -17,17 +17,9 @@ def load_callable(text: str) -> Callable[..., Any]:
 
     MODULE is a dotted name, looked for in the current folder too, or a path ending in ``.py``.
     """
-    module_name, colon, name = text.rpartition(":")
-    if not colon or not module_name or not name:
-        raise SpecError(
-            f"{text!r} does not name a method",
-            expected="MODULE:CALLABLE, such as my_method.py:predict or package.module:Method",
-        )
-    module = _load(module_name)
-    if not hasattr(module, name):
-        names = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise UnknownNameError("callable", name, names, where=module_name)
-    method = getattr(module, name)
+    method = load_object(
+        text, "MODULE:CALLABLE, such as my_method.py:predict or package.module:Method"
+    )
     if isinstance(method, type):
         try:
             method = method()
@@ -37,6 +29,18 @@ def load_callable(text: str) -> Callable[..., Any]:
         raise SpecError(f"{text} is a {type(method).__name__}", expected="something to call")
     result: Callable[..., Any] = method
     return result
+
+
+def load_object(text: str, expected: str) -> Any:
+    """Import what ``MODULE:NAME`` names; `expected` says in an error what that should be."""
+    module_name, colon, name = text.rpartition(":")
+    if not colon or not module_name or not name:
+        raise SpecError(f"{text!r} does not name a method", expected=expected)
+    module = _load(module_name)
+    if not hasattr(module, name):
+        names = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise UnknownNameError("callable", name, names, where=module_name)
+    return getattr(module, name)
 
 
 def _load(name: str) -> Any:

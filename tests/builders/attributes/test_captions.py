@@ -15,8 +15,8 @@ from builders.attributes.captioner import plain
 from builders.attributes.captioner_folders import FAMILIES, preprocessing_of
 from builders.attributes.captioners import CaptionerName
 from builders.attributes.captions import write_captions
+from builders.execution.reproducible import reproducible
 from builders.features import Settings
-from builders.features.processor import reproducible
 from fslbench_data.files import sha256_of
 
 NAMES = {"vit_gpt2@vit": "vit_gpt2", "blip@blip": "blip", "coca:tiny-coca/tiny.pt": "coca"}

@@ -1,0 +1,168 @@
+"""Several trainings at once: each in a folder of its own, images read once, whoever computes.
+
+A block of the job is one training.  On a cluster all machines need the folder of all trainings at
+the same path, and the modules of methods of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from benchmark_spec.errors import EngineError, SpecError
+from builders.execution.engine import Engine, LocalEngine, Work, job_name
+from builders.execution.reproducible import reproducible
+from builders.training.building import check_method
+from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
+from builders.training.kept_images import data_digest, keep_images, load_images
+from builders.training.run import train
+from builders.training.settings import RunSettings, read_settings
+
+IMAGES = ".images"
+"""The folder beside those of trainings that keeps their images."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A training that is to be; `images` is the file that its images are kept in."""
+
+    name: str
+    settings: RunSettings
+    folder: Path
+    images: Path
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """The job whose blocks are trainings, and results the digests of their weights.
+
+    Attributes
+    ----------
+    told
+        Is told of each validation, in the process that computes it.
+    """
+
+    threads: int
+    device: str
+    told: Callable[[str], None]
+    name: str = field(default_factory=job_name)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of a process."""
+        return int(self.device == "cuda")
+
+    def start(self) -> Work[Planned, str]:
+        """Look for the GPU; images are loaded with the first training that needs them."""
+        check_device(self.device)
+        load = lru_cache(maxsize=1)(load_images)
+
+        def work(blocks: Iterable[Planned]) -> Iterator[str]:
+            for one in blocks:
+                with reproducible(self.threads):
+                    yield train(
+                        one.settings, *load(one.images), one.folder, self._teller(one), self.device
+                    )
+
+        return work
+
+    def _teller(self, one: Planned) -> Callable[[str], None]:
+        return lambda text: self.told(f"{one}: {text}")
+
+
+def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Planned]:
+    """Plan a training for each file and seed, in the folder ``<file's stem>-<seed>`` of `folder`.
+
+    Without seeds, each file's own counts.  Nothing is read but the files and what is in `folder`.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        If a file is no training's, or names no method; two trainings would have one folder; a
+        folder was begun as something else.
+    """
+    for name in (ABOUT, CHECKPOINT):
+        if (folder / name).exists():
+            raise SpecError(
+                f"{folder} is the folder of one training",
+                where=str(folder / name),
+                expected="a folder that holds those of trainings, each named FILE-SEED",
+                fix="name the folder above it, or move it into a new one under such a name",
+            )
+    planned: dict[str, Planned] = {}
+    for file in files:
+        settings = read_settings(file)
+        check_method(settings)
+        for seed in seeds or [settings.seed]:
+            one = f"{file.stem}-{seed}"
+            if one in planned:
+                raise SpecError(
+                    f"two trainings would be {one}",
+                    where=str(file),
+                    expected="files of different names, and each seed once",
+                    fix="rename a file, or leave one out",
+                )
+            seeded = replace(settings, seed=seed)
+            images = folder / IMAGES / f"{data_digest(settings.data)}.npz"
+            planned[one] = Planned(one, seeded, folder / one, images)
+    for training in planned.values():
+        if before := begun(training.folder):
+            check_same(before, {"settings": training.settings.describe()}, training.folder)
+    return list(planned.values())
+
+
+def train_all(
+    planned: Sequence[Planned],
+    raw: Path | None,
+    *,
+    engine: Engine,
+    threads: int = 1,
+    device: str = "cpu",
+    told: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[str, str]]:
+    """Train what is planned, or go on with it; gives names and digests of weights, in order.
+
+    Those that are finished are left as they are.
+
+    Parameters
+    ----------
+    raw
+        The folder of raw folders.
+    threads, device
+        Of each process that trains.
+
+    Raises
+    ------
+    SpecError, OutputError
+        As :func:`builders.training.run.train`.
+    EngineError
+        If there is no such device, or no such cluster.
+    """
+    if isinstance(engine, LocalEngine):
+        check_device(device)  # before images are read
+    done = {one.name: before for one in planned if (before := finished(one.folder))}
+    ahead = [one for one in planned if one.name not in done]
+    for one in {one.images: one for one in ahead}.values():
+        keep_images(one.settings.data, raw, one.images.parent, told)
+    results = iter(engine.run(Trainings(threads, device, told), ahead))
+    for one in planned:
+        if one.name in done:
+            yield one.name, str(done[one.name]["weights_sha256"])
+        else:
+            yield one.name, next(results)[1]
+
+
+def check_device(device: str) -> None:
+    """Raise EngineError where torch sees no GPU and one is asked for."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise EngineError(
+            "torch sees no GPU on this machine",
+            fix="ask for --device cpu, or install a build of torch for the GPU",
+        )

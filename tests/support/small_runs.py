@@ -1,0 +1,74 @@
+"""Files of small trainings on the digits that scikit-learn ships."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+DIGITS = """
+method = {method!r}
+[network]
+channels = {channels}
+pools = [true, true, false, false]
+[data]
+source = "digits"
+side = 8
+[training]
+episode = "5w1s5q"
+steps = {steps}
+[validation]
+episode = "5w1s5q"
+tasks = {tasks}
+every = {every}
+"""
+
+OWN = """
+from torch import Tensor
+
+from builders.training.method import Episode, Labelled, Method, episode_loss, needed
+
+
+class Cosine(Method):
+    def __init__(self, network: object, scale: float = 10.0) -> None:
+        super().__init__(network)
+        self.scale = scale
+
+    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
+        task = needed(episode)
+        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        of_support, of_query = self._both(support, query)
+        means = of_support.flatten(2).mean(dim=1)
+        means = means / means.norm(dim=1, keepdim=True)
+        return self.scale * of_query.flatten(1) @ means.T
+
+
+class NoLoss(Method):
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        return query @ support
+
+
+class NoMethod:
+    pass
+"""
+
+
+def write_run(path: Path, **values: Any) -> Path:
+    """Write the file of a training of four steps, where `values` say nothing else."""
+    usual = {"method": "ProtoNet", "channels": 4, "steps": 4, "tasks": 3, "every": 2}
+    path.write_text(DIGITS.format(**{**usual, **values}).replace("'", '"'))
+    return path
+
+
+def command(*words: object) -> list[str]:
+    """The command that runs ``fslbench-build`` in a process of its own."""
+    code = "from builders.entry import fslbench_build; fslbench_build()"
+    return [sys.executable, "-c", code, *map(str, words)]
+
+
+def environment(root: Path) -> dict[str, str]:
+    """Where this package is found, and one thread."""
+    return {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
