@@ -16,8 +16,8 @@ from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.extras import require
 from builders.baselines.centroids import matching_net, ncc
 from builders.baselines.linear_probe import linear_probe
-from builders.baselines.logistic import logistic_regression
 from builders.baselines.tables import Tensor, full_precision, groups, unit_vectors
+from builders.training.logistic import logistic_regression
 
 CLOSE = 5e-6
 """Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger.

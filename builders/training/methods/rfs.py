@@ -11,7 +11,7 @@ features            The paper averages maps of either network.  FewSTAB's files 
                     and average ResNet-12's; so does this: 7 x 7 places of 32 channels would leave
                     but 32 numbers.
 regression          Both: scikit-learn's, C = 1, multinomial.  Here its exact minimum
-                    (:mod:`builders.baselines.logistic`) where scikit-learn stops at a gradient of
+                    (:mod:`builders.training.logistic`) where scikit-learn stops at a gradient of
                     1e-4.  With two classes this is scikit-learn's model of today; when
                     ``multi_class="multinomial"`` was still asked for, C counted double there.
 ==================  ============================================================================
@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from builders.baselines.logistic import logistic_regression
+from builders.training.logistic import logistic_regression
 from builders.training.networks import Network
 from builders.training.transfer import Transfer
 

@@ -12,9 +12,9 @@ from reference_heads import margins
 from scipy.optimize import brentq
 
 from benchmark_spec.errors import MethodFailedError
-from builders.baselines import logistic
-from builders.baselines.logistic import Problem, logistic_regression, solve
 from builders.baselines.tables import unit_vectors
+from builders.training import logistic
+from builders.training.logistic import Problem, logistic_regression, solve
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 

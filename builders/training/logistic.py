@@ -42,10 +42,13 @@ the logits A X (x - μ) + b.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from benchmark_spec.errors import MethodFailedError
 from benchmark_spec.extras import require
-from builders.baselines.tables import Tensor, gather
+
+Tensor = Any
+"""A ``torch.Tensor``."""
 
 TOLERANCE = 1e-10
 """The largest entry of the gradient at which a solution is taken for exact."""
@@ -63,7 +66,7 @@ def logistic_regression(
     """
     torch = require("torch")
     tasks, way, shot = support.shape
-    x = gather(unit, support.reshape(tasks, -1))
+    x = unit[support.reshape(tasks, -1)]
     gram = torch.bmm(x, x.mT)
     to_mean = gram.mean(dim=2)  # products of each with the mean
     gram -= to_mean[:, :, None] + to_mean[:, None, :] - to_mean.mean(dim=1)[:, None, None]
@@ -72,7 +75,7 @@ def logistic_regression(
     coefficients, intercept = solve(gram, target, penalty)
     weights = torch.bmm(coefficients, x)
     intercept = intercept - torch.bmm(coefficients, to_mean[..., None])[..., 0]
-    return (torch.bmm(weights, gather(unit, query).mT) + intercept[..., None]).mT
+    return (torch.bmm(weights, unit[query].mT) + intercept[..., None]).mT
 
 
 @dataclass(frozen=True, eq=False)
