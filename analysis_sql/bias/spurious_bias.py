@@ -145,12 +145,12 @@ def _runs(counts: AnyInts) -> int:
 
 def _right(counts: AnyInts) -> AnyInts:
     """Sum the correct queries of each task over classes and runs (T,)."""
-    return counts.reshape(len(counts), -1).sum(axis=1)
+    return np.asarray(counts.reshape(len(counts), -1).sum(axis=1))
 
 
 def _lowest(counts: AnyInts) -> AnyInts:
     """Sum the correct queries of each run's worst class over runs (T,)."""
-    return counts.min(axis=1).reshape(len(counts), -1).sum(axis=1)
+    return np.asarray(counts.min(axis=1).reshape(len(counts), -1).sum(axis=1))
 
 
 def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.trained import DATASET, RESULTS, UNTRAINED
 from builders.baselines import run_head
-from builders.training.answers import PIXELS, answer
+from builders.training.answers import PIXELS, answer, fits_ways
 from builders.training.building import build_method
 from builders.training.trained import Trained, load_trained
 from fslbench_data.release.release import Release, load_release
@@ -46,8 +46,8 @@ def maps_of(trained: Trained, release: Release) -> NDArray[np.float32]:
 
 
 def answers_of(trained: Trained, release: Release, name: str, journal: Path) -> Submission:
-    """Answer all task sets with a method."""
-    sets = sorted(str(info.name) for info in release.task_sets)
+    """Answer all task sets of a method's ways."""
+    sets = sorted(str(info.name) for info in release.task_sets if fits_ways(trained, info))
     return answer(
         trained, release, name=name, datasets=[DATASET], task_sets=sets, journal=journal,
         show_progress=True,

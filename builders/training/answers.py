@@ -9,6 +9,7 @@ from builders.training.trained import Trained
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSetInfo
 
 PIXELS = "pixels"
 
@@ -26,11 +27,13 @@ def answer(
     """Answer task sets from the pixels of a release.
 
     Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.  A method that
-    adapts to each task answers, of the sets that are not named, only those that reuse no image.
+    adapts to each task answers, of the sets that are not named, only those that reuse no image; one
+    with an output for each class, only those of its number of ways.
     """
-    if trained.method.adapts and not task_sets:
+    method = trained.method
+    if not task_sets and (method.adapts or method.keeps_way):
         infos = [info for info in release.task_sets if not datasets or info.dataset in datasets]
-        task_sets = sorted({str(i.name) for i in infos if i.name.interval != "closed"})
+        task_sets = sorted({str(info.name) for info in infos if _unasked(trained, info)})
     return evaluate(
         trained,
         release,
@@ -43,3 +46,16 @@ def answer(
         show_progress=show_progress,
         transductive=False,
     )
+
+
+def _unasked(trained: Trained, info: TaskSetInfo) -> bool:
+    """Whether a method answers a task set that is not named."""
+    if trained.method.adapts and info.name.interval == "closed":
+        return False
+    return fits_ways(trained, info)
+
+
+def fits_ways(trained: Trained, info: TaskSetInfo) -> bool:
+    """Whether a method can answer tasks of so many ways."""
+    own = trained.settings.training.episode.way
+    return not trained.method.keeps_way or info.protocol.way == own

@@ -71,12 +71,16 @@ class Method(nn.Module):
     adapts
         Whether weights change with each task: such a method answers no closed sets of thousands of
         tasks, for that would take days.
+    keeps_way
+        Whether its last layer has an output for each class of a training task, so that it answers
+        tasks of as many ways only.
     network
         From images to maps.
     """
 
     trained_by: ClassVar[Trained] = "episodes"
     adapts: ClassVar[bool] = False
+    keeps_way: ClassVar[bool] = False
 
     def __init__(self, network: Network) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class ANIL(Method):
         target = support_target(support)
         maps = self._both(support, query)
         of_support, of_query = maps[0].flatten(0, 1).flatten(1), maps[1].flatten(1)
-        start = dict(self.head.named_parameters())
+        start: dict[str, Tensor] = dict(self.head.named_parameters())
         head = descend(
             lambda w: functional.cross_entropy(functional.linear(of_support, **w), target),
             start,

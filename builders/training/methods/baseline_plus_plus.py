@@ -68,7 +68,8 @@ class CosineClassifier(nn.Module):
         """Compute scores (B, classes) of vectors (B, D)."""
         unit = vectors / (vectors.norm(dim=1, keepdim=True) + _TINY)
         weights = self.directions * (self.lengths / self.directions.norm(dim=1))[:, None]
-        return self.scale * unit @ weights.T
+        scores: Tensor = self.scale * unit @ weights.T
+        return scores
 
 
 class BaselinePlusPlus(Transfer):
@@ -132,9 +133,11 @@ class BaselinePlusPlus(Transfer):
         optimiser = _optimiser(self._optimiser, classifier, self._rate)
         for _ in range(self._passes):
             order = torch.randperm(way * shot, generator=generator).to(support.device)
-            for chosen in order.split(self._batch):
+            for start in range(0, len(order), self._batch):
+                chosen = order[start : start + self._batch]
                 optimiser.zero_grad()
-                functional.cross_entropy(classifier(vectors[chosen]), target[chosen]).backward()
+                loss = functional.cross_entropy(classifier(vectors[chosen]), target[chosen])
+                loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
         return classifier
 

@@ -81,15 +81,16 @@ class BOIL(Method):
         """
         if not self.nil:
             return self._adapted(support, query, False)
-        weights = dict(self.named_parameters())
-        means = self._flat(weights, support.flatten(0, 1)).unflatten(0, support.shape[:2]).mean(1)
+        weights: dict[str, Tensor] = dict(self.named_parameters())
+        of_support = self._flat(weights, support.flatten(0, 1))
+        means = of_support.view(*support.shape[:2], -1).mean(dim=1)
         of_query = self._flat(weights, query)
         return functional.cosine_similarity(of_query[:, None], means[None], dim=2)
 
     def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
         check_way("BOIL", self.head.out_features, support)
         target, images = support_target(support), support.flatten(0, 1)
-        start = dict(self.named_parameters())
+        start: dict[str, Tensor] = dict(self.named_parameters())
         rates = {name: self.rate if name.startswith(BODY) else self.head_rate for name in start}
         moved = {name: rate for name, rate in rates.items() if rate}
         weights = descend(

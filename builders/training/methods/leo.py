@@ -186,4 +186,5 @@ class LEO(Method):
 def correlation(rows: Tensor) -> Tensor:
     """Compute the mean square of cosines between rows, less those with themselves."""
     unit = rows / (rows.norm(dim=1, keepdim=True) + TINY)
-    return (unit @ unit.T - torch.eye(len(rows)).to(rows)).square().mean()
+    cosines: Tensor = unit @ unit.T - torch.eye(len(rows)).to(rows)
+    return cosines.square().mean()

@@ -45,4 +45,5 @@ class R2D2(Method):
         classes = functional.one_hot(support_target(support), len(support)).to(of_support.dtype)
         penalty = self.gamma * torch.eye(len(of_support)).to(of_support)
         dual = torch.linalg.solve(of_support @ of_support.T + penalty, classes)
-        return self.alpha * (of_query @ (of_support.T @ dual)) + self.beta
+        scores: Tensor = self.alpha * (of_query @ (of_support.T @ dual)) + self.beta
+        return scores
