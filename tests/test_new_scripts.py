@@ -193,6 +193,7 @@ def test_the_jackknife_is_that_of_a_mean(shares: ModuleType) -> None:
 def test_the_tables_have_a_row_for_every_question(
     halving: ModuleType, shares: ModuleType, root: Path
 ) -> None:
+    pytest.importorskip("torch", reason="needs the extra `builders`")
     command = import_module("benchmarks.scripts.__main__")
     data = characters(halving, 16, 3, groups=6)
     features = np.random.default_rng(0).normal(size=(data.owner.size, 4))

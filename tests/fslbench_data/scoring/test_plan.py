@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -154,7 +155,8 @@ def test_command(pair: Plan, root: Path, tmp_path: Path) -> None:
     base = ["--pilot", "pixels/NCC", "--versus", "pixels/MatchingNet", "--queries", "2,5,7,10"]
     assert _run(*base, "--format", "json") == plan_json(pair)
     rows = list(csv.DictReader(_run(*base, "--format", "csv").splitlines()[1:]))
-    assert [row["query"] for row in rows] == ["2", "5", "7", "10"]
+    of_pixels, queries = ("digits", "glyphs_sample"), ("2", "5", "7", "10")
+    assert [(row["dataset"], row["query"]) for row in rows] == [*product(of_pixels, queries)]
     assert float(rows[1]["detectable_open"]) == pair.sets[0].rows[1].detectable_open
     text = _run(*base)
     assert "pixels/NCC minus pixels/MatchingNet" in text
