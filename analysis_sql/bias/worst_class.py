@@ -136,6 +136,6 @@ def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
     ):
         raise SpecError(
             "these are not the correct queries of each class of each task",
-            expected=f"whole numbers (T, K) or (T, K, R) from 0 to {queries}, K of at least 2",
+            expected=f"whole numbers (T, K[, R]) from 0 to {queries}, of two classes or more",
         )
     return counts

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from builders.cli import main as builders_main
 from fslbench_data.cli import main
 
-GO_ON = {"fetch", "features", "release", "results-repo"}
+GO_ON = {"fetch", "features", "release", "results-repo", "train"}
 """Commands that fill a folder: called again they go on, and refuse what is not theirs."""
 
 CHECKS = ("check_free", "check_output", "check_submission", "check_table_file")
