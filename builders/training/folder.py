@@ -26,7 +26,7 @@ from builders.training.settings import RunSettings
 from fslbench_data.files import whole_file, write_whole
 
 CHECKPOINT, WEIGHTS, CURVE, ABOUT = "checkpoint.pt", "weights.pt", "curve.csv", "trained.json"
-_OF_TRAINING = ("settings", "images")
+_OF_TRAINING = ("settings", "images", "start")
 _OF_BITS = ("threads", "device", "code")
 """What other bits come of, so that one training has one of each."""
 

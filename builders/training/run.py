@@ -31,6 +31,7 @@ from builders.training.folder import (
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, TrainingSettings
+from builders.training.start import load_start
 
 SECONDS = 60
 """Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""
@@ -60,7 +61,8 @@ def train(
     ------
     SpecError
         If the folder was begun with other settings or images, or classes are too small; if a
-        stopped one was begun on another device, or with as many threads or code of one's own.
+        stopped one was begun on another device, or with as many threads or code of one's own;
+        if the training whose network it starts from is not finished.
     OutputError
         If another training runs in the folder.
     """
@@ -70,7 +72,10 @@ def train(
         if (before := finished(folder)) is not None:
             check_same(before, about, folder)
             return str(before["weights_sha256"])
-        method = build_method(settings, images.class_sizes.size).to(device)
+        method = build_method(settings, images.class_sizes.size)
+        if settings.network.start:
+            about["start"] = load_start(method, settings, folder.parent)
+        method.to(device)
         optimizer = _optimizer(method, settings.training)
         progress = resume(folder, about, method, optimizer)
         saved = time.monotonic()

@@ -11,6 +11,7 @@
     name = "conv4"
     channels = 32
     pools = [true, true, false, false]
+    start = "RFS-5w5s"                 # weights of the training RFS-5w5s-SEED, in the same folder
 
     [data]
     source = "glyphs"
@@ -75,12 +76,20 @@ _PROTOCOL = Expected('such as "5w5s15q"', lambda value: isinstance(value, str))
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """Which network; `channels` and `slope` are of ``conv4``."""
+    """Which network; `channels` and `slope` are of ``conv4``.
+
+    Attributes
+    ----------
+    start
+        The name, without its seed, of the training whose network this one starts from; empty for
+        new weights.
+    """
 
     name: str = "conv4"
     channels: int = 64
     pools: tuple[bool, ...] = (True, True, True, True)
     slope: float = 0.0
+    start: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,10 @@ class RunSettings:
 
 
 _KINDS: dict[str, dict[str, Expected]] = {
-    "network": {"name": _NETWORK, "channels": _COUNT, "pools": _POOLS, "slope": _SHARE},
+    "network": {
+        "name": _NETWORK, "channels": _COUNT, "pools": _POOLS, "slope": _SHARE,
+        "start": TEXT,
+    },
     "data": {
         "source": TEXT, "side": _COUNT, "folder": TEXT, "train": _TABLE, "validate": _TABLE
     },

@@ -6,7 +6,7 @@ the same path, and the modules of methods of one's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finis
 from builders.training.kept_images import data_digest, keep_images, load_images
 from builders.training.run import train
 from builders.training.settings import RunSettings, read_settings
+from builders.training.start import check_start, start_name
 
 IMAGES = ".images"
 """The folder beside those of trainings that keeps their images."""
@@ -86,7 +87,8 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
     ------
     SpecError, UnknownNameError
         If a file is no training's, or names no method; two trainings would have one folder; a
-        folder was begun as something else.
+        folder was begun as something else; a training that another starts from is not planned, nor
+        finished.
     """
     for name in (ABOUT, CHECKPOINT):
         if (folder / name).exists():
@@ -115,7 +117,28 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
     for training in planned.values():
         if before := begun(training.folder):
             check_same(before, {"settings": training.settings.describe()}, training.folder)
+        elif start_name(training.settings) not in planned:
+            check_start(training.settings, folder)
+    list(_waves(planned.values()))
     return list(planned.values())
+
+
+def _waves(planned: Collection[Planned]) -> Iterator[list[Planned]]:
+    """Split trainings so that each comes after the one that it starts from.
+
+    SpecError if some start from each other.
+    """
+    while planned:
+        ahead = {one.name: start_name(one.settings) for one in planned}
+        ready = [one for one in planned if ahead[one.name] not in ahead]
+        if not ready:
+            raise SpecError(
+                f"trainings start from each other: {', '.join(sorted(ahead))}",
+                where="[network], start",
+                expected="a first one without start",
+            )
+        yield ready
+        planned = [one for one in planned if ahead[one.name] in ahead]
 
 
 def train_all(
@@ -127,9 +150,10 @@ def train_all(
     device: str = "cpu",
     told: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, str]]:
-    """Train what is planned, or go on with it; gives names and digests of weights, in order.
+    """Train what is planned, or go on with it; gives names and digests of weights.
 
-    Those that are finished are left as they are.
+    Those that are finished are left as they are, and come first; a training comes after the one
+    whose network it starts from.
 
     Parameters
     ----------
@@ -151,12 +175,10 @@ def train_all(
     ahead = [one for one in planned if one.name not in done]
     for one in {one.images: one for one in ahead}.values():
         keep_images(one.settings.data, raw, one.images.parent, told)
-    results = iter(engine.run(Trainings(threads, device, told), ahead))
-    for one in planned:
-        if one.name in done:
-            yield one.name, str(done[one.name]["weights_sha256"])
-        else:
-            yield one.name, next(results)[1]
+    yield from ((name, str(before["weights_sha256"])) for name, before in done.items())
+    for wave in _waves(ahead):
+        for one, digest in engine.run(Trainings(threads, device, told), wave):
+            yield one.name, digest
 
 
 def check_device(device: str) -> None:

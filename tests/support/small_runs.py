@@ -12,6 +12,7 @@ method = {method!r}
 [network]
 channels = {channels}
 pools = [true, true, false, false]
+start = {start!r}
 [data]
 source = "digits"
 side = 8
@@ -58,7 +59,7 @@ class NoMethod:
 
 def write_run(path: Path, **values: Any) -> Path:
     """Write the file of a training of four steps, where `values` say nothing else."""
-    usual = {"method": "ProtoNet", "channels": 4, "steps": 4, "tasks": 3, "every": 2}
+    usual = {"method": "ProtoNet", "channels": 4, "steps": 4, "tasks": 3, "every": 2, "start": ""}
     path.write_text(DIGITS.format(**{**usual, **values}).replace("'", '"'))
     return path
 
