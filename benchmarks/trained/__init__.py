@@ -13,6 +13,8 @@ HERE = Path(__file__).parent
 RUNS, RESULTS = HERE / "runs", HERE / "results"
 DATASET = "glyphs"
 UNTRAINED = "untrained"
+OPEN = ("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "open-20w1s1q", "open-20w5s5q")
+"""The open task sets: what training brought is measured on them."""
 METHODS = (
     "ANIL", "LEO", "BOIL", "ProtoNet", "DN4", "R2D2", "CAN", "RENet", "Baseline++", "RFS"
 )  # fmt: skip

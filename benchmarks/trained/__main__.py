@@ -16,7 +16,7 @@ from analysis_sql.bias.rank_correlation import rank_correlation
 from analysis_sql.bias.worst_class import worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmarks.generators import correlation, printed, signed, whole_gap
-from benchmarks.trained import METHODS, RESULTS, UNTRAINED
+from benchmarks.trained import METHODS, OPEN, RESULTS, UNTRAINED
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.bias_report import LadderReport
@@ -24,7 +24,6 @@ from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 
-OPEN = ("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "open-20w1s1q", "open-20w5s5q")
 LADDERS = ("5w1s15q", "3w5s15q", "3w10s15q")
 STEPS = ("support", "intra", "inter", "biased")
 TAGGERS = {"20": ("a20", "b20"), "40": ("a40", "b40")}

@@ -1,15 +1,15 @@
 """Answer the task sets: ``python -m benchmarks.trained.answer RELEASE TRAININGS``.
 
 RELEASE is made from ``tasks.toml``; TRAININGS is the folder that `fslbench-build train` filled from
-``runs/*.toml``.  Every finished training answers all task sets, and so does each method with the
-weights that it started from (`untrained`), and so do NCC, MatchingNet and LR on the maps of the
-network of seed 0.  What has been answered is left as it is.
+``runs/*.toml``.  Every finished training answers all task sets, and so do NCC, MatchingNet and LR
+on the maps of the network of seed 0; each method with new weights (`untrained`; of LEO those of the
+network, too) answers the open ones.  What has been answered is left as it is.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.trained import DATASET, RESULTS, UNTRAINED
+from benchmarks.trained import DATASET, OPEN, RESULTS, UNTRAINED
 from builders.baselines import run_head
 from builders.training.answers import PIXELS, answer, fits_ways
 from builders.training.building import build_method
@@ -30,8 +30,8 @@ from fslbench_data.submission.model import Submission
 HEADS, BATCH = ("NCC", "MatchingNet", "LR"), 1024
 
 
-def as_started(trained: Trained) -> Trained:
-    """Return the method with the weights that its training started from."""
+def untrained(trained: Trained) -> Trained:
+    """Return the method with new weights, those that the seed gives."""
     method = build_method(trained.settings, trained.about["classes"])
     return replace(trained, method=method.eval())
 
@@ -45,9 +45,12 @@ def maps_of(trained: Trained, release: Release) -> NDArray[np.float32]:
     return torch.cat(maps).numpy()
 
 
-def answers_of(trained: Trained, release: Release, name: str, journal: Path) -> Submission:
-    """Answer all task sets of a method's ways."""
-    sets = sorted(str(info.name) for info in release.task_sets if fits_ways(trained, info))
+def answers_of(
+    trained: Trained, release: Release, name: str, journal: Path, among: Collection[str] = ()
+) -> Submission:
+    """Answer all task sets of a method's ways, or those `among` some."""
+    fit = sorted(str(info.name) for info in release.task_sets if fits_ways(trained, info))
+    sets = [task_set for task_set in fit if not among or task_set in among]
     return answer(
         trained, release, name=name, datasets=[DATASET], task_sets=sets, journal=journal,
         show_progress=True,
@@ -77,7 +80,7 @@ def jobs(
     yield stem, lambda: answers_of(trained, release, stem, journal)
     if trained.settings.training.episode.shot == 1:
         return
-    yield start, lambda: answers_of(as_started(trained), release, start, journal)
+    yield start, lambda: answers_of(untrained(trained), release, start, journal, OPEN)
     if trained.settings.seed == 0:
         yield f"{stem}-heads", lambda: heads_of(trained, release, stem)
 

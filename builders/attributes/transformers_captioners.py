@@ -84,7 +84,7 @@ class TransformersCaptioner(Captioner):
         torch, transformers = require("torch"), require("transformers", "attributes")
         more = {}
         if prompt := self.generation.get("prompt"):
-            ids = self.tokenizer(prompt, return_tensors="pt").input_ids.expand(len(batch), -1)
+            ids = self.tokenizer(prompt, return_tensors="pt").input_ids.repeat(len(batch), 1)
             more["input_ids"] = ids.to(self.model.device)
         with torch.no_grad(), _quiet(transformers):
             tokens = self.model.generate(pixel_values=batch.to(self.model.device), **more)

@@ -1,0 +1,98 @@
+"""ProtoNet of easyfsl beside ours: trained alike on the same images, answering the same tasks.
+
+``python -m benchmarks.easyfsl_protonet RUN.toml --dataset D --task-set S -o OUT``, where RUN.toml
+is the file of a training of ours.  Both have its images, episodes, network, optimiser, rates, steps
+and validation.  What differs is easyfsl's own: it takes the Euclidean distance, not its square,
+and normalises support images and queries as two batches.
+
+Prints both accuracies, the interval of their difference task by task, for new images, and whether
+that lies within a margin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from easyfsl.methods import PrototypicalNetworks
+from torch import Tensor, arange, nn
+
+import fslbench_data as fb
+from builders.execution.engine import LocalEngine
+from builders.training.answers import answer
+from builders.training.method import Episode, Labelled, Method, episode_loss, needed
+from builders.training.networks import Network
+from builders.training.several import plan, train_all
+from builders.training.trained import load_trained
+
+MARGIN = 2.0
+"""Points of accuracy that the whole interval of the difference is to lie within."""
+OURS, THEIRS = "ours", "easyfsl"
+
+
+class EasyFSL(Method):
+    """easyfsl's prototypical networks, as a method that our trainings train."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network)
+        self.classifier = PrototypicalNetworks(backbone=nn.Sequential(network, nn.Flatten()))
+
+    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
+        """Compute the mean cross-entropy of an episode's queries."""
+        task = needed(episode)
+        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
+
+    def scores(self, support: Tensor, query: Tensor) -> Tensor:
+        """Let easyfsl answer: scores (M, K)."""
+        way, shot = support.shape[:2]
+        labels = arange(way, device=support.device).repeat_interleave(shot)
+        self.classifier.process_support_set(support.flatten(0, 1), labels)
+        scores: Tensor = self.classifier(query)
+        return scores
+
+
+def main() -> None:
+    """Train both, let them answer, and compare them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--raw", type=Path)
+    parser.add_argument("--release")
+    parser.add_argument("--dataset", action="append", required=True)
+    parser.add_argument("--task-set", action="append", required=True)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    asked = parser.parse_args()
+    (planned,) = plan([asked.run], [], asked.output.resolve())
+    theirs = replace(planned.settings, method="benchmarks.easyfsl_protonet:EasyFSL", settings={})
+    both = [
+        replace(planned, name=OURS, folder=planned.folder.with_name(OURS)),
+        replace(planned, name=THEIRS, folder=planned.folder.with_name(THEIRS), settings=theirs),
+    ]
+    release = fb.load_release(asked.release)
+    results = []
+    for name, digest in train_all(
+        both, asked.raw, engine=LocalEngine(), told=lambda text: print(text, file=sys.stderr)
+    ):
+        print(f"{name} {digest}")
+        trained = load_trained(asked.output / name)
+        results.append(
+            answer(trained, release, name=name, datasets=asked.dataset, task_sets=asked.task_set)
+        )
+    report = fb.score(results, release, references=False)
+    print(f"| task set | {OURS} | {THEIRS} | difference | within {MARGIN:g} |")
+    print("|---|---:|---:|---:|---|")
+    for pair in report.comparisons:
+        means = {pair.method: pair.mean, pair.versus: pair.versus_mean}
+        difference, sign = pair.difference, 1 if pair.method == OURS else -1
+        width = float("nan") if difference.halfwidth is None else difference.halfwidth
+        within = abs(difference.mean) + width <= MARGIN
+        print(
+            f"| {pair.dataset}/{pair.task_set} | {means[OURS].mean:.2f} | {means[THEIRS].mean:.2f} "
+            f"| {sign * difference.mean:.2f} ± {width:.2f} "
+            f"| {'yes' if within else 'no'} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
