@@ -1,8 +1,9 @@
 """The ten methods of FewSTAB, trained on glyphs: what they answer, and what it says of them.
 
-``runs/*.toml`` are their trainings, ``tasks.toml`` is the release that they answer, and
-``results/*.parquet`` are the correct queries of each class of each task, with the training's seed
-as the run.  ``python -m benchmarks.trained RELEASE`` prints the tables of docs/trained_methods.md.
+``runs/*.toml`` are their trainings; ``trainings`` keeps what each was and its learning curve, but
+no weights.  ``tasks.toml`` is the release that they answer, and ``results/*.parquet`` are the
+correct queries of each class of each task, with the training's seed as the run.  ``python -m
+benchmarks.trained`` prints the tables of docs/trained_methods.md.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RUNS, RESULTS = HERE / "runs", HERE / "results"
+RELEASE, RESULTS, TRAININGS = HERE / "release", HERE / "results", HERE / "trainings"
 DATASET = "glyphs"
 UNTRAINED = "untrained"
 OPEN = ("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "open-20w1s1q", "open-20w5s5q")
 """The open task sets: what training brought is measured on them."""
+TUNED = "open-20w5s5q"
+"""What FT answers."""
 METHODS = (
     "ANIL", "LEO", "BOIL", "ProtoNet", "DN4", "R2D2", "CAN", "RENet", "Baseline++", "RFS"
 )  # fmt: skip

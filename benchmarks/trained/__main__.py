@@ -1,4 +1,4 @@
-"""Print the tables: ``python -m benchmarks.trained RELEASE``, made from ``tasks.toml``.
+"""Print the tables: ``python -m benchmarks.trained``, of the answers and tasks beside this file.
 
 Accuracies and wAcc are means over tasks and over runs.  Intervals are at 95 % and paired task by
 task; those of ladders and counterfactual tasks are closed: about other tasks of these images.
@@ -7,6 +7,7 @@ task; those of ladders and counterfactual tasks are closed: about other tasks of
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from analysis_sql.bias.rank_correlation import rank_correlation
 from analysis_sql.bias.worst_class import worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmarks.generators import correlation, printed, signed, whole_gap
-from benchmarks.trained import METHODS, OPEN, RESULTS, UNTRAINED
-from fslbench_data.release.release import Release, load_release
+from benchmarks.trained import METHODS, OPEN, RELEASE, RESULTS, TRAININGS, TUNED, UNTRAINED
+from fslbench_data.release.release import load_release
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -28,6 +30,11 @@ LADDERS = ("5w1s15q", "3w5s15q", "3w10s15q")
 STEPS = ("support", "intra", "inter", "biased")
 TAGGERS = {"20": ("a20", "b20"), "40": ("a40", "b40")}
 COUNTERFACTUALS = ("bold-5w1s5q", "bold-5w5s3q", "italic-5w1s5q")
+HEADS = (
+    ("open-5w1s1q", "NCC"), ("open-5w1s1q", "LR"),
+    *((TUNED, head) for head in ("NCC", "MatchingNet", "LR", "FT")),
+)  # fmt: skip
+"""With one shot MatchingNet is NCC."""
 FIVE, ONE = "5w5s", "5w1s"
 LEVEL = 0.95
 
@@ -40,30 +47,54 @@ def named(present: Sequence[str] | Mapping[str, object], trained: str) -> list[t
     return [(name, f"{name}-{trained}") for name in METHODS if f"{name}-{trained}" in present]
 
 
-def brought_rows(answers: Submission, release: Release, interval: str) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy on open sets, and how far it is above the untrained one."""
-    report = score(answers, release, task_sets=OPEN)
-    rows = report.comparisons.to_arrow().to_pylist()
-    of = {
-        (row["task_set"], *pair): (row, sign)
-        for row in rows
-        if row["interval"] == interval
-        for pair, sign in (
-            ((row["method"], row["versus"]), 1), ((row["versus"], row["method"]), -1)
-        )
-    }  # fmt: skip
-    methods = {row[side] for row in rows for side in ("method", "versus")}
-    for name, key in named(sorted(methods), FIVE):
+def training_rows() -> Iterator[Sequence[str]]:
+    """A row a training: its length, and the validation that its weights were kept for."""
+    for path in sorted(TRAININGS.glob("*/trained.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        how = about["settings"]["training"]
+        drawn = f"{how['steps']:,}" + (f" x {how['episodes']}" if how["episodes"] > 1 else "")
+        kept = f"{about['step']:,}", f"{about['accuracy']:.2f}", about["weights_sha256"][:12]
+        yield path.parent.name, drawn, *kept
+
+
+def brought_rows(report: Report) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy on open sets, and how far it is above the untrained one.
+
+    The latter's interval is for new classes: for other characters of these scripts.
+    """
+    accuracy = accuracies(report)
+    brought: dict[tuple[str, ...], tuple[float, float]] = {}
+    for row in report.comparisons.to_arrow().to_pylist():
+        if row["interval"] == "class-aware":
+            found = row["difference"], row["halfwidth"]
+            brought[row["task_set"], row["method"], row["versus"]] = found
+            brought[row["task_set"], row["versus"], row["method"]] = -found[0], found[1]
+    for name, key in named({method for _, method in accuracy}, FIVE):
         cells = []
         for task_set in OPEN:
-            row, sign = of.get((task_set, key, f"{name}-{UNTRAINED}"), ({}, 1))
-            mean = row.get("mean" if sign > 0 else "versus_mean")
-            width = row.get("halfwidth")
-            cells += [
-                "" if mean is None else f"{mean:.1f}",
-                "" if width is None else f"{sign * row['difference']:+.2f} ± {width:.2f}",
-            ]
+            if (task_set, key) in accuracy:
+                mean, width = brought[task_set, key, f"{name}-{UNTRAINED}"]
+                cells += [accuracy[task_set, key], f"{mean:+.2f} ± {width:.2f}"]
+            else:
+                cells += ["", ""]
         yield name, *cells
+
+
+def head_rows(report: Report) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy of heads on the maps of the network that it trained."""
+    accuracy = accuracies(report)
+    for name, key in named({method for _, method in accuracy}, FIVE):
+        cells = [accuracy.get((of, f"{key}/{head}"), "") for of, head in HEADS]
+        yield name, *cells
+
+
+def accuracies(report: Report) -> dict[tuple[str, str], str]:
+    """Write accuracies by task set and method, with intervals for new images."""
+    return {
+        (row["task_set"], row["method"]): f"{row['mean']:.2f} ± {row['halfwidth']:.2f}"
+        for row in report.scores.to_arrow().to_pylist()
+        if row["interval"] == "open"
+    }
 
 
 def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
@@ -91,11 +122,13 @@ def spread(ladder: LadderReport, method: str, step: str) -> str:
 
 
 def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row a ladder: how alike metrics rank the methods (Table 4)."""
+    """A row a ladder: how alike metrics rank the methods (Table 4); none below three methods."""
     for protocol in LADDERS:
         ladder = ladders[f"*_style-{protocol}"]
         steps, queries = ladder.answers.by_method, ladder.answers.queries
         keys = [key for _, key in named(ladder.last, FIVE)]
+        if len(keys) < 3:
+            continue
         first, last = (
             np.array([worst_class(steps[key][step], queries) for key in keys])
             for step in ("random", "biased")
@@ -167,31 +200,41 @@ def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
         yield name, *cells
 
 
+def shown(headings: str, rows: Iterator[Sequence[str]]) -> None:
+    """Print a table that has rows."""
+    if found := list(rows):
+        printed(headings, iter(found))
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("release", type=Path)
+    parser.add_argument("release", type=Path, nargs="?", default=RELEASE)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
+    shown("training | steps: | kept of step: | validation: | weights", training_rows())
     release = load_release(options.release)
     answers = merge([Submission.read(path) for path in sorted(options.results.glob("*.parquet"))])
+    report = score(answers, release, task_sets=OPEN)
     columns = " | ".join(f"{of.partition('-')[2]}: | brought:" for of in OPEN)
-    printed(f"method | {columns}", brought_rows(answers, release, "open"))
+    shown(f"method | {columns}", brought_rows(report))
+    columns = " | ".join(f"{of.partition('-')[2]}, {head}:" for of, head in HEADS)
+    shown(f"network of | {columns}", head_rows(report))
     ladders = {ladder.name: ladder for ladder in bias(answers, release).ladders}
     for protocol in LADDERS:
         columns = "Acc: | wAcc-R: | wAcc-A: | gap: | SD of wAcc-A:"
-        printed(f"{protocol} | {columns}", paper_rows(ladders[f"*_style-{protocol}"]))
+        shown(f"{protocol} | {columns}", paper_rows(ladders[f"*_style-{protocol}"]))
     columns = "methods: | Acc, wAcc-R: | Acc, wAcc-A: | wAcc-R, wAcc-A:"
-    printed(f"ladder | {columns}", rank_rows(ladders))
+    shown(f"ladder | {columns}", rank_rows(ladders))
     for protocol in LADDERS:
         columns = " | ".join(f"to {step}:" for step in STEPS)
-        printed(f"{protocol} | {columns}", step_rows(ladders[f"*_style-{protocol}"]))
+        shown(f"{protocol} | {columns}", step_rows(ladders[f"*_style-{protocol}"]))
     for protocol in LADDERS:
         columns = "wAcc-A, 1 shot: | 5 shots: | 5 over 1: | gap, 1 shot: | 5 shots: | 5 over 1:"
-        printed(f"{protocol} | {columns}", shot_rows(ladders[f"*_style-{protocol}"]))
-    printed("errors, % | A, truth: | B, truth: | A, B:", tagger_rows(ladders))
+        shown(f"{protocol} | {columns}", shot_rows(ladders[f"*_style-{protocol}"]))
+    shown("errors, % | A, truth: | B, truth: | A, B:", tagger_rows(ladders))
     columns = " | ".join(f"same {of}: | lost:" for of in COUNTERFACTUALS)
-    printed(f"method | {columns}", counterfactual_rows(ladders))
+    shown(f"method | {columns}", counterfactual_rows(ladders))
 
 
 if __name__ == "__main__":

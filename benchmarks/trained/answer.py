@@ -1,9 +1,10 @@
 """Answer the task sets: ``python -m benchmarks.trained.answer RELEASE TRAININGS``.
 
 RELEASE is made from ``tasks.toml``; TRAININGS is the folder that `fslbench-build train` filled from
-``runs/*.toml``.  Every finished training answers all task sets, and so do NCC, MatchingNet and LR
-on the maps of the network of seed 0; each method with new weights (`untrained`; of LEO those of the
-network, too) answers the open ones.  What has been answered is left as it is.
+``runs/*.toml``.  Every finished training answers all task sets.  NCC, MatchingNet and LR do on the
+maps of the network of seed 0, and FT, which trains that network on, those of 20 ways and 5 shots.
+Each method with new weights (`untrained`; of LEO those of the network, too) answers the open ones.
+What has been answered is left as it is.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import numpy as np
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
-from benchmarks.trained import DATASET, OPEN, RESULTS, UNTRAINED
+from benchmarks.trained import DATASET, OPEN, RESULTS, TUNED, UNTRAINED
 from builders.baselines import run_head
+from builders.baselines.fine_tuning import FineTuner
 from builders.training.answers import PIXELS, answer, fits_ways
 from builders.training.building import build_method
 from builders.training.trained import Trained, load_trained
+from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -65,6 +69,21 @@ def heads_of(trained: Trained, release: Release, name: str) -> Submission:
     )
 
 
+def tuned(trained: Trained, release: Release, name: str) -> Submission:
+    """Answer the open tasks of many ways with FT: the network is trained on for each task."""
+    tune = FineTuner(nn.Sequential(trained.method.network, nn.Flatten()))
+
+    def method(
+        support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        return tune(trained.images(support), trained.images(query))
+
+    return evaluate(
+        method, release, name=f"{name}/FT", datasets=[DATASET], task_sets=[TUNED], features=PIXELS,
+        transductive=False,
+    )  # fmt: skip
+
+
 def kept(made: Submission, seed: int) -> Submission:
     """Keep the correct queries of each class, and the seed as the run."""
     run = pa.array([str(seed)] * made.table.num_rows)
@@ -83,6 +102,7 @@ def jobs(
     yield start, lambda: answers_of(untrained(trained), release, start, journal, OPEN)
     if trained.settings.seed == 0:
         yield f"{stem}-heads", lambda: heads_of(trained, release, stem)
+        yield f"{stem}-FT", lambda: tuned(trained, release, stem)
 
 
 def main() -> None:

@@ -1,0 +1,79 @@
+"""docs/trained_methods.md: its tables are what is printed of the answers that are kept."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+PAGE = "docs/trained_methods.md"
+
+
+@pytest.fixture
+def trained(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What prints the tables; the benchmarks are no installed package."""
+    monkeypatch.syspath_prepend(str(root))
+    return import_module("benchmarks.trained.__main__")
+
+
+@pytest.mark.slow
+def test_the_page_has_what_is_printed(
+    root: Path,
+    trained: ModuleType,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (root / PAGE).read_text(encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["trained"])
+    trained.main()
+    tables = capsys.readouterr().out.strip().split("\n\n")
+    assert len(tables) >= 10
+    for table in tables:
+        assert table in text
+
+
+def test_every_answer_is_of_a_training_that_is_kept(root: Path) -> None:
+    """Names of files, runs and methods agree, and the settings are those of the run's file."""
+    folder = root / "benchmarks/trained"
+    for path in sorted((folder / "results").glob("*.parquet")):
+        name, _, seed = path.stem.rpartition("-")
+        table = pq.read_table(path, columns=["method", "run"])
+        assert set(table["run"].to_pylist()) == {seed}
+        methods = set(table["method"].to_pylist())
+        network, _, kind = name.rpartition("-")
+        if kind in ("heads", "FT"):
+            heads = ("NCC", "MatchingNet", "LR") if kind == "heads" else ("FT",)
+            assert methods == {f"{network}/{head}" for head in heads}
+        else:
+            assert methods == {name}
+            network = name.replace("-untrained", "-5w5s")
+        about = json.loads((folder / "trainings" / f"{network}-{seed}/trained.json").read_text())
+        described = about["settings"]
+        assert described["seed"] == int(seed)
+        raw = tomllib.loads((folder / f"runs/{network}.toml").read_text(encoding="utf-8"))
+        for part in ("network", "training", "validation"):
+            for field, value in raw[part].items():
+                assert described[part].get(field, "") == value, (path.name, part, field)
+
+
+def test_accuracies_by_hand(root: Path) -> None:
+    """What the page says of ProtoNet's open tasks is correct queries over asked ones."""
+    table = pq.read_table(root / "benchmarks/trained/results/ProtoNet-5w5s-0.parquet")
+    rows = [row for row in table.to_pylist() if row["task_set"] == "open-5w1s1q"]
+    right = np.array([row["n_correct"] for row in rows])
+    assert {row["n_query"] for row in rows} == {5}
+    mean = 100 * right.mean() / 5
+    halfwidth = 1.96 * 100 * right.std(ddof=1) / 5 / np.sqrt(len(right))
+    page = (root / PAGE).read_text(encoding="utf-8")
+    (row,) = [
+        line for line in page.splitlines() if line.startswith("| ProtoNet |") and "+" in line
+    ][:1]
+    shown, width = map(float, row.split("|")[2].split("±"))
+    assert abs(shown - mean) < 0.005
+    assert abs(width - halfwidth) < 0.01 * halfwidth
