@@ -201,9 +201,12 @@ def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
 
 
 def shown(headings: str, rows: Iterator[Sequence[str]]) -> None:
-    """Print a table that has rows."""
-    if found := list(rows):
-        printed(headings, iter(found))
+    """Print a table that has rows, without columns that say nothing."""
+    lines = [headings.split(" | "), *rows]
+    said = [at for at, cells in enumerate(zip(*lines[1:], strict=True)) if any(cells)]
+    if said:
+        first, *rest = [[line[at] for at in said] for line in lines]
+        printed(" | ".join(first), iter(rest))
 
 
 def main() -> None:

@@ -80,7 +80,7 @@ class Method(nn.Module):
 
     trained_by: ClassVar[Trained] = "episodes"
     adapts: ClassVar[bool] = False
-    keeps_way: ClassVar[bool] = False
+    keeps_way: bool = False
 
     def __init__(self, network: Network) -> None:
         super().__init__()

@@ -34,6 +34,7 @@ class ANIL(Method):
     """
 
     adapts = True
+    keeps_way = True
 
     def __init__(
         self,

@@ -65,6 +65,7 @@ class BOIL(Method):
         super().__init__(network)
         self.head = nn.Linear(network.channels * network.size(side) ** 2, way)
         self.rate, self.head_rate, self.steps, self.nil = rate, head_rate, steps, nil
+        self.keeps_way = not nil
 
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
         """Compute the mean cross-entropy of queries after `steps` steps."""

@@ -1,0 +1,42 @@
+"""Which task sets a method answers: those of its ways, if it has an output for each class."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmark_spec.errors import SpecError
+from benchmark_spec.protocol import Protocol
+
+torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+
+from builders.training.answers import fits_ways  # noqa: E402
+from builders.training.building import build_method  # noqa: E402
+from builders.training.methods import METHODS  # noqa: E402
+from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
+
+SIDE = 12
+FOUR, FIVE = Protocol(4, 2, 3), Protocol(5, 2, 3)
+
+
+def _trained(name: str, **settings: Any) -> Any:
+    network = NetworkSettings(channels=4, pools=(True, True, False, False))
+    run = RunSettings(name, DataSettings("none", SIDE), network=network, settings=settings)
+    return SimpleNamespace(settings=run, method=build_method(run, 6).eval())
+
+
+@pytest.mark.parametrize("name", [*METHODS, "BOIL nil"])
+def test_a_method_answers_tasks_of_the_ways_that_it_says(name: str) -> None:
+    """Of all methods: who says that it fits answers, and who does not refuses."""
+    trained = _trained("BOIL", nil=True) if name == "BOIL nil" else _trained(name)
+    generator = torch.Generator().manual_seed(0)
+    support = torch.rand(4, 2, 1, SIDE, SIDE, generator=generator)
+    query = torch.rand(3, 1, SIDE, SIDE, generator=generator)
+    assert fits_ways(trained, SimpleNamespace(protocol=FIVE))  # type: ignore[arg-type]
+    if fits_ways(trained, SimpleNamespace(protocol=FOUR)):  # type: ignore[arg-type]
+        with torch.no_grad():
+            assert trained.method.scores(support, query).shape == (3, 4)
+    else:
+        assert name in ("ANIL", "BOIL")
+        with pytest.raises(SpecError, match="5 ways and a task has 4"):
+            trained.method.scores(support, query)
