@@ -32,7 +32,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 
-LEFT_OUT = {"RENet": "3w10s|bold-5w5s|20w5s|_[ab][24]0-", "Baseline++": "3w10s|_[ab][24]0-"}
+LEFT_OUT = {"RENet": "3w10s|20w5s|_(bold|italic|[ab][24]0)-", "Baseline++": "3w10s|_[ab][24]0-"}
 """Task sets that methods do not answer which take up to a second for a task of several shots."""
 HEADS, BATCH = ("NCC", "MatchingNet", "LR"), 1024
 
