@@ -23,7 +23,6 @@ from torch import Tensor, arange, nn
 import fslbench_data as fb
 from builders.execution.engine import LocalEngine
 from builders.training.answers import answer
-from builders.training.method import Episode, Labelled, Method, episode_loss, needed
 from builders.training.methods.protonet import ProtoNet
 from builders.training.networks import Network
 from builders.training.several import plan, train_all
@@ -45,17 +44,12 @@ class Rooted(ProtoNet):
         return -(squared + TINY).sqrt()
 
 
-class EasyFSL(Method):
-    """easyfsl's prototypical networks, as a method that our trainings train."""
+class EasyFSL(ProtoNet):
+    """easyfsl's prototypical networks, trained by the loss of ours."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self.classifier = PrototypicalNetworks(backbone=nn.Sequential(network, nn.Flatten()))
-
-    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
-        """Compute the mean cross-entropy of an episode's queries."""
-        task = needed(episode)
-        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Let easyfsl answer: scores (M, K)."""
