@@ -85,10 +85,10 @@ def test_every_configuration_loads_with_datasets(
     assert configs == list(embedded.manifest.configs())
     assert len(configs) == 139  # of which 63 with names of classes
     for config, splits in embedded.manifest.configs().items():
+        whole = datasets.load_dataset(str(embedded.files.folder), config, cache_dir=str(tmp_path))
+        assert list(whole) == list(splits)
         for split, paths in splits.items():
-            loaded = datasets.load_dataset(
-                str(embedded.files.folder), config, split=split, cache_dir=str(tmp_path)
-            )
+            loaded = whole[split]
             table = loaded.data.table
             if "superclass" in table.column_names and table["superclass"].null_count:
                 assert table["superclass"].null_count == table.num_rows  # the file has none
