@@ -94,8 +94,10 @@ def tuned(trained: Trained, release: Release, name: str) -> Submission:
 
 def kept(made: Submission, seed: int) -> Submission:
     """Keep the correct queries of each class, and the seed as the run."""
-    run = pa.array([str(seed)] * made.table.num_rows)
-    return replace(made, table=made.table.drop_columns("predictions").append_column("run", run))
+    table = made.table.drop_columns("predictions")
+    if "run" not in table.column_names:
+        table = table.append_column("run", pa.array([str(seed)] * table.num_rows))
+    return replace(made, table=table)
 
 
 def jobs(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from builders.training.trained import Trained
 from fslbench_data.evaluation.loop import evaluate
@@ -24,8 +27,9 @@ def answer(
     journal: Path | None = None,
     show_progress: bool = False,
 ) -> Submission:
-    """Answer task sets from the pixels of a release.
+    """Answer task sets from the pixels of a release; the training's seed is the run.
 
+    Trainings that differ by their seed are one method, and files of theirs are scored together.
     Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.  A method that
     adapts to each task answers, of the sets that are not named, only those that reuse no image; one
     with an output for each class, only those of its number of ways.
@@ -34,11 +38,12 @@ def answer(
     if not task_sets and (method.adapts or method.keeps_way):
         infos = [info for info in release.task_sets if not datasets or info.dataset in datasets]
         task_sets = sorted({str(info.name) for info in infos if _unasked(trained, info)})
-    return evaluate(
+    settings = trained.settings
+    made = evaluate(
         trained,
         release,
         name=name or trained.name,
-        description=f"weights {trained.about['weights_sha256'][:12]}",
+        description=f"{settings.network.name} trained on {settings.data.source}",
         datasets=datasets,
         task_sets=task_sets,
         features=PIXELS,
@@ -46,6 +51,8 @@ def answer(
         show_progress=show_progress,
         transductive=False,
     )
+    run = pa.array([str(settings.seed)] * made.table.num_rows)
+    return replace(made, table=made.table.append_column("run", run))
 
 
 def _unasked(trained: Trained, info: TaskSetInfo) -> bool:

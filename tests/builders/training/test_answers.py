@@ -1,5 +1,6 @@
-"""Which task sets a method answers: those of its ways, if it has an output for each class."""
+"""Which task sets a method answers, those of its ways alone if it has an output for each class."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,13 +8,16 @@ import pytest
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import Protocol
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.score import score
 
 torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 
-from builders.training.answers import fits_ways  # noqa: E402
+from builders.training.answers import answer, fits_ways  # noqa: E402
 from builders.training.building import build_method  # noqa: E402
 from builders.training.methods import METHODS  # noqa: E402
 from builders.training.settings import DataSettings, NetworkSettings, RunSettings  # noqa: E402
+from builders.training.trained import Trained  # noqa: E402
 
 SIDE = 12
 FOUR, FIVE = Protocol(4, 2, 3), Protocol(5, 2, 3)
@@ -40,3 +44,25 @@ def test_a_method_answers_tasks_of_the_ways_that_it_says(name: str) -> None:
         assert name in ("ANIL", "BOIL")
         with pytest.raises(SpecError, match="5 ways and a task has 4"):
             trained.method.scores(support, query)
+
+
+def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
+    """Their answers are scored together, whatever the weights are."""
+    network = NetworkSettings(channels=4, pools=(True, True, False, False))
+    parts = []
+    for seed in (0, 3):
+        run = RunSettings("ProtoNet", DataSettings("digits", 8), network=network)
+        run = replace(run, seed=seed)
+        about = {"weights_sha256": f"{seed}" * 64}
+        trained = Trained(build_method(run, 6).eval(), run, about)
+        parts.append(answer(trained, embedded, datasets=["digits"], task_sets=["open-5w5s5q"]))
+        assert set(parts[-1].table["run"].to_pylist()) == {str(seed)}
+    first, second = (part.table["n_correct"].to_numpy() for part in parts)
+    assert (first != second).any()
+    report = score(parts, embedded, task_sets=["open-5w5s5q"], against=[])
+    (row,) = (
+        row
+        for row in report.scores.to_arrow().to_pylist()
+        if row["interval"] == "open" and row["method"] == "ProtoNet-conv4-5w5s"
+    )
+    assert row["mean"] == pytest.approx(100 * (first.mean() + second.mean()) / 2 / 25)
