@@ -38,8 +38,9 @@ def load_object(text: str, expected: str) -> Any:
         raise SpecError(f"{text!r} does not name a method", expected=expected)
     module = _load(module_name)
     if not hasattr(module, name):
-        names = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
-        raise UnknownNameError("callable", name, names, where=module_name)
+        callables = {k: v for k, v in vars(module).items() if callable(v) and k[0] != "_"}
+        own = [k for k, v in callables.items() if getattr(v, "__module__", "") == module.__name__]
+        raise UnknownNameError("callable", name, own or callables, where=module_name)
     return getattr(module, name)
 
 
