@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,13 +50,17 @@ def named(present: Sequence[str] | Mapping[str, object], trained: str) -> list[t
 
 
 def training_rows() -> Iterator[Sequence[str]]:
-    """A row a training: its length, and the validation that its weights were kept for."""
+    """A row for the seeds of a training: steps, and the step and validation of the kept weights."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(TRAININGS.glob("*/trained.json")):
         about = json.loads(path.read_text(encoding="utf-8"))
-        how = about["settings"]["training"]
+        found.setdefault(path.parent.name.rpartition("-")[0], []).append(about)
+    for name, seeds in found.items():
+        how = seeds[0]["settings"]["training"]
         drawn = f"{how['steps']:,}" + (f" x {how['episodes']}" if how["episodes"] > 1 else "")
-        kept = f"{about['step']:,}", f"{about['accuracy']:.2f}", about["weights_sha256"][:12]
-        yield path.parent.name, drawn, *kept
+        kept = (f"{about['step']:,}" for about in seeds)
+        best = (f"{about['accuracy']:.2f}" for about in seeds)
+        yield name, drawn, " / ".join(kept), " / ".join(best)
 
 
 def brought_rows(report: Report) -> Iterator[Sequence[str]]:
@@ -78,6 +84,26 @@ def brought_rows(report: Report) -> Iterator[Sequence[str]]:
             else:
                 cells += ["", ""]
         yield name, *cells
+
+
+def seed_rows(answers: Submission) -> Iterator[Sequence[str]]:
+    """A row a method of several seeds: what each has on open sets, and their standard deviation."""
+    keys, sums = ["method", "task_set", "run"], [("n_correct", "sum"), ("n_query", "sum")]
+    found: dict[tuple[str, str], list[float]] = {}
+    rows = answers.table.group_by(keys).aggregate(sums).to_pylist()
+    for row in sorted(rows, key=itemgetter("run")):
+        share = 100 * row["n_correct_sum"] / row["n_query_sum"]
+        found.setdefault((row["method"], row["task_set"]), []).append(share)
+    for name, key in named({method for method, _ in found}, FIVE):
+        seeds = [found.get((key, task_set), []) for task_set in OPEN]
+        if len(seeds[0]) > 1:
+            yield name, *(_apart(of) for of in seeds)
+
+
+def _apart(seeds: Sequence[float]) -> str:
+    """Write what seeds have, and their standard deviation."""
+    each = " / ".join(f"{of:.2f}" for of in seeds)
+    return f"{each} ({np.std(seeds, ddof=1):.2f})" if seeds else ""
 
 
 def head_rows(report: Report) -> Iterator[Sequence[str]]:
@@ -215,12 +241,14 @@ def main() -> None:
     parser.add_argument("release", type=Path, nargs="?", default=RELEASE)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    shown("training | steps: | kept of step: | validation: | weights", training_rows())
+    shown("training | steps: | kept of step: | validation:", training_rows())
     release = load_release(options.release)
     answers = merge([Submission.read(path) for path in sorted(options.results.glob("*.parquet"))])
     report = score(answers, release, task_sets=OPEN)
     columns = " | ".join(f"{of.partition('-')[2]}: | brought:" for of in OPEN)
     shown(f"method | {columns}", brought_rows(report))
+    columns = " | ".join(f"{of.partition('-')[2]} (SD):" for of in OPEN)
+    shown(f"seeds of | {columns}", seed_rows(answers))
     columns = " | ".join(f"{of.partition('-')[2]}, {head}:" for of, head in HEADS)
     shown(f"network of | {columns}", head_rows(report))
     ladders = {ladder.name: ladder for ladder in bias(answers, release).ladders}
