@@ -78,6 +78,8 @@ def train(
         method.to(device)
         optimizer = _optimizer(method, settings.training)
         progress = resume(folder, about, method, optimizer)
+        if progress.step:
+            told(f"goes on after step {progress.step:,}")
         saved = time.monotonic()
         while progress.step < settings.training.steps:
             progress.losses.append(_step(method, optimizer, settings, images, progress.step))

@@ -175,7 +175,9 @@ def train_all(
     ahead = [one for one in planned if one.name not in done]
     for one in {one.images: one for one in ahead}.values():
         keep_images(one.settings.data, raw, one.images.parent, told)
-    yield from ((name, str(before["weights_sha256"])) for name, before in done.items())
+    for name, before in done.items():
+        told(f"{name}: finished before")
+        yield name, str(before["weights_sha256"])
     for wave in _waves(ahead):
         for one, digest in engine.run(Trainings(threads, device, told), wave):
             yield one.name, digest

@@ -162,12 +162,12 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
     def table(console: Console) -> None:
         from fslbench_data.render.console import print_table
 
-        console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
         for each in bias_tables(report):
-            console.print()
             print_table(each, console, whole=True)
+            console.print()
         for note in NOTES:
-            console.print(f"\n{note}", highlight=False, markup=False)
+            console.print(f"{note}\n", highlight=False, markup=False)
+        console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
 
     write(
         output_format,

@@ -88,7 +88,9 @@ def test_killed_and_gone_on_with(
             run.train(SETTINGS, images, images, tmp_path / "r")
     with pytest.raises(BackboneError, match="no finished training"):
         load_trained(tmp_path / "r")
-    assert run.train(SETTINGS, images, images, tmp_path / "r") == _digest(finished)
+    told: list[str] = []
+    assert run.train(SETTINGS, images, images, tmp_path / "r", told.append) == _digest(finished)
+    assert told[0] == f"goes on after step {killed_at}"
     assert (tmp_path / "r" / CURVE).read_text() == (finished / CURVE).read_text()
     assert not (tmp_path / "r" / CHECKPOINT).exists()
 

@@ -82,7 +82,7 @@ def test_images_are_read_once_and_finished_ones_left(
     first, _ = _train("proto.toml", "-o", "out")
     before = {p: p.read_bytes() for p in (run.parent / "out").rglob("*") if p.is_file()}
     monkeypatch.setattr(kept_images, "read_images", lambda *_: pytest.fail("read again"))
-    assert _train("proto.toml", "-o", "out") == (first, ["wrote out"])
+    assert _train("proto.toml", "-o", "out") == (first, ["proto-0: finished before", "wrote out"])
     assert before == {p: p.read_bytes() for p in (run.parent / "out").rglob("*") if p.is_file()}
     again, _ = _train("proto.toml", "--seed", 0, "--seed", 1, "-o", "out")
     assert again[0] == first[0]
