@@ -69,21 +69,37 @@ def brought_rows(report: Report) -> Iterator[Sequence[str]]:
     The latter's interval is for new classes: for other characters of these scripts.
     """
     accuracy = accuracies(report)
-    brought: dict[tuple[str, ...], tuple[float, float]] = {}
-    for row in report.comparisons.to_arrow().to_pylist():
-        if row["interval"] == "class-aware":
-            found = row["difference"], row["halfwidth"]
-            brought[row["task_set"], row["method"], row["versus"]] = found
-            brought[row["task_set"], row["versus"], row["method"]] = -found[0], found[1]
+    brought = differences(report)
     for name, key in named({method for _, method in accuracy}, FIVE):
         cells = []
         for task_set in OPEN:
             if (task_set, key) in accuracy:
-                mean, width = brought[task_set, key, f"{name}-{UNTRAINED}"]
-                cells += [accuracy[task_set, key], f"{mean:+.2f} ± {width:.2f}"]
+                cells += [accuracy[task_set, key], brought[task_set, key, f"{name}-{UNTRAINED}"]]
             else:
                 cells += ["", ""]
         yield name, *cells
+
+
+def differences(report: Report) -> dict[tuple[str, str, str], str]:
+    """Write by how much one method is above another on a task set, for new classes.
+
+    Where they answer alike there is no interval, and nothing is written.
+    """
+    found: dict[tuple[str, str, str], str] = {}
+    for row in report.comparisons.to_arrow().to_pylist():
+        if row["interval"] == "class-aware" and row["halfwidth"] is not None:
+            task_set, one, other = row["task_set"], row["method"], row["versus"]
+            for sign, pair in ((1, (one, other)), (-1, (other, one))):
+                above = sign * row["difference"]
+                found[task_set, *pair] = f"{above:+.2f} ± {row['halfwidth']:.2f}"
+    return found
+
+
+def open_shot_rows(report: Report) -> Iterator[Sequence[str]]:
+    """A row a method: by how much training with one shot is above training with five."""
+    above, accuracy = differences(report), accuracies(report)
+    for name, key in named({method for _, method in accuracy}, ONE):
+        yield name, *(above.get((task_set, key, f"{name}-{FIVE}"), "") for task_set in OPEN)
 
 
 def seed_rows(answers: Submission) -> Iterator[Sequence[str]]:
@@ -260,6 +276,8 @@ def main() -> None:
     for protocol in LADDERS:
         columns = " | ".join(f"to {step}:" for step in STEPS)
         shown(f"{protocol} | {columns}", step_rows(ladders[f"*_style-{protocol}"]))
+    columns = " | ".join(f"{of.partition('-')[2]}:" for of in OPEN)
+    shown(f"1 shot over 5 | {columns}", open_shot_rows(report))
     for protocol in LADDERS:
         columns = "wAcc-A, 1 shot: | 5 shots: | 5 over 1: | gap, 1 shot: | 5 shots: | 5 over 1:"
         shown(f"{protocol} | {columns}", shot_rows(ladders[f"*_style-{protocol}"]))
