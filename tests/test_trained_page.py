@@ -76,7 +76,6 @@ def test_accuracies_by_hand(root: Path) -> None:
     shown, width = map(float, cells[0].split("±"))
     assert abs(shown - right.mean()) < 0.005
     assert abs(width - halfwidth) < 0.01 * halfwidth
-    if len(per_seed) > 1:
-        each = cells[1].split("(")[0].split("/")
-        means = [100 * np.mean(seed) for seed in per_seed]
-        assert np.allclose([float(of) for of in each], means, atol=0.005)
+    each = cells[1].split("(")[0].split("/")
+    means = [100 * np.mean(seed) for seed in per_seed]
+    assert np.allclose([float(of) for of in each], means, atol=0.005)

@@ -8,6 +8,7 @@ benchmarks.trained`` prints the tables of docs/trained_methods.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -22,3 +23,10 @@ METHODS = (
     "ANIL", "LEO", "BOIL", "ProtoNet", "DN4", "R2D2", "CAN", "RENet", "Baseline++", "RFS"
 )  # fmt: skip
 """In the order of the paper's Table 3."""
+FIVE, ONE = "5w5s", "5w1s"
+"""How methods were trained."""
+
+
+def named(present: Sequence[str] | Mapping[str, object], trained: str) -> list[tuple[str, str]]:
+    """List methods that were trained so, in the paper's order: name and key."""
+    return [(name, f"{name}-{trained}") for name in METHODS if f"{name}-{trained}" in present]

@@ -7,239 +7,35 @@ task; those of ladders and counterfactual tasks are closed: about other tasks of
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from analysis_sql.bias.rank_correlation import rank_correlation
-from analysis_sql.bias.worst_class import worst_class
-from analysis_sql.intervals.arrays import AnyInts, Floats
-from benchmarks.generators import correlation, printed, signed, whole_gap
-from benchmarks.trained import METHODS, OPEN, RELEASE, RESULTS, TRAININGS, TUNED, UNTRAINED
+from benchmarks.generators import printed
+from benchmarks.trained import OPEN, RELEASE, RESULTS
+from benchmarks.trained.ladders import (
+    COUNTERFACTUALS,
+    LADDERS,
+    STEPS,
+    counterfactual_rows,
+    paper_rows,
+    rank_rows,
+    shot_rows,
+    step_rows,
+    tagger_rows,
+)
+from benchmarks.trained.open_sets import (
+    HEADS,
+    brought_rows,
+    head_rows,
+    open_shot_rows,
+    seed_rows,
+    training_rows,
+)
 from fslbench_data.release.release import load_release
 from fslbench_data.scoring.bias import bias
-from fslbench_data.scoring.bias_report import LadderReport
-from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-
-LADDERS = ("5w1s15q", "3w5s15q", "3w10s15q")
-STEPS = ("support", "intra", "inter", "biased")
-TAGGERS = {"20": ("a20", "b20"), "40": ("a40", "b40")}
-COUNTERFACTUALS = ("bold-5w1s5q", "bold-5w5s3q", "italic-5w1s5q")
-HEADS = (
-    ("open-5w1s1q", "NCC"), ("open-5w1s1q", "LR"),
-    *((TUNED, head) for head in ("NCC", "MatchingNet", "LR", "FT")),
-)  # fmt: skip
-"""With one shot MatchingNet is NCC."""
-FIVE, ONE = "5w5s", "5w1s"
-LEVEL = 0.95
-
-Ladders = Mapping[str, LadderReport]
-"""By name, such as ``*_style-5w1s15q``."""
-
-
-def named(present: Sequence[str] | Mapping[str, object], trained: str) -> list[tuple[str, str]]:
-    """List methods that were trained so, in the paper's order: name and key."""
-    return [(name, f"{name}-{trained}") for name in METHODS if f"{name}-{trained}" in present]
-
-
-def training_rows() -> Iterator[Sequence[str]]:
-    """A row for the seeds of a training: steps, and the step and validation of the kept weights."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(TRAININGS.glob("*/trained.json")):
-        about = json.loads(path.read_text(encoding="utf-8"))
-        found.setdefault(path.parent.name.rpartition("-")[0], []).append(about)
-    for name, seeds in found.items():
-        how = seeds[0]["settings"]["training"]
-        drawn = f"{how['steps']:,}" + (f" x {how['episodes']}" if how["episodes"] > 1 else "")
-        kept = (f"{about['step']:,}" for about in seeds)
-        best = (f"{about['accuracy']:.2f}" for about in seeds)
-        yield name, drawn, " / ".join(kept), " / ".join(best)
-
-
-def brought_rows(report: Report) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy on open sets, and how far it is above the untrained one.
-
-    The latter's interval is for new classes: for other characters of these scripts.
-    """
-    accuracy = accuracies(report)
-    brought = differences(report)
-    for name, key in named({method for _, method in accuracy}, FIVE):
-        cells = []
-        for task_set in OPEN:
-            if (task_set, key) in accuracy:
-                cells += [accuracy[task_set, key], brought[task_set, key, f"{name}-{UNTRAINED}"]]
-            else:
-                cells += ["", ""]
-        yield name, *cells
-
-
-def differences(report: Report) -> dict[tuple[str, str, str], str]:
-    """Write by how much one method is above another on a task set, for new classes.
-
-    Where they answer alike there is no interval, and nothing is written.
-    """
-    found: dict[tuple[str, str, str], str] = {}
-    for row in report.comparisons.to_arrow().to_pylist():
-        if row["interval"] == "class-aware" and row["halfwidth"] is not None:
-            task_set, one, other = row["task_set"], row["method"], row["versus"]
-            for sign, pair in ((1, (one, other)), (-1, (other, one))):
-                above = sign * row["difference"]
-                found[task_set, *pair] = f"{above:+.2f} ± {row['halfwidth']:.2f}"
-    return found
-
-
-def open_shot_rows(report: Report) -> Iterator[Sequence[str]]:
-    """A row a method: by how much training with one shot is above training with five."""
-    above, accuracy = differences(report), accuracies(report)
-    for name, key in named({method for _, method in accuracy}, ONE):
-        yield name, *(above.get((task_set, key, f"{name}-{FIVE}"), "") for task_set in OPEN)
-
-
-def seed_rows(answers: Submission) -> Iterator[Sequence[str]]:
-    """A row a method of several seeds: what each has on open sets, and their standard deviation."""
-    keys, sums = ["method", "task_set", "run"], [("n_correct", "sum"), ("n_query", "sum")]
-    found: dict[tuple[str, str], list[float]] = {}
-    rows = answers.table.group_by(keys).aggregate(sums).to_pylist()
-    for row in sorted(rows, key=itemgetter("run")):
-        share = 100 * row["n_correct_sum"] / row["n_query_sum"]
-        found.setdefault((row["method"], row["task_set"]), []).append(share)
-    for name, key in named({method for method, _ in found}, FIVE):
-        seeds = [found.get((key, task_set), []) for task_set in OPEN]
-        if len(seeds[0]) > 1:
-            yield name, *(_apart(of) for of in seeds)
-
-
-def _apart(seeds: Sequence[float]) -> str:
-    """Write what seeds have, and their standard deviation."""
-    each = " / ".join(f"{of:.2f}" for of in seeds)
-    return f"{each} ({np.std(seeds, ddof=1):.2f})" if seeds else ""
-
-
-def head_rows(report: Report) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy of heads on the maps of the network that it trained."""
-    accuracy = accuracies(report)
-    for name, key in named({method for _, method in accuracy}, FIVE):
-        cells = [accuracy.get((of, f"{key}/{head}"), "") for of, head in HEADS]
-        yield name, *cells
-
-
-def accuracies(report: Report) -> dict[tuple[str, str], str]:
-    """Write accuracies by task set and method, with intervals for new images."""
-    return {
-        (row["task_set"], row["method"]): f"{row['mean']:.2f} ± {row['halfwidth']:.2f}"
-        for row in report.scores.to_arrow().to_pylist()
-        if row["interval"] == "open"
-    }
-
-
-def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3)."""
-    methods = {of.method: of for of in ladder.methods}
-    for name, key in named(methods, FIVE):
-        steps = methods[key].steps
-        yield (
-            name,
-            signed(steps["random"].accuracy, ""),
-            signed(steps["random"].worst, ""),
-            signed(steps["biased"].worst, ""),
-            signed(whole_gap(methods[key]).worst),
-            spread(ladder, key, "biased"),
-        )
-
-
-def spread(ladder: LadderReport, method: str, step: str) -> str:
-    """Write the standard deviation of wAcc between runs; empty below two."""
-    counts, queries = ladder.answers.by_method[method][step], ladder.answers.queries
-    if counts.ndim == 2:
-        return ""
-    means = [worst_class(run, queries).mean() for run in np.moveaxis(counts, 2, 0)]
-    return f"{100 * np.std(means, ddof=1):.2f}"
-
-
-def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row a ladder: how alike metrics rank the methods (Table 4); none below three methods."""
-    for protocol in LADDERS:
-        ladder = ladders[f"*_style-{protocol}"]
-        steps, queries = ladder.answers.by_method, ladder.answers.queries
-        keys = [key for _, key in named(ladder.last, FIVE)]
-        if len(keys) < 3:
-            continue
-        first, last = (
-            np.array([worst_class(steps[key][step], queries) for key in keys])
-            for step in ("random", "biased")
-        )
-        accurate = np.array([_accuracies(steps[key]["random"]) for key in keys])
-        pairs = ((accurate, first), (accurate, last), (first, last))
-        alike = [correlation(rank_correlation(one, other, LEVEL)) for one, other in pairs]
-        yield protocol, str(len(keys)), *alike
-
-
-def _accuracies(counts: AnyInts) -> Floats:
-    """Compute means over classes and runs (T,), up to a factor."""
-    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
-    return means
-
-
-def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: wAcc lost from each step to the next (Tables 5 and S5)."""
-    methods = {of.method: of for of in ladder.methods}
-    for name, key in named(methods, FIVE):
-        by_step = {after: gap for _, after, gap in methods[key].gaps[: len(STEPS)]}
-        yield name, *(signed(by_step[step].worst) for step in STEPS)
-
-
-def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: trained with one shot and with five (Figure 6)."""
-    methods = {of.method: of for of in ladder.methods}
-    pairs = {frozenset((of.method, of.versus)): of for of in ladder.pairs}
-    for name, key in named(methods, ONE):
-        other = f"{name}-{FIVE}"
-        pair = pairs[frozenset((key, other))]
-        sign = 1 if pair.method == other else -1
-        assert pair.lost is not None
-        gains = [pair.steps["biased"].worst, pair.lost.worst]
-        yield (
-            name,
-            *(f"{methods[of].steps['biased'].worst.mean:.2f}" for of in (key, other)),
-            f"{sign * gains[0].mean:+.2f} ± {gains[0].halfwidth:.2f}",
-            *(f"{whole_gap(methods[of]).worst.mean:.2f}" for of in (key, other)),
-            f"{sign * gains[1].mean:+.2f} ± {gains[1].halfwidth:.2f}",
-        )
-
-
-def tagger_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row an error rate: how alike taggers rank methods on biased tasks (Tables 6 and S11)."""
-
-    def alike(one: str, other: str) -> str:
-        last = [ladders[f"*_{tagger}-3w5s15q"].last for tagger in (one, other)]
-        keys = [key for _, key in named(last[0], FIVE) if key in last[1]]
-        first, second = (np.array([of[key] for key in keys]) for of in last)
-        return correlation(rank_correlation(first, second, LEVEL, same_tasks=False))
-
-    for errors, (one, other) in TAGGERS.items():
-        yield errors, alike(one, "style"), alike(other, "style"), alike(one, other)
-
-
-def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy lost where the style is another class's, all else being equal."""
-    reports = [ladders[f"*_{of} counterfactual"] for of in COUNTERFACTUALS]
-    methods = [{of.method: of for of in report.methods} for report in reports]
-    for name, key in named(methods[0], FIVE):
-        cells: list[str] = []
-        for of in methods:
-            if key in of:
-                same = of[key].steps["same"].accuracy
-                cells += [f"{same.mean:.1f}", signed(whole_gap(of[key]).accuracy)]
-            else:
-                cells += ["", ""]
-        yield name, *cells
 
 
 def shown(headings: str, rows: Iterator[Sequence[str]]) -> None:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import nn
@@ -24,7 +23,7 @@ from torch import nn
 from benchmarks.trained import DATASET, OPEN, RESULTS, TUNED, UNTRAINED
 from builders.baselines import run_head
 from builders.baselines.fine_tuning import FineTuner
-from builders.training.answers import PIXELS, answer, fits_ways
+from builders.training.answers import PIXELS, answer, as_run, fits_ways
 from builders.training.building import build_method
 from builders.training.trained import Trained, load_trained
 from fslbench_data.evaluation.loop import evaluate
@@ -72,9 +71,10 @@ def answers_of(
 def heads_of(trained: Trained, release: Release, name: str) -> Submission:
     """Answer all task sets with heads on the network's maps."""
     maps = maps_of(trained, release)
-    return merge(
+    made = merge(
         [run_head(release, of, name, [DATASET], features=lambda _: maps, threads=1) for of in HEADS]
     )
+    return as_run(made, trained.settings.seed)
 
 
 def tuned(trained: Trained, release: Release, name: str) -> Submission:
@@ -86,18 +86,16 @@ def tuned(trained: Trained, release: Release, name: str) -> Submission:
     ) -> NDArray[np.int64]:
         return tune(trained.images(support), trained.images(query))
 
-    return evaluate(
+    made = evaluate(
         method, release, name=f"{name}/FT", datasets=[DATASET], task_sets=[TUNED], features=PIXELS,
         transductive=False,
     )  # fmt: skip
+    return as_run(made, trained.settings.seed)
 
 
-def kept(made: Submission, seed: int) -> Submission:
-    """Keep the correct queries of each class, and the seed as the run."""
-    table = made.table.drop_columns("predictions")
-    if "run" not in table.column_names:
-        table = table.append_column("run", pa.array([str(seed)] * table.num_rows))
-    return replace(made, table=table)
+def kept(made: Submission) -> Submission:
+    """Keep the correct queries of each class."""
+    return replace(made, table=made.table.drop_columns("predictions"))
 
 
 def jobs(
@@ -133,7 +131,7 @@ def main() -> None:
         for stem, make in jobs(folder, release, journal):
             path = options.output / f"{stem}-{seed}.parquet"
             if not path.exists():
-                kept(make(), int(seed)).write(path)
+                kept(make()).write(path)
                 journal.unlink(missing_ok=True)
                 print(path.name, flush=True)
 

@@ -51,7 +51,12 @@ def answer(
         show_progress=show_progress,
         transductive=False,
     )
-    run = pa.array([str(settings.seed)] * made.table.num_rows)
+    return as_run(made, settings.seed)
+
+
+def as_run(made: Submission, seed: int) -> Submission:
+    """Give all answers the run that a training's seed is."""
+    run = pa.array([str(seed)] * made.table.num_rows)
     return replace(made, table=made.table.append_column("run", run))
 
 
