@@ -22,7 +22,7 @@ from builders.training.building import code_sha256
 from builders.training.digest import state_sha256
 from builders.training.images import TrainingImages
 from builders.training.method import Method
-from builders.training.settings import RunSettings
+from builders.training.settings import RunSettings, of_description
 from fslbench_data.files import whole_file, write_whole
 
 CHECKPOINT, WEIGHTS, CURVE, ABOUT = "checkpoint.pt", "weights.pt", "curve.csv", "trained.json"
@@ -87,9 +87,13 @@ def begun(folder: Path) -> dict[str, Any] | None:
 
 def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Refuse a folder that was begun with other settings or images."""
+    then = {**then, "settings": of_description(then["settings"]).describe()}
     for name in _OF_TRAINING:
-        if name in now and then[name] != json.loads(json.dumps(now[name])):
-            differing = list(_differences(then[name], json.loads(json.dumps(now[name]))))
+        if name not in now:
+            continue
+        before, today = json.loads(json.dumps([then[name], now[name]]))
+        if before != today:
+            differing = list(_differences(before, today))
             raise SpecError(
                 f"{folder} was begun with other {name}: {'; '.join(differing[:8])}",
                 where=str(folder),

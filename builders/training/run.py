@@ -133,6 +133,8 @@ def _step(
         loss = method.loss(episode, labelled) / how.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
+    if how.clip:
+        torch.nn.utils.clip_grad_norm_(method.parameters(), how.clip)
     optimizer.step()
     return total
 

@@ -26,6 +26,7 @@
     batch = 128                        # labelled images of a step
     optimizer = "adam"
     rate = 0.001                       # falls along half a cosine to nothing
+    clip = 0.0                         # the largest norm of a step's gradient; 0: any
 
     [validation]
     episode = "5w5s15q"
@@ -36,7 +37,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,7 @@ class TrainingSettings:
     rate: float = 0.001
     momentum: float = 0.9
     decay: float = 0.0
+    clip: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ _KINDS: dict[str, dict[str, Expected]] = {
     "training": {
         "episode": _PROTOCOL, "steps": _COUNT, "episodes": _COUNT, "batch": _COUNT,
         "optimizer": _OPTIMIZER, "rate": _RATE, "momentum": _SHARE, "decay": _SHARE,
+        "clip": _SHARE,
     },
     "validation": {"episode": _PROTOCOL, "tasks": _COUNT, "every": _COUNT},
 }  # fmt: skip
@@ -169,7 +172,21 @@ _PARTS = {
 
 
 def of_description(described: Mapping[str, Any]) -> RunSettings:
-    """Read back what :meth:`RunSettings.describe` returned."""
+    """Read back what :meth:`RunSettings.describe` returned.
+
+    What an earlier version did not say is as unless given.  SpecError for what only a later one
+    can have said.
+    """
+    known = {"": RunSettings, **_PARTS}
+    said = {"": described, **{name: described[name] for name in _PARTS}}
+    for name, part in known.items():
+        if later := set(said[name]) - {one.name for one in fields(part)}:
+            raise SpecError(
+                f"this version knows no {', '.join(sorted(later))}",
+                where=f"settings of a training{', ' if name else ''}{name}",
+                expected=f"fields among {', '.join(one.name for one in fields(part))}",
+                fix="update fslbench: a later version trained it",
+            )
     parts = {
         name: part(
             **{

@@ -158,3 +158,35 @@ def test_what_is_refused(images: TrainingImages, tmp_path: Path) -> None:
     small = replace(SETTINGS, training=TrainingSettings(Protocol(3, 3, 6), steps=2))
     with pytest.raises(SpecError, match="1 classes have 9 images"):
         run.train(small, images, images, tmp_path / "c")
+
+
+def test_a_step_s_gradient_is_clipped(images: TrainingImages, tmp_path: Path) -> None:
+    """SGD without momentum moves weights by rate times the gradient, so by rate times clip."""
+    moved = {}
+    for clip in (0.0, 1e9, 0.01):
+        how = TrainingSettings(TASK, steps=1, optimizer="sgd", rate=0.5, momentum=0.0, clip=clip)
+        settings = replace(SETTINGS, training=how)
+        run.train(settings, images, images, tmp_path / str(clip))
+        new, trained = build_method(settings, 8), load_trained(tmp_path / str(clip)).method
+        pairs = zip(trained.parameters(), new.parameters(), strict=True)
+        moved[clip] = sum(float((a - b).detach().square().sum()) for a, b in pairs) ** 0.5
+    assert moved[0.0] == moved[1e9] > 0.005
+    assert moved[0.01] == pytest.approx(0.5 * 0.01, rel=1e-3)
+
+
+def test_fields_of_other_versions(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
+    """A folder of before a field is as unless given; one of a later version is refused."""
+    for file in finished.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    about = json.loads((tmp_path / ABOUT).read_text())
+    del about["settings"]["training"]["clip"]
+    (tmp_path / ABOUT).write_text(json.dumps(about))
+    assert run.train(SETTINGS, images, images, tmp_path) == about["weights_sha256"]
+    clipped = replace(SETTINGS, training=replace(SETTINGS.training, clip=1.0))
+    with pytest.raises(SpecError, match=r"training.clip 0.0, now 1.0"):
+        run.train(clipped, images, images, tmp_path)
+    about["settings"]["training"]["warmup"] = 5
+    (tmp_path / ABOUT).write_text(json.dumps(about))
+    for later in (load_trained, lambda at: run.train(SETTINGS, images, images, at)):
+        with pytest.raises(SpecError, match="knows no warmup"):
+            later(tmp_path)
