@@ -16,6 +16,7 @@ import numpy as np
 from analysis_sql.comparison.verdicts import Comparison
 from fslbench_data.scoring.headlines import Headline, headline, leading_sets
 from fslbench_data.scoring.opponents import most_accurate, of_same_features, opponents, rival
+from fslbench_data.scoring.order import best_first
 from fslbench_data.scoring.remaining import NOTHING, Remaining, remaining
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.signature import Signature
@@ -70,8 +71,8 @@ class Answer:
     Attributes
     ----------
     methods
-        Of the submission, those that are compared: from the best down, by how far they are behind
-        the highest mean, on average over the task sets.
+        Of the submission, those that are compared, from the best down
+        (:func:`fslbench_data.scoring.order.best_first`).
     references
         Other methods beside them in `columns`.
     rows
@@ -146,8 +147,8 @@ def answer(report: Reported, *, all_references: bool = False) -> Answer:
     references = dict.fromkeys(score.method for score in every if score.is_reference)
     return Answer(
         signature=report.signature,
-        methods=tuple(_best_first(shown, columns)),
-        references=tuple(_best_first([*beside], columns)),
+        methods=tuple(best_first(shown, columns)),
+        references=tuple(best_first([*beside], columns)),
         rows=rows,
         columns=columns,
         scores=scores,
@@ -223,11 +224,3 @@ def _scores(
         for i, score in enumerate(each.scores):
             if i in together or (each.scored, score.method) in shown:
                 yield score
-
-
-def _best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
-    def behind(name: str) -> float:
-        gaps = [c.by_method[name].behind for c in columns if name in c.by_method]
-        return sum(gaps) / len(gaps) if gaps else 0.0
-
-    return sorted(names, key=behind)
