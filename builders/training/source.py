@@ -25,7 +25,8 @@ def read_images(
         chosen = ", ".join(f"{key} = {value}" for key, value in options.items())
         told(f"reading {data.source}{': ' if chosen else ''}{chosen}")
         folder = raw_folder(data, raw)
-        return TrainingImages.of(read_source(data.source, folder, options=options), data.side)
+        found = read_source(data.source, folder, options=options, progress=told)
+        return TrainingImages.of(found, data.side)
 
     images = part(data.train)
     return images, images if data.validate == data.train else part(data.validate)

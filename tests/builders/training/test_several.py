@@ -24,6 +24,7 @@ from builders.execution.engine import LocalEngine  # noqa: E402
 from builders.training import kept_images, several  # noqa: E402
 from builders.training.digest import state_sha256  # noqa: E402
 from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
+from builders.training.settings import DataSettings  # noqa: E402
 from builders.training.trained import load_trained  # noqa: E402
 
 
@@ -88,6 +89,13 @@ def test_images_are_read_once_and_finished_ones_left(
     assert again[0] == first[0]
     shutil.rmtree("out/.images")
     assert _train("proto.toml", "-o", "out")[0] == first  # which no image is needed for
+
+
+def test_a_source_s_own_steps_are_told(tmp_path: Path) -> None:
+    """Glyphs are drawn for minutes: what the source says on the way is passed on."""
+    told: list[str] = []
+    kept_images.keep_images(DataSettings("canaries"), None, tmp_path, told.append)
+    assert told == ["reading canaries", "canaries"]
 
 
 def test_kept_images_are_those_that_were_read(run: Path, tmp_path: Path) -> None:
