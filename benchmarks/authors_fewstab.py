@@ -97,9 +97,8 @@ def ours(table: ImageAttributes, protocol: Protocol, tasks: int, label: str, see
     )
     seconds = time.perf_counter() - begin
     of = drawn.biased
-    return Tasks(
-        f"ours, seed {seed}", seconds, of.class_ids, drawn.attributes, of.support, of.query
-    )
+    classes, support, query = (ids.astype(np.int64) for ids in (of.class_ids, of.support, of.query))
+    return Tasks(f"ours, seed {seed}", seconds, classes, drawn.attributes, support, query)
 
 
 def figures(table: ImageAttributes, tasks: Tasks) -> dict[str, float]:

@@ -98,17 +98,17 @@ def main() -> int:
                 raise AssertionError(f"{info}: {alone} is not {widths[i]}")
         peer += (time.perf_counter() - start) / options.sample * first.size
         sets += 1
-    pairs = sets * first.size
+    number = sets * first.size
     print(f"Up to {most} eigenvalues; widths of both agree to 1e-7.\n")
     print("| what | pairs | seconds | times ours | limit |")
     print("|---|---|---|---|---|")
-    many = f"{pairs:,} and {sets * METHODS} methods"
+    many = f"{number:,} and {sets * METHODS} methods"
     print(
         f"| fslbench, of which decompositions {design_seconds:.2f} | {many} | {ours:.2f} | 1 "
         f"| {LIMIT:.0f} s |"
     )
     print(
-        f"| pair by pair, on {sets * options.sample} pairs | {pairs:,} | {peer:,.0f} "
+        f"| pair by pair, on {sets * options.sample} pairs | {number:,} | {peer:,.0f} "
         f"| {peer / ours:,.0f} | |"
     )
     return int(ours > LIMIT)

@@ -30,9 +30,9 @@ import timm
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
+from timm.data.config import resolve_data_config
 
 from builders.execution.reproducible import reproducible
-from builders.features import forward
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import load_backbone
 from builders.features.block_job import Survey
@@ -104,7 +104,7 @@ def _backbone(network: Network, kept: dict[Any, Backbone] = {}) -> Backbone:  # 
 
 def _preprocessing(name: str, module: Any) -> Preprocessing:
     if name == VIT:
-        return preprocessing_of(timm.data.resolve_data_config(model=module))
+        return preprocessing_of(resolve_data_config(model=module))
     size = {"efficientnet_lite1": 240, "efficientnet_lite2": 260}.get(name, 224)
     kernel: Any = "bilinear" if name == "mobilenet_v2" else "bicubic"
     colours = (127.0,) * 3, (128.0,) * 3
@@ -114,7 +114,9 @@ def _preprocessing(name: str, module: Any) -> Preprocessing:
 def compare(network: Network, images: ImageSet, rounds: int, settings: Settings) -> dict[str, Any]:
     """Images a second of both, round by round."""
     threads = settings.threads or default_threads(network.device)
-    ((_, survey),) = settings.engine.run(Survey(network, threads, settings.batch), [0])
+    ((_, survey),) = settings.engine.run(
+        Survey(network, threads, settings.batch, settings.block), [0]
+    )
     backbone, size = network.load(), survey["batch"]
     job = Extraction(network, images, survey, settings.workers_for(threads))
     number = len(images.images)
@@ -130,7 +132,7 @@ def compare(network: Network, images: ImageSet, rounds: int, settings: Settings)
             bare.append(-(-number // size) * size / (time.perf_counter() - begin))
         work = job.start()
         begin = time.perf_counter()
-        for _ in work(range(-(-number // forward.BLOCKS[network.device]))):
+        for _ in work(range(-(-number // settings.block))):
             pass
         whole.append(number / (time.perf_counter() - begin))
         del work  # and with it the processes that decode

@@ -106,8 +106,8 @@ def rank_rows(
     """A row a protocol: how alike the two rank the methods, and either and random tasks."""
     for protocol in protocols:
         paper, code = by[f"{protocol}{PAPER}"], by[f"{protocol}{CODE}"]
-        last = [np.array([report.last[m] for m in paper.last]) for report in (paper, code)]
-        between = correlation(rank_correlation(*last, level, same_tasks=False))
+        one, other = (np.array([report.last[m] for m in paper.last]) for report in (paper, code))
+        between = correlation(rank_correlation(one, other, level, same_tasks=False))
         within = [correlation(report.rankings[-1].found) for report in (paper, code)]
         yield protocol, between, *within
 

@@ -57,7 +57,7 @@ def pairs(faces: Sequence[Face], attribute: str) -> list[tuple[Face, Face]]:
     for face in faces:
         if attribute not in face.style:
             without.setdefault((face.family, face.style), []).append(face)
-    both = []
+    both: list[tuple[Face, Face]] = []
     for face in faces:
         if attribute in face.style:
             rest = tuple(word for word in face.style if word != attribute)

@@ -1,4 +1,4 @@
-"""The report page of a thousand methods: ``python benchmarks/page.py``.
+"""The report page of a thousand methods: ``python -m benchmarks.page``.
 
 1000 methods on 27 task sets of 2000 tasks, made up: how long the page takes to make from Parquet,
 in a process of its own, what it weighs, and how long it takes to answer a choice, measured in
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pairs import made_up_release, make
+from benchmarks.pairs import made_up_release, make
 
 METHODS = 1000
 SECONDS, MEGABYTES, MILLISECONDS = 30.0, 15.0, 200.0
@@ -81,7 +81,7 @@ def main() -> int:
         path, page = Path(folder) / "made_up.parquet", Path(folder) / "page"
         make(path, METHODS)
         start = time.perf_counter()
-        subprocess.run([sys.executable, __file__, "--make", path, page], check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.page", "--make", path, page], check=True)
         seconds = time.perf_counter() - start
         megabytes = (page / "index.html").stat().st_size / 1e6
         found = answers(page / "index.html")

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 TASKS = 2000
 SETS = [(f"data{i}", s) for i in range(9) for s in ("open-5w1s1q", "open-5w5s5q", "open-5w10s7q")]
@@ -70,7 +71,7 @@ def _coded(codes: object, names: list[str]) -> object:
     return pa.DictionaryArray.from_arrays(np.asarray(codes, np.int32), names)
 
 
-def made_up_release() -> object:
+def made_up_release() -> Any:
     """What scoring asks of a release, with 5 of 40 classes in each task."""
     from types import SimpleNamespace
 
@@ -80,7 +81,7 @@ def made_up_release() -> object:
     from fslbench_data.tasks import TaskSetInfo
 
     class MadeUp(SimpleNamespace):  # known by itself, as a release is
-        __hash__, __eq__ = object.__hash__, object.__eq__
+        __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
 
     infos = tuple(TaskSetInfo(d, TaskSetName.parse(s), TASKS, "0" * 64) for d, s in SETS)
     classes = np.random.default_rng(2).permuted(np.tile(np.arange(40), (TASKS, 1)), axis=1)[:, :5]

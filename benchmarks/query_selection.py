@@ -79,8 +79,9 @@ def _unit(values: Floats) -> Floats:
 
 def counts_of(images: Floats, tasks: TaskSet) -> NDArray[np.int64]:
     """Correct queries of each task by both methods, (2, T)."""
-    right = _right(images[tasks.support], images[tasks.query], tasks.query_label)
-    return right.sum(axis=-1)
+    right = _right(images[tasks.support], images[tasks.query], tasks.query_label.astype(np.int64))
+    counts: NDArray[np.int64] = right.sum(axis=-1)
+    return counts
 
 
 def sets_of(images: Floats, protocol: Protocol) -> QuerySets:

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROUNDS = 5
 COCO_TASKS = 2000
@@ -70,7 +71,7 @@ def coco(sampler: str) -> dict[str, float]:
     def plain() -> int:
         generator = np.random.RandomState(0)
         remaining = [np.arange(size) for size in sizes]
-        drawn = []
+        drawn: list[Any] = []
         while len(drawn) < COCO_TASKS:
             enough = [c for c, images in enumerate(remaining) if images.size >= protocol.per_class]
             if len(enough) < protocol.way:

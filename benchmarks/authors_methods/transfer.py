@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 import torch
@@ -36,7 +36,7 @@ from builders.training.networks import Conv4, ResNet12
 
 WAY, QUERY, CLASSES, SIDE, SEED = 5, 15, 64, 84, 3
 Pairs = list[tuple[Tensor, Tensor]]
-INNER = {
+INNER: dict[Literal["Adam", "SGD"], dict[str, float]] = {
     "Adam": {"lr": 1e-2},
     "SGD": {"lr": 1e-2, "momentum": 0.9, "dampening": 0.9, "weight_decay": 1e-3},
 }
@@ -95,8 +95,9 @@ def _baseline_plus_plus(checkout: Checkout) -> Iterator[tuple[str, str, str, flo
                 network, classes=CLASSES, side=SIDE, optimiser=optimiser, seed=SEED
             )
             pairs = load_same(network, [theirs.emb_func])
-            ours.classifier.lengths.data.copy_(theirs.classifier.fc.weight_g[:, 0])
-            ours.classifier.directions.data.copy_(theirs.classifier.fc.weight_v)
+            own: Any = ours.classifier
+            own.lengths.data.copy_(theirs.classifier.fc.weight_g[:, 0])
+            own.directions.data.copy_(theirs.classifier.fc.weight_v)
             if optimiser == "Adam" and shot == 1:
                 for what, difference in _losses(theirs, ours, pairs):
                     yield "Baseline++", what, "16 images", difference

@@ -138,7 +138,8 @@ def _additive(
     def effects(many: int) -> Array:
         if cell.process == "normal":
             return rng.standard_normal((share, many))
-        return rng.standard_t(DEGREES, (share, many)) / np.sqrt(DEGREES / (DEGREES - 2))
+        scaled: Array = rng.standard_t(DEGREES, (share, many)) / np.sqrt(DEGREES / (DEGREES - 2))
+        return scaled
 
     own = SPREAD * np.sqrt(1 - cell.common) * effects(design.classes.classes)
     shared = SPREAD * np.sqrt(cell.common) * effects(design.superclasses)

@@ -102,7 +102,8 @@ def heads(tagger: Tagger) -> Floats:
     """Compute how far wAcc (M, T) lies from its mean over the methods of the same features."""
     features = np.array([method.partition("/")[0] for method in tagger.methods])
     means = [tagger.worst[features == name].mean(axis=0) for name in features]
-    return tagger.worst - np.array(means)
+    apart: Floats = tagger.worst - np.array(means)
+    return apart
 
 
 def reason_rows(by: By) -> Iterator[Sequence[str]]:

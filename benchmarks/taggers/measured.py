@@ -75,7 +75,8 @@ class Tagger:
         Images have the attributes that the table `by` gives them.
         """
         has, own = self._has(by)
-        return has[self.tasks.support, own[:, :, None]].mean(axis=(1, 2))
+        fits: Floats = has[self.tasks.support, own[:, :, None]].mean(axis=(1, 2))
+        return fits
 
     def queries_fit(self, by: pa.Table) -> Floats:
         """Compute the share of each task's queries that are inter-class (T,).
@@ -89,12 +90,13 @@ class Tagger:
         of_query = np.take_along_axis(own, self.tasks.query_label.astype(np.int64), axis=1)
         lacks = ~has[self.tasks.query, of_query]
         others = (has[self.tasks.query] & chosen[:, None, :]).any(axis=2)
-        return (lacks & others).mean(axis=1)
+        fit: Floats = (lacks & others).mean(axis=1)
+        return fit
 
     def _has(self, by: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Which image has which word (N, W), and the word of each task's classes (T, K)."""
         lists = [frozenset(words) for words in by.column("attributes").to_pylist()]
-        names = sorted(frozenset(self.words.flat).union(*lists))
+        names = sorted({*map(str, self.words.flat)}.union(*lists))
         has = np.array([[name in words for name in names] for words in lists])
         return has, np.searchsorted(np.array(names), self.words.astype(str))
 

@@ -8,7 +8,7 @@ benchmarks.trained`` prints the tables of docs/trained_methods.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -27,6 +27,6 @@ FIVE, ONE = "5w5s", "5w1s"
 """How methods were trained."""
 
 
-def named(present: Sequence[str] | Mapping[str, object], trained: str) -> list[tuple[str, str]]:
+def named(present: Container[str], trained: str) -> list[tuple[str, str]]:
     """List methods that were trained so, in the paper's order: name and key."""
     return [(name, f"{name}-{trained}") for name in METHODS if f"{name}-{trained}" in present]

@@ -44,7 +44,7 @@ def untrained(trained: Trained) -> Trained:
 
 def maps_of(trained: Trained, release: Release) -> NDArray[np.float32]:
     """Compute the flat maps (N, D) of all images."""
-    pixels = release.features(DATASET, PIXELS)
+    pixels = release.features(DATASET, PIXELS).astype(np.float32)
     network, blocks = trained.method.network, range(0, len(pixels), BATCH)
     with torch.no_grad():
         maps = [network(trained.images(pixels[i : i + BATCH])).flatten(1) for i in blocks]
