@@ -119,7 +119,7 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
             check_same(before, {"settings": training.settings.describe()}, training.folder)
         elif start_name(training.settings) not in planned:
             check_start(training.settings, folder)
-    list(_waves(planned.values()))
+    list(_waves(planned.values()))  # refuses a circle
     return list(planned.values())
 
 
