@@ -47,9 +47,10 @@ def test_every_answer_is_of_a_training_that_is_kept(root: Path) -> None:
         assert set(table["run"].to_pylist()) == {seed}
         methods = set(table["method"].to_pylist())
         network, _, kind = name.rpartition("-")
-        if kind in ("heads", "FT"):
-            heads = ("NCC", "MatchingNet", "LR") if kind == "heads" else ("FT",)
-            assert methods == {f"{network}/{head}" for head in heads}
+        if kind in ("heads", "FT", "means"):
+            heads = {"heads": ("NCC", "MatchingNet", "LR"), "FT": ("FT",), "means": ("NCC",)}[kind]
+            maps = name if kind == "means" else network
+            assert methods == {f"{maps}/{head}" for head in heads}
         else:
             assert methods == {name}
             network = name.replace("-untrained", "-5w5s")

@@ -23,6 +23,8 @@ METHODS = (
     "ANIL", "LEO", "BOIL", "ProtoNet", "DN4", "R2D2", "CAN", "RENet", "Baseline++", "RFS"
 )  # fmt: skip
 """In the order of the paper's Table 3."""
+MEANS = "means"
+"""Of a network's maps over places: what a head is given of them, beside the whole."""
 FIVE, ONE = "5w5s", "5w1s"
 """How methods were trained."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.generators import printed
-from benchmarks.trained import OPEN, RELEASE, RESULTS
+from benchmarks.trained import MEANS, OPEN, RELEASE, RESULTS
 from benchmarks.trained.ladders import (
     COUNTERFACTUALS,
     LADDERS,
@@ -61,7 +61,9 @@ def main() -> None:
     shown(f"method | {columns}", brought_rows(report))
     columns = " | ".join(f"{of.partition('-')[2]} (SD):" for of in OPEN)
     shown(f"seeds of | {columns}", seed_rows(answers))
-    columns = " | ".join(f"{of.partition('-')[2]}, {head}:" for of, head in HEADS)
+    columns = " | ".join(
+        f"{of.partition('-')[2]}, {head}{' of means' * (MEANS in end)}:" for of, head, end in HEADS
+    )
     shown(f"network of | {columns}", head_rows(report))
     ladders = {ladder.name: ladder for ladder in bias(answers, release).ladders}
     for protocol in LADDERS:

@@ -2,7 +2,8 @@
 
 RELEASE is made from ``tasks.toml``; TRAININGS is the folder that `fslbench-build train` filled from
 ``runs/*.toml``.  Every finished training answers all task sets.  NCC, MatchingNet and LR do on the
-maps of the network of seed 0, and FT, which trains that network on, those of 20 ways and 5 shots.
+maps of the network of seed 0, NCC the open ones also on their means over places, and FT, which
+trains that network on, those of 20 ways and 5 shots.
 Each method with new weights (`untrained`; of LEO those of the network, too) answers the open ones.
 What has been answered is left as it is.
 """
@@ -20,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from benchmarks.trained import DATASET, OPEN, RESULTS, TUNED, UNTRAINED
+from benchmarks.trained import DATASET, MEANS, OPEN, RESULTS, TUNED, UNTRAINED
 from builders.baselines import run_head
 from builders.baselines.fine_tuning import FineTuner
 from builders.training.answers import PIXELS, answer, as_run, fits_ways
@@ -77,6 +78,16 @@ def heads_of(trained: Trained, release: Release, name: str) -> Submission:
     return as_run(made, trained.settings.seed)
 
 
+def means_of(trained: Trained, release: Release, name: str) -> Submission:
+    """Answer the open task sets with NCC on the means of the network's maps over places."""
+    maps = maps_of(trained, release)
+    means = maps.reshape(len(maps), trained.method.network.channels, -1).mean(axis=2)
+    made = run_head(
+        release, "NCC", name, [DATASET], task_sets=OPEN, features=lambda _: means, threads=1
+    )
+    return as_run(made, trained.settings.seed)
+
+
 def tuned(trained: Trained, release: Release, name: str) -> Submission:
     """Answer the open tasks of many ways with FT: the network is trained on for each task."""
     tune = FineTuner(nn.Sequential(trained.method.network, nn.Flatten()))
@@ -110,6 +121,7 @@ def jobs(
     yield start, lambda: answers_of(untrained(trained), release, start, journal, OPEN)
     if trained.settings.seed == 0:
         yield f"{stem}-heads", lambda: heads_of(trained, release, stem)
+        yield f"{stem}-{MEANS}", lambda: means_of(trained, release, f"{stem}-{MEANS}")
         yield f"{stem}-FT", lambda: tuned(trained, release, stem)
 
 

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trained import FIVE, ONE, OPEN, TRAININGS, TUNED, UNTRAINED, named
+from benchmarks.trained import FIVE, MEANS, ONE, OPEN, TRAININGS, TUNED, UNTRAINED, named
 from fslbench_data.scoring.report import Report
 from fslbench_data.submission.model import Submission
 
 HEADS = (
-    ("open-5w1s1q", "NCC"), ("open-5w1s1q", "LR"),
-    *((TUNED, head) for head in ("NCC", "MatchingNet", "LR", "FT")),
-)  # fmt: skip
-"""With one shot MatchingNet is NCC."""
+    ("open-5w1s1q", "NCC", f"-{MEANS}/NCC"),
+    *(("open-5w1s1q", head, f"/{head}") for head in ("NCC", "LR")),
+    *((TUNED, head, f"/{head}") for head in ("NCC", "MatchingNet", "LR", "FT")),
+)
+"""Task set, head, and how methods end on it; with one shot MatchingNet is NCC."""
 
 
 def training_rows() -> Iterator[Sequence[str]]:
@@ -106,5 +107,5 @@ def head_rows(report: Report) -> Iterator[Sequence[str]]:
     """A row a method: accuracy of heads on the maps of the network that it trained."""
     accuracy = accuracies(report)
     for name, key in named({method for _, method in accuracy}, FIVE):
-        cells = [accuracy.get((of, f"{key}/{head}"), "") for of, head in HEADS]
+        cells = [accuracy.get((of, f"{key}{end}"), "") for of, _, end in HEADS]
         yield name, *cells
