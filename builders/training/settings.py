@@ -62,7 +62,7 @@ _TABLE = Expected("a table", is_table)
 _RATE = Expected(
     "a number above 0", lambda value: type(value) in (int, float) and 0 < value < float("inf")
 )
-_SHARE = Expected(
+_AT_LEAST_0 = Expected(
     "a number of at least 0",
     lambda value: type(value) in (int, float) and 0 <= value < float("inf"),
 )
@@ -150,7 +150,7 @@ class RunSettings:
 
 _KINDS: dict[str, dict[str, Expected]] = {
     "network": {
-        "name": _NETWORK, "channels": _COUNT, "pools": _POOLS, "slope": _SHARE,
+        "name": _NETWORK, "channels": _COUNT, "pools": _POOLS, "slope": _AT_LEAST_0,
         "start": TEXT,
     },
     "data": {
@@ -158,8 +158,8 @@ _KINDS: dict[str, dict[str, Expected]] = {
     },
     "training": {
         "episode": _PROTOCOL, "steps": _COUNT, "episodes": _COUNT, "batch": _COUNT,
-        "optimizer": _OPTIMIZER, "rate": _RATE, "momentum": _SHARE, "decay": _SHARE,
-        "clip": _SHARE,
+        "optimizer": _OPTIMIZER, "rate": _RATE, "momentum": _AT_LEAST_0, "decay": _AT_LEAST_0,
+        "clip": _AT_LEAST_0,
     },
     "validation": {"episode": _PROTOCOL, "tasks": _COUNT, "every": _COUNT},
 }  # fmt: skip
