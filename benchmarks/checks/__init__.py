@@ -1,0 +1,1 @@
+"""Checks too large for the tests: measurements at full size, with their output committed."""
