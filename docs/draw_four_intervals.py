@@ -14,6 +14,7 @@ from pathlib import Path
 
 import fslbench_data as fb
 from benchmark_spec.suites import IntervalKind
+from fslbench_data.render.fonts import font_faces
 
 DATASET, METHOD = "groceries", "efficientnet_lite0/LR"
 REUSED, DISJOINT = "closed-5w10s7q", "open-5w10s7q"
@@ -124,6 +125,7 @@ def draw(answered: Sequence[Answer]) -> str:
     bottom = TOP + ROW * len(answered)
     shapes = [*_axis(bottom), *(line for i, a in enumerate(answered) for line in _row(i, a))]
     return _PAGE.format(
+        fonts=font_faces(),
         width=WIDTH,
         height=bottom + 46,
         alternative=escape(alternative(answered)),
@@ -162,13 +164,13 @@ def _row(number: int, answer: Answer) -> Iterator[str]:
 _PAGE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"
  aria-label="{alternative}">
 <style>
-svg {{ --paper: #fff; --ink: #1f2328; --muted: #59636e; --grid: #dfe3e8;
+{fonts}svg {{ --paper: #fff; --ink: #1f2328; --muted: #59636e; --grid: #dfe3e8;
  --habit: #59636e; --left: #0072b2; --few: #b34700 }}
 @media (prefers-color-scheme: dark) {{
  svg {{ --paper: #14181f; --ink: #e6edf3; --muted: #a4aeb9; --grid: #343b45;
  --habit: #a4aeb9; --left: #56b4e9; --few: #f0954c }}
 }}
-text {{ font: 13px Helvetica, Arial, sans-serif; fill: var(--ink) }}
+text {{ font: 13px FSLBench Sans, Helvetica, Arial, sans-serif; fill: var(--ink) }}
 .paper {{ fill: var(--paper) }} .muted {{ fill: var(--muted) }}
 .title {{ font-size: 16px; font-weight: bold }} .asks {{ font-size: 14px; font-weight: bold }}
 .middle {{ text-anchor: middle; fill: var(--muted) }} .number {{ text-anchor: end }}

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
+from fslbench_data.render.fonts import font_faces
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("builders", "fslbench_data", "analysis_sql", "benchmark_spec")
 """From the top of the house to the ground."""
@@ -96,7 +98,9 @@ def draw() -> str:
             shapes += _floor(level, rooms, top)
             top += ROOM_HEIGHT + GAP
         y += height + GAP
-    return _PAGE.format(width=WIDTH, height=y + MARGIN - GAP, shapes="\n".join(shapes))
+    return _PAGE.format(
+        fonts=font_faces(), width=WIDTH, height=y + MARGIN - GAP, shapes="\n".join(shapes)
+    )
 
 
 def _floor(level: list[str], rooms: Rooms, top: int) -> Iterator[str]:
@@ -116,7 +120,8 @@ def _floor(level: list[str], rooms: Rooms, top: int) -> Iterator[str]:
 _PAGE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"
  aria-label="Four packages and their rooms; each stands above what it imports">
 <style>
-text {{ font: 11px sans-serif; fill: #24292f }} .name {{ font-weight: bold; font-size: 13px }}
+{fonts}text {{ font: 11px FSLBench Sans, sans-serif; fill: #24292f }}
+.name {{ font-weight: bold; font-size: 13px }}
 .package {{ fill: #f3f4f6; stroke: #9aa1a9 }} .room {{ fill: #fff; stroke: #c3c9d0 }}
 </style>
 <rect width="100%" height="100%" fill="#fff"/>

@@ -73,7 +73,7 @@ def draw(figure: Figure, path: Path) -> None:
     """Draw lines and points of each series; the file's ending chooses SVG, PDF or PNG."""
     from benchmark_spec.extras import require
     from fslbench_data.render.figures.canvas import Canvas, captioned, finished, series
-    from fslbench_data.render.figures.files import check_figure_path
+    from fslbench_data.render.figures.files import check_figure_path, write_chart
     from fslbench_data.render.figures.style import COLUMN_WIDTHS
 
     check_figure_path(path)
@@ -99,7 +99,7 @@ def draw(figure: Figure, path: Path) -> None:
     )
     width = COLUMN_WIDTHS[2]
     chart = finished(alt.layer(lines, points).properties(height=240), canvas)
-    captioned(chart, figure.title, figure.caption, width).save(str(path))
+    write_chart(captioned(chart, figure.title, figure.caption, width).to_dict(), path)
 
 
 def native(value: Any) -> Any:

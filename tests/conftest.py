@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
+from comparing import first_difference, is_large
 from hub_server import HubServer
 from hub_server.client import ENVIRONMENT, point_at, quicken
 from hub_server.server import bound_socket
@@ -27,6 +29,15 @@ HUB_SOCKET = bound_socket()
 os.environ |= ENVIRONMENT
 os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{HUB_SOCKET.getsockname()[1]}"
 
+# What a shell says of its files, language, time, colours and width is no part of any test.
+os.umask(0o022)
+for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "CLICOLOR", "CLICOLOR_FORCE"):
+    os.environ.pop(name, None)
+os.environ |= {"LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "TZ": "UTC"}
+os.environ |= {"COLUMNS": "120", "LINES": "50"}
+if hasattr(time, "tzset"):
+    time.tzset()
+
 # Each worker has a core: PyTorch's threads would wait for each other, and cost three times as much.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -38,11 +49,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
-@pytest.fixture(autouse=True)
-def _page_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Output is as wide and long as where there is no terminal, whatever the tests run in."""
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("LINES", "50")
+def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> None:
+    """Say where long values differ first; pytest compares two pictures for 15 minutes."""
+    if op == "==" and (is_large(left) or is_large(right)):
+        pytest.fail(f"not the same: {first_difference(left, right)}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from comparing import assert_same_picture
 from pages import blocks, follow
 
 from benchmark_spec import errors
@@ -15,8 +16,6 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 
 PAGE = Path(__file__).parents[1] / "README.md"
-DRAWN_BY = "1.9.0"
-"""The version of vl-convert that drew its pictures."""
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +92,8 @@ def test_links_lead_somewhere(root: Path) -> None:
 def test_its_pictures_are_what_its_commands_draw(
     name: str, root: Path, tmp_path: Path, readme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pixel by pixel, where the renderer is the one that made them: others have other letters."""
-    convert = pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `test`")
+    """Whatever fonts the machine has."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
     kept = root / f"docs/pictures/{name}.png"
     assert kept.stat().st_size < 60_000
     assert f"](docs/pictures/{name}.png)" in readme
@@ -106,8 +104,4 @@ def test_its_pictures_are_what_its_commands_draw(
     assert result.exit_code == 0, result.output
     if "FSLBENCH_REGENERATE" in os.environ:
         shutil.copy(f"{name}.png", kept)
-    if convert.__version__ != DRAWN_BY:
-        pytest.skip(f"drawn by vl-convert {DRAWN_BY}, not {convert.__version__}")
-    drawn, stored = (image.open(path).convert("RGB") for path in (f"{name}.png", kept))
-    assert drawn.size == stored.size
-    assert drawn.tobytes() == stored.tobytes()
+    assert_same_picture(tmp_path / f"{name}.png", kept)

@@ -1,8 +1,8 @@
 """Run the checks by name, or all of them: ``python -m benchmarks.checks [NAME ...]``.
 
 A check is a module beside this one with a function `main`, which prints what it found and raises
-AssertionError where that is wrong.  What it prints is written to ``results/NAME.txt`` with the date,
-the commit and the versions of the libraries; ``.ci/all`` runs every check.
+AssertionError where that is wrong.  What it prints is written to ``results/NAME.txt`` with the
+date, the commit and the versions of the libraries; ``.ci/all`` runs every check.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def main() -> None:
     names = sys.argv[1:] or known
     if unknown := sorted(set(names) - set(known)):
         raise SystemExit(f"no check named {', '.join(unknown)}; there are {', '.join(known)}")
-    if not all([run(name) for name in names]):
-        raise SystemExit(1)
+    passed = [run(name) for name in names]
+    raise SystemExit(0 if all(passed) else 1)
 
 
 if __name__ == "__main__":

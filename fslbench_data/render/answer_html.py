@@ -38,10 +38,10 @@ def _forest(report: Report, found: Answer) -> str:
     figure = answer_forest(report, found)
     if figure is None:
         return ""
-    from fslbench_data.render.figures.files import svg_with_room
+    from fslbench_data.render.figures.files import svg_of
 
     try:
-        drawn = b64encode(svg_with_room(figure).encode()).decode()
+        drawn = b64encode(svg_of(figure).encode()).decode()
     except MissingPackageError as error:
         return f"<p>The figure is left out: {escape(error.what)}; {escape(error.fix)}</p>"
     about = escape(f"{figure.title}. {figure.caption}")

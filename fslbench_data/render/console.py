@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,8 +36,15 @@ WIDEST, LONGEST = 1000, 10_000
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output or error, as wide as it is, within bounds; nothing in a text is markup."""
-    terminal = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    """Standard output or error, as wide as it is, within bounds; nothing in a text is markup.
+
+    Standard error shows how far a job is, for which it has to be a terminal: FORCE_COLOR, which
+    asks for colours, makes a file none.
+    """
+    forced = sys.stderr.isatty() if stderr else None
+    terminal = Console(
+        stderr=stderr, force_terminal=forced, highlight=False, markup=False, emoji=False
+    )
     terminal.size = ConsoleDimensions(*_bounded(*terminal.size))
     return terminal
 

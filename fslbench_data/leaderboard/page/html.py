@@ -19,6 +19,7 @@ from fslbench_data.leaderboard.page.suites import OfSuite, suites_of
 from fslbench_data.leaderboard.page.words import heading, opening, sentences
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.leaderboard.tables import leaderboard_legend, set_table
+from fslbench_data.render.fonts import font_faces
 from fslbench_data.render.page.answer_html import paragraph, table_html
 from fslbench_data.render.page.html import filled
 from fslbench_data.render.table import Table
@@ -56,6 +57,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
     here, report = files(__package__), files("fslbench_data.render.page")
     left_out = left_out_table(ranking)
     fill = {
+        "fonts.css": font_faces(),
         "page.css": report.joinpath("page.css").read_text(encoding="utf-8"),
         "board.css": here.joinpath("board.css").read_text(encoding="utf-8"),
         "title": escape(ranking.title or _TITLE),

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import OutputError
-from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
 from fslbench_data.render.figures.canvas import Canvas, captioned, stacked
 from fslbench_data.render.figures.charts import CHARTS
 from fslbench_data.render.figures.png import packed
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import COLUMN_WIDTHS, PRINT
+from fslbench_data.render.fonts import font_faces, renderer
 
 ENDINGS = (".pdf", ".png", ".svg")
 
@@ -43,29 +43,19 @@ def drawn(figure: Figure, columns: int = 2) -> dict[str, Any]:
 
 
 def svg_of(figure: Figure, columns: int = 2) -> str:
-    """Return a figure as SVG, ``columns`` columns wide.
+    """Return a figure as SVG that holds its fonts, ``columns`` columns wide.
 
     Raises
     ------
     MissingPackageError
         Without the extra ``report``.
     """
-    return str(require("vl_convert", "report").vegalite_to_svg(drawn(figure, columns)))
+    return _svg(drawn(figure, columns))
 
 
-def svg_with_room(figure: Figure, columns: int = 2) -> str:
-    """Return a figure as SVG for a browser, whose letters may be wider than those laid out with.
-
-    Labels stand to the left, and may grow by a twelfth of the figure's width.
-    """
-    svg = svg_of(figure, columns)
-    size = re.search(r' width="(\d+)" height="\d+" viewBox="0 0 (\d+) (\d+)"', svg)
-    if size is None:
-        return svg
-    room = int(size[1]) // 12
-    width = int(size[1]) + room
-    box = f' width="{width}" height="{size[3]}" viewBox="{-room} 0 {width} {size[3]}"'
-    return svg.replace(size[0], f'{box} style="background: white"', 1)
+def _svg(spec: dict[str, Any]) -> str:
+    svg = str(renderer().vegalite_to_svg(spec))
+    return re.sub(r"(<svg[^>]*>)", rf"\1<style>{font_faces()}</style>", svg, count=1)
 
 
 def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
@@ -83,14 +73,18 @@ def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
     MissingPackageError
         Without the extra ``report``.
     """
+    write_chart(drawn(figure, columns), path)
+
+
+def write_chart(spec: dict[str, Any], path: Path) -> None:
+    """Write a chart, given as Vega-Lite, as :func:`write_figure` does a figure."""
     check_figure_path(path)
-    convert = require("vl_convert", "report")
     ending = path.suffix.lower()
     if ending == ".svg":
-        content = svg_of(figure, columns).encode()
+        content = _svg(spec).encode()
     elif ending == ".pdf":
-        content = convert.vegalite_to_pdf(drawn(figure, columns))
+        content = renderer().vegalite_to_pdf(spec)
     else:
-        content = packed(convert.vegalite_to_png(drawn(figure, columns), scale=_PNG_SCALE))
+        content = packed(renderer().vegalite_to_png(spec, scale=_PNG_SCALE))
     with whole_file(path) as temporary:
         temporary.write_bytes(content)

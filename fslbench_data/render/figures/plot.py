@@ -14,7 +14,6 @@ from fslbench_data.render.figures.claims import conclusive
 from fslbench_data.render.figures.files import (
     check_figure_path,
     svg_of,
-    svg_with_room,
     write_figure,
 )
 from fslbench_data.render.figures.kinds import KINDS, OF_LADDERS
@@ -53,7 +52,7 @@ class Drawing:
         return svg_of(self.figure, self.columns)
 
     def _repr_svg_(self) -> str:
-        return svg_with_room(self.figure, self.columns)
+        return svg_of(self.figure, self.columns)
 
     def write(self, path: str | Path) -> None:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fslbench_data.render.fonts import FAMILY
+
 VERDICT_NAMES = {
     "+": "better",
     "-": "worse",
@@ -66,7 +68,7 @@ def config(palette: Palette, size: int) -> dict[str, Any]:
     """The configuration of a chart with letters of some size."""
     text = {"labelColor": palette.ink, "titleColor": palette.ink, "labelFontSize": size}
     return {
-        "font": "Helvetica, Arial, sans-serif",
+        "font": FAMILY,
         "background": palette.paper,
         "view": {"stroke": None},
         "axis": text

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import OutputError
-from benchmark_spec.extras import require
 from fslbench_data.files import whole_file
 from fslbench_data.render.figures.canvas import Canvas
 from fslbench_data.render.figures.charts import CHARTS
 from fslbench_data.render.figures.style import SCREEN
+from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.render.page.words import PLACES, words_html
 
 INDEX = "index.html"
@@ -79,11 +79,12 @@ def html(content: dict[str, Any]) -> str:
 
     Raises a MissingPackageError without the extra ``report``.
     """
-    convert = require("vl_convert", "report")
+    convert = renderer()
     here = files("fslbench_data.render.page")
     fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
     for name in _OF_PICTURES:
         fill[name] = here.joinpath(name).read_text(encoding="utf-8") if content["pictures"] else ""
+    fill["fonts.css"] = font_faces()
     fill["charts.json"] = _json(charts())
     fill |= {f"{name}.html": content[name] for name in _AS_HTML}
     fill |= {f"words.{place}": words_html(place) for place in PLACES}

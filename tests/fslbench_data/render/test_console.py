@@ -2,6 +2,7 @@
 
 import ast
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from benchmark_spec.errors import MethodNameError
 from benchmark_spec.naming import check_method_name
 from fslbench_data.cli import main
+from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import steps
 from fslbench_data.submission.recorder import Recorder
@@ -22,12 +24,22 @@ SET = "open-5w10s7q"
 def test_steps_of_long_work(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with steps(f"reading {name}") as step:
         step(name)
     said = capsys.readouterr().err
     assert f"reading {name}" in said
     assert f"reading {name}: {name}" in said
+
+
+def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with steps("reading") as step, progress_bar(2, show=True) as advance:
+        step("more")
+        advance(1)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("name", NAMES)

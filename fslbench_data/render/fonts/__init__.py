@@ -1,0 +1,42 @@
+"""The fonts of figures and pages, which look the same whatever fonts a machine has."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import lru_cache
+from importlib.resources import as_file, files
+from typing import Any
+
+from benchmark_spec.extras import require
+
+FAMILY = "FSLBench Sans, Helvetica, Arial, sans-serif"
+"""What figures and pages are set in; the others are for letters that the first does not have."""
+
+_WEIGHTS = {"Regular": "normal", "Bold": "bold"}
+
+
+@lru_cache(maxsize=1)
+def renderer() -> Any:
+    """Return the module ``vl_convert``, which draws with the fonts beside this file.
+
+    Raises
+    ------
+    MissingPackageError
+        Without the extra ``report``.
+    """
+    convert = require("vl_convert", "report")
+    with as_file(files(__name__)) as folder:
+        convert.register_font_directory(str(folder))
+    return convert
+
+
+@lru_cache(maxsize=1)
+def font_faces() -> str:
+    """Return the style sheet that holds the fonts, for an SVG or a page."""
+    faces = []
+    for style, weight in _WEIGHTS.items():
+        font = files(__name__).joinpath(f"FSLBenchSans-{style}.woff2").read_bytes()
+        source = f"url(data:font/woff2;base64,{b64encode(font).decode()}) format('woff2')"
+        faces.append(f"@font-face {{ font-family: 'FSLBench Sans'; font-weight: {weight}; ")
+        faces.append(f"src: {source}; }}\n")
+    return "".join(faces)
