@@ -79,6 +79,9 @@ def test_every_figure_says_what_it_rests_on(
     assert re.search(r"T = [\d.]+( to [\d.]+)? tasks", text)
     width = float(re.search(r'<svg[^>]* width="([\d.]+)"', svg).group(1))  # type: ignore[union-attr]
     assert width <= {"1": 235, "2": 487}[columns]
+    assert svg.count("@font-face") == 2
+    families = set(re.findall('font-family="([^"]*)"', svg))
+    assert families == {"FSLBench Sans, Helvetica, Arial, sans-serif"}
 
 
 @pytest.mark.parametrize("kind", ["forest", "ladder"])
@@ -92,6 +95,10 @@ def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path, kind: str) -> No
     text = " ".join(run.stdout.split())
     assert "95 % intervals" in text
     assert {"forest": "pixels/MatchingNet", "ladder": "support"}[kind] in text
+    fonts = subprocess.run(["pdffonts", str(path)], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in fonts.stdout.splitlines()[2:]]
+    assert {row[0].partition("+")[2] for row in rows} == {"FSLBenchSans", "FSLBenchSans-Bold"}
+    assert {row[4] for row in rows} == {"yes"}, "not embedded"
 
 
 def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
