@@ -82,7 +82,7 @@ def fill(repository: Repository, embedded: Release, good: int, hostile: int) -> 
 
 
 def measured(folder: Path) -> dict[str, Any]:
-    """Make a folder's leaderboard in a process of its own; return what it holds and what it took."""
+    """Make a folder's leaderboard in a process of its own: what it holds and what it took."""
     out = subprocess.run(
         [sys.executable, "-c", CODE, str(folder)],
         capture_output=True,

@@ -3,31 +3,55 @@
 ``python -m benchmarks.checks ten_thousand_submissions`` does it with ten thousand.
 """
 
+import gc
 import json
+import tracemalloc
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-from flood import fill, measured
+from flood import fill
 from results_repository import Repository
 
+from fslbench_data.leaderboard.acceptance import Accepted, check_submission
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.repository import list_submissions
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method
 from fslbench_data.submission.model import Submission
 
 
-@pytest.mark.slow
-def test_afill(repository: Repository, embedded: Release) -> None:
-    fill(repository, embedded, good=60, hostile=60)
-    found = measured(repository.folder)
-    assert found["good"] == ["good"]
-    assert found["scored"] + found["refused"] == 120
-    assert found["scored"] >= 60
+def test_a_flood(repository: Repository, embedded: Release) -> None:
+    fill(repository, embedded, good=8, hostile=8)
+    found = leaderboard(repository.files, [embedded], datasets="digits")
+    board = found.boards[0]
+    scored = len(board.submissions)
+    assert [row.method for row in board.sets[0].rows() if row.method == "good"] == ["good"]
+    assert scored + len(found.rejected) == 16
+    assert scored >= 8
+    assert found.rejected
     # three reference methods answer each of these sets and three others
-    assert sorted(set(found["rows"])) == [3, 3 + found["scored"]]
+    assert {len(each) for each in board.sets} == {3, 3 + scored}
 
 
-@pytest.mark.slow
+def test_of_a_submission_only_its_counts_are_held(
+    repository: Repository, embedded: Release
+) -> None:
+    """Ten thousand have to fit into memory, with the text and numbers of their tables they do not."""
+    fill(repository, embedded, good=8, hostile=0)
+    names = list_submissions(repository.files).submissions
+    check_submission(repository.files, names[0], [embedded])  # what is made once
+    tracemalloc.start()
+    try:
+        before = pa.total_allocated_bytes()
+        kept = [check_submission(repository.files, name, [embedded]) for name in names]
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
+    finally:
+        tracemalloc.stop()
+    assert all(isinstance(one, Accepted) for one in kept)
+    assert 0 < held / len(kept) < 10_000, held
+
+
 def test_a_submission_that_declares_what_is_not_there(
     repository: Repository, embedded: Release
 ) -> None:
@@ -52,5 +76,5 @@ def test_a_submission_that_declares_what_is_not_there(
         sink = pa.BufferOutputStream()
         pq.write_table(odd, sink)
         repository.add_bytes(sink.getvalue().to_pybytes())
-    found = measured(repository.folder)
-    assert (found["scored"], found["refused"]) == (1, 3)
+    found = leaderboard(repository.files, [embedded], datasets="digits")
+    assert (len(found.boards[0].submissions), len(found.rejected)) == (1, 3)
