@@ -20,15 +20,15 @@ def main() -> None:
     sys.path.insert(0, str(SUPPORT))
     with TemporaryDirectory() as folder:
         compare = import_module("fuzzing.two_validators").compare
-        disagreements, seen = compare(FILES, Path(folder))
-    assert set(seen) == {"parquet", "csv", "jsonl"}
-    for ending, (refused, accepted) in sorted(seen.items()):
+        found = compare(FILES, Path(folder))
+    assert set(found.seen) == {"parquet", "csv", "jsonl"}
+    for ending, (refused, accepted) in sorted(found.seen.items()):
         print(f"{ending}: {accepted:,} accepted, {refused:,} refused")
         assert 0.2 < accepted / (refused + accepted) < 0.5
-    for line in disagreements:
+    for line in found.disagreements:
         print(line)
-    print(f"{FILES:,} files: {len(disagreements)} disagreements on accept or refuse")
-    assert not disagreements
+    print(f"{FILES:,} files: {len(found.disagreements)} disagreements on accept or refuse")
+    assert not found.disagreements
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def test_a_flood(repository: Repository, embedded: Release) -> None:
 def test_of_a_submission_only_its_counts_are_held(
     repository: Repository, embedded: Release
 ) -> None:
-    """Ten thousand have to fit into memory, with the text and numbers of their tables they do not."""
+    """Ten thousand fit into memory; with their tables they would not."""
     fill(repository, embedded, good=8, hostile=0)
     names = list_submissions(repository.files).submissions
     check_submission(repository.files, names[0], [embedded])  # what is made once
