@@ -26,6 +26,8 @@ def test_a_flood(repository: Repository, embedded: Release) -> None:
     board = found.boards[0]
     scored = len(board.submissions)
     assert [row.method for row in board.sets[0].rows() if row.method == "good"] == ["good"]
+    labels = [row.method for row in board.sets[0].rows()]
+    assert len(set(labels)) == len(labels)
     assert scored + len(found.rejected) == 16
     assert scored >= 8
     assert found.rejected
