@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from results_repository import Repository
 
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.leaderboard import checking
+from fslbench_data.leaderboard.acceptance import Accepted, Rejected, check_submission
 from fslbench_data.leaderboard.checking import check_all
 from fslbench_data.leaderboard.export import leaderboard_csv, leaderboard_json
 from fslbench_data.leaderboard.folder_files import FolderFiles
@@ -240,11 +242,23 @@ def many(
     return whole.folder, contents
 
 
-@pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@pytest.fixture
+def checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check each of the seven files once, and not in each of the orders."""
+    found: dict[str, Accepted | Rejected] = {}
+
+    def check(files: ResultsFiles, name: str, *others: Any) -> Accepted | Rejected:
+        if name not in found:
+            found[name] = check_submission(files, name, *others)
+        return found[name]
+
+    monkeypatch.setattr(checking, "check_submission", check)
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_who_came_first_decides_and_names_never(
-    many: tuple[Path, dict[str, int]], newer: Release, data: st.DataObject
+    many: tuple[Path, dict[str, int]], newer: Release, checked_once: None, data: st.DataObject
 ) -> None:
     """Of every content all that came first stand in its entry, and only those."""
     folder, contents = many

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -57,13 +59,21 @@ def _read_bounded(path: Path) -> Submission:
     return Submission(table.replace_schema_metadata(None), bindings=bindings)
 
 
-def compare(files: int, folder: Path) -> tuple[list[str], dict[str, list[int]]]:
-    """Where they disagree; and numbers of refused and accepted files by ending."""
+@dataclass
+class Compared:
+    """Where the two disagree; refused and accepted files by ending; the second one's reasons."""
+
+    disagreements: list[str] = field(default_factory=list)
+    seen: dict[str, list[int]] = field(default_factory=dict)
+    reasons: set[str] = field(default_factory=set)
+
+
+def compare(files: int, folder: Path, seeds: Iterable[int] | None = None) -> Compared:
+    """Judge so many files by both; they are made of `seeds`, by default of 0, 1 and so on."""
     taken = frozenset(tables.release().methods)
-    disagreements: list[str] = []
-    seen: dict[str, list[int]] = {}
-    for seed in itertools.count():
-        if sum(map(sum, seen.values())) == files:
+    found = Compared()
+    for seed in itertools.count() if seeds is None else seeds:
+        if sum(map(sum, found.seen.values())) == files:
             break
         ending, content = differential.case(seed)
         if content is None:
@@ -73,11 +83,17 @@ def compare(files: int, folder: Path) -> tuple[list[str], dict[str, list[int]]]:
         unbound = random.Random(seed).random() < 0.3
         ours = _package(path, unbound=unbound)
         theirs = refusal(path, facts(), taken, unbound=unbound)
-        seen.setdefault(ending, [0, 0])[ours is None] += 1
+        found.seen.setdefault(ending, [0, 0])[ours is None] += 1
+        if theirs is not None:
+            found.reasons.add(theirs)
         if (ours is None) != (theirs is None):
-            disagreements.append(f"seed {seed} ({ending}): package {ours!r}, other {theirs!r}")
+            found.disagreements.append(
+                f"seed {seed} ({ending}): package {ours!r}, other {theirs!r}"
+            )
         if ending == "parquet":
             strict = _package(path, unbound=unbound, bounded=True)
             if (ours is None) != (strict is None):
-                disagreements.append(f"seed {seed}: read {ours!r}, as a stranger's {strict!r}")
-    return disagreements, seen
+                found.disagreements.append(
+                    f"seed {seed}: read {ours!r}, as a stranger's {strict!r}"
+                )
+    return found
