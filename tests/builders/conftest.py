@@ -1,15 +1,21 @@
-"""A small release from a specification, for the tests that build, verify and compare releases."""
+"""A small release from a specification, and the packages of images that the slow tests read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from real_packages import fetch_or_skip, package_folder, some_clip_art
 
 from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
+from builders.sources import source_module
+from builders.sources.image_set import ImageSet
 
 SpecOf = Callable[..., ReleaseSpec]
+FolderOf = Callable[[str], Path]
+ReadPackage = Callable[[str], ImageSet]
 
 SPEC = """
 name = "small"
@@ -53,3 +59,41 @@ def built(spec_of: SpecOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     build_release(spec_of(folder), folder / "release")
     return folder / "release"
+
+
+@pytest.fixture(scope="session")
+def package_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of packages, for all modules."""
+    with package_folder(tmp_path_factory) as place:
+        yield place
+
+
+@pytest.fixture(scope="session")
+def folder_of(package_files: Path, tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
+    """Fetches the packages of a source and gives its raw folder: of openclipart, four classes."""
+
+    @cache
+    def fetched(name: str) -> Path:
+        fetch_or_skip(source_module(name).PACKAGES, package_files)
+        if name != "openclipart":
+            return package_files
+        folder = tmp_path_factory.mktemp("clip_art")
+        some_clip_art(package_files, folder)
+        return folder
+
+    return fetched
+
+
+@pytest.fixture(scope="session")
+def read_package(folder_of: FolderOf) -> ReadPackage:
+    """Reads a source, once for all modules: of openclipart, four classes."""
+
+    @cache
+    def read(name: str) -> ImageSet:
+        for package in ("PIL", *(["sklearn"] if name == "digits" else [])):
+            pytest.importorskip(package, reason="needs Pillow and scikit-learn, of `builders`")
+        part = {"allow_missing": True} if name == "openclipart" else {}
+        images: ImageSet = source_module(name).read(folder_of(name), **part)
+        return images
+
+    return read

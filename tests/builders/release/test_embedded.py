@@ -7,10 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from full_checks import check_module
 
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.digest import content_digest
@@ -20,6 +19,7 @@ from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
 
 MEGABYTE = 1_000_000
+ANSWERED = ["open-5w5s5q", "balanced-5w10s7q", "grouped-5w1s1q"]
 
 
 def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Release) -> None:
@@ -208,42 +208,27 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
     assert content_digest(features) == golden["features/pixels/digits-00000-of-00001.parquet"]
 
 
-@pytest.mark.parametrize("head", ["NCC", "MatchingNet", pytest.param("LR", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
 @pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
 def test_reference_results_are_made_again_from_the_features(
     backbone: str, head: str, embedded: Release
 ) -> None:
+    """On task sets of three suites; benchmarks/checks/reference_results.py answers all."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    from builders.baselines import run_head
-
+    digests_of_both = check_module("reference_results").digests_of_both
     datasets = embedded.datasets_with("features", backbone)
-    names = sorted({str(i.name) for i in embedded.task_sets if i.name.suite != "pooled"})
-    submission = run_head(embedded, head, backbone, datasets, task_sets=names)
-    told = _told(embedded, f"{backbone}/{head}", datasets)
-    among = pc.is_in(told.column("task_set").cast(pa.string()), pa.array(names))
-    assert content_digest(submission.table) == content_digest(told.filter(among))
+    again, kept = digests_of_both(embedded, backbone, head, datasets, ANSWERED)
+    assert again == kept
 
 
-def _told(release: Release, method: str, datasets: tuple[str, ...]) -> pa.Table:
-    """Return a reference method's results on some data sets; pixels of drawings are not held."""
-    (told,) = (r.table for r in release.references() if [*r.methods] == [method])
-    return told.filter(pc.is_in(told.column("dataset").cast(pa.string()), pa.array(datasets)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
-@pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
-def test_all_reference_results_are_made_again_from_the_features(
-    backbone: str, head: str, embedded: Release
-) -> None:
-    """Those on pooled sets, too: minutes of logistic regressions."""
+@pytest.mark.parametrize("head", ["NCC", "MatchingNet"])
+def test_reference_results_on_pooled_tasks_are_made_again(head: str, embedded: Release) -> None:
+    """Which readers draw, and of which only counts are kept."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    from builders.baselines import run_head
-
-    datasets = embedded.datasets_with("features", backbone)
-    told = _told(embedded, f"{backbone}/{head}", datasets)
-    submission = run_head(embedded, head, backbone, datasets)
-    assert content_digest(submission.table) == content_digest(told)
+    digests_of_both = check_module("reference_results").digests_of_both
+    names = ["open-5w10s7q", "pooled-5w10s7q"]
+    again, kept = digests_of_both(embedded, "pixels", head, ["digits"], names)
+    assert again == kept
 
 
 def test_tasks_hold_what_they_say(embedded: Release) -> None:

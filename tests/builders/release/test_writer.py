@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from full_checks import check_module
 
-from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import FSLBenchError, OutputError, ReleaseNotFoundError, SpecError
 from benchmark_spec.protocol import TaskSetName
 from builders.release.writer import ReleaseWriter
@@ -18,6 +18,16 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.recorder import Recorder
 
 SIZES = [12, 12, 12]
+CONFIGS = (
+    "classes",  # with superclasses and without
+    "images-groceries",  # with groups
+    "tasks-grouped-5w5s5q",  # of all data sets that have them
+    "tasks-5w5s5q-groceries",  # in four splits, with names of classes
+    "tasks-published-5w1s1q",
+    "attributes-style-emoji",
+    "features-pixels-digits",
+    "results",
+)
 ABOUT = About("t", "h", "l", "c")
 
 
@@ -76,36 +86,15 @@ def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_configuration_loads_with_datasets(
-    embedded: Release, tmp_path: Path, golden: dict[str, str]
-) -> None:
+def test_configurations_of_every_kind_load_with_datasets(embedded: Release, tmp_path: Path) -> None:
+    """Of each kind of table one; benchmarks/checks/every_configuration.py loads all."""
     datasets = pytest.importorskip("datasets")
-    named = 0
-    configs = datasets.get_dataset_config_names(str(embedded.files.folder))
-    assert configs == list(embedded.manifest.configs())
-    assert len(configs) == 139  # of which 63 with names of classes
-    for config, splits in embedded.manifest.configs().items():
-        whole = datasets.load_dataset(str(embedded.files.folder), config, cache_dir=str(tmp_path))
-        assert list(whole) == list(splits)
-        for split, paths in splits.items():
-            loaded = whole[split]
-            table = loaded.data.table
-            if "superclass" in table.column_names and table["superclass"].null_count:
-                assert table["superclass"].null_count == table.num_rows  # the file has none
-                table = table.drop_columns("superclass")
-            if config.startswith("tasks-") and config.endswith(f"q-{Path(paths[0]).stem}"):
-                names = embedded.classes(Path(paths[0]).stem)["class_name"].to_pylist()
-                assert loaded.features["class_ids"].feature.names == names
-                table = table.cast(pq.read_schema(embedded.files.folder / paths[0]))
-                named += 1
-            if len(paths) == 1:
-                assert content_digest(table) == golden[paths[0]]
-            else:
-                rows = [
-                    pq.ParquetFile(embedded.files.folder / path).metadata.num_rows for path in paths
-                ]
-                assert table.num_rows == sum(rows)
-    assert named == sum(t.kind == "tasks" and not t.drawn for t in embedded.manifest.tables)
+    listed = embedded.manifest.configs()
+    assert datasets.get_dataset_config_names(str(embedded.files.folder)) == list(listed)
+    assert len(listed) == 139
+    kinds = [{config.partition("-")[0] for config in configs} for configs in (CONFIGS, listed)]
+    assert kinds[0] == kinds[1]
+    assert check_module("every_configuration").load_and_compare(embedded, CONFIGS, tmp_path) == 4
 
 
 @pytest.mark.slow
@@ -115,11 +104,12 @@ def test_duckdb_reads_every_table(embedded: Release) -> None:
             if entry.drawn:
                 continue
             path = embedded.files.folder / entry.path
-            found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
-            expected = pq.ParquetFile(path).read().to_pylist()
-            assert len(found) == entry.rows == len(expected)
-            first = [list(v) if isinstance(v, tuple) else v for v in found[0]]
-            assert first == list(expected[0].values())
+            query = "SELECT * FROM read_parquet(?)"
+            found = connection.execute(query, [str(path)]).fetch_arrow_table()
+            expected = pq.ParquetFile(path).read()
+            assert found.num_rows == entry.rows == expected.num_rows
+            for row in (0, entry.rows - 1):
+                assert found.slice(row, 1).to_pylist() == expected.slice(row, 1).to_pylist()
 
 
 def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:

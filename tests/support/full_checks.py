@@ -1,0 +1,20 @@
+"""The checks at full size, of which tests use the functions at a small one."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+ROOT = str(Path(__file__).resolve().parents[2])
+
+
+def check_module(name: str) -> ModuleType:
+    """Import a module of benchmarks/checks, which is no installed package.
+
+    The repository stands last in the path: the other packages stay those that are installed.
+    """
+    if ROOT not in sys.path:
+        sys.path.append(ROOT)
+    return import_module(f"benchmarks.checks.{name}")
