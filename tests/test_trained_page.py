@@ -29,6 +29,7 @@ def trained(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("benchmarks.trained.__main__")
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_method_are_those_of_the_page(root: Path, trained: ModuleType) -> None:
     """Of ProtoNet's own answers; ``python -m benchmarks.checks printed_pages`` has all tables."""
     page = (root / PAGE).read_text(encoding="utf-8").splitlines()
