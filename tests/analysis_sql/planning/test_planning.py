@@ -1,15 +1,14 @@
 """Plans: by hand, against the Gaussian example's exact widths, and against full simulation."""
 
 import math
-from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import relative_halfwidths
 from analysis_sql.intervals.power import detectable_factor
 from analysis_sql.planning.class_sequences import designs
 from analysis_sql.planning.likely_components import LikelyComponents
@@ -17,6 +16,14 @@ from analysis_sql.planning.planning import plan, simulated_halfwidths
 from analysis_sql.planning.query_size import estimate_set
 from analysis_sql.planning.variance_budget import Components, components_of
 from benchmark_spec.errors import SpecError, UnknownNameError
+
+
+@pytest.fixture
+def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What simulates whole results and pilots; the benchmarks are no installed package."""
+    monkeypatch.syspath_prepend(str(root))
+    return import_module("benchmarks.checks.plans")
+
 
 PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
 
@@ -55,67 +62,26 @@ def test_the_gaussian_example(example: ModuleType, shot: int) -> None:
         assert row.detectable_open > row.open
 
 
-def results(
-    parts: Components, design: ClassDesign, query: int, sets: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Whole simulated results (sets, T), class effects and all."""
-    effects = rng.normal(0, math.sqrt(parts.classes), (sets, design.classes))
-    noise = rng.normal(0, math.sqrt(parts.within(query)), (sets, design.tasks))
-    return effects[:, design.members].sum(axis=2) + noise
-
-
-def widths_of(design: ClassDesign, y: np.ndarray, level: float = 0.95) -> np.ndarray:
-    norm2 = ((y - y.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    return relative_halfwidths(design, design.coordinates(y), norm2, level) * np.sqrt(norm2)
-
-
-@pytest.mark.parametrize("classes", [0.0, 4e-4, 4e-3])
-@pytest.mark.parametrize(("number", "size"), [(7, 120), (15, 100), (43, 200)])
+@pytest.mark.parametrize("effect", [0.0, 4e-4, 4e-3])
+@pytest.mark.parametrize(("number", "size", "seeds"), [(7, 120, 3), (15, 100, 1), (43, 200, 1)])
 def test_class_aware_widths_and_power_are_those_of_whole_results(
-    classes: float, number: int, size: int
+    effect: float, number: int, size: int, seeds: int, plans: ModuleType
 ) -> None:
-    """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets."""
-    parts = Components(classes, 8e-4, 0.017)
-    (row,) = plan(parts, [size] * number, way=5, shot=5, queries=[5], seeds=1)
-    (design, *_) = designs([size] * number, way=5, shot=5, query=5)
-    y = results(parts, design, 5, 1500, np.random.default_rng(number))
-    h = widths_of(design, y)
-    assert row.class_aware is not None
-    assert row.class_aware / 100 == pytest.approx(h.mean(), rel=0.04)
-    assert row.detectable_class_aware is not None
-    shifted = y.mean(axis=1) + row.detectable_class_aware / 100
-    assert abs((np.abs(shifted) > h).mean() - 0.8) < 0.03
+    """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets.
+
+    ``python -m benchmarks.checks plans`` has more sets of more designs.
+    """
+    row, width, power = plans.simulated(effect, number, size, 1500 // seeds, seeds)
+    assert row.class_aware == pytest.approx(width, rel=0.04)
+    assert abs(power - 0.8) < 0.03
 
 
-@pytest.mark.slow
-@pytest.mark.simulation
-@pytest.mark.parametrize("classes", [0.0, 2e-4, 1e-3, 4e-3])
-@pytest.mark.parametrize(
-    ("number", "size"), [(7, 120), (10, 178), (15, 100), (30, 60), (43, 900), (200, 60)]
-)
-def test_class_aware_at_length(classes: float, number: int, size: int) -> None:
-    """Mean over the three sequences, 3000 sets each: widths within 3 %, power within 2 points."""
-    parts = Components(classes, 8e-4, 0.017)
-    (row,) = plan(parts, [size] * number, way=5, shot=5, queries=[5])
-    rng = np.random.default_rng(number)
-    means, powers = [], []
-    assert row.class_aware is not None
-    assert row.detectable_class_aware is not None
-    for design in designs([size] * number, way=5, shot=5, query=5):
-        y = results(parts, design, 5, 3000, rng)
-        h = widths_of(design, y)
-        means.append(h.mean())
-        powers.append((np.abs(y.mean(axis=1) + row.detectable_class_aware / 100) > h).mean())
-    assert row.class_aware / 100 == pytest.approx(np.mean(means), rel=0.03)
-    assert abs(np.mean(powers) - 0.8) < 0.02
-
-
-def test_open_power_of_independent_tasks() -> None:
+def test_open_power_of_independent_tasks(plans: ModuleType) -> None:
     """Without class effects: 80 % of 6000 sets find the planned difference (4 errors)."""
     parts = Components(0.0, 8e-4, 0.017)
     (row,) = plan(parts, [100] * 10, way=5, shot=5, queries=[5], suite="balanced")
     (design, *_) = designs([100] * 10, way=5, shot=5, query=5, suite="balanced")
-    y = results(parts, design, 5, 6000, np.random.default_rng(0)) + row.detectable_open / 100
+    y = plans.results(parts, design, 5, 6000, np.random.default_rng(0)) + row.detectable_open / 100
     found = stats.ttest_1samp(y, 0, axis=1).pvalue < 0.05
     assert abs(found.mean() - 0.8) < 4 * math.sqrt(0.16 / 6000)
 
@@ -151,75 +117,24 @@ def test_what_wider_and_surer_ask_for() -> None:
     assert stronger.detectable_class_aware > usual.detectable_class_aware
 
 
-def pilots(
-    parts: Components, design: ClassDesign, query: int, number: int, rng: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Counts (T, K) of pilots with such components, each of classes and images of its own.
-
-    A class's own effect is five times σ_b, and so is luck: each is a fifth of a task.
-    """
-    p = 0.5
-    for _ in range(number):
-        effect = rng.normal(0, 5 * math.sqrt(parts.classes), design.classes)[design.members]
-        luck = rng.normal(0, math.sqrt(parts.images), (design.tasks, 1))
-        yield rng.binomial(query, np.clip(p + effect + luck, 0.0, 1.0))
-
-
-def in_ranges(
-    parts: Components, sizes: list[int], query: int, number: int, seed: int
-) -> tuple[float, float]:
-    """How often the ranges of pilots hold the true detectable differences."""
-    (design, *_) = designs(sizes, way=5, shot=5, query=query, seeds=1)
-    asked = {"way": 5, "shot": 5, "queries": [query], "seeds": 1}
-    (true,) = plan(parts, sizes, **asked)
-    held = []
-    for x in pilots(parts, design, query, number, np.random.default_rng(seed)):
-        estimate = estimate_set(x, query)
-        likely = LikelyComponents.of(design, x, estimate)
-        (row,) = plan(components_of(design, x, estimate), sizes, **asked, likely=likely)
-        held.append(
-            [
-                row.range_open[0] <= true.detectable_open <= row.range_open[1],
-                row.range_class_aware[0] <= true.detectable_class_aware <= row.range_class_aware[1],
-            ]
-        )
-    opened, aware = np.mean(held, axis=0).tolist()
-    return opened, aware
-
-
-def of_binomials(effect: float, luck: float) -> Components:
-    """Components of :func:`pilots`: standard deviations of a class's effect, and of luck."""
-    return Components((effect / 5) ** 2, luck**2, (0.25 - effect**2 - luck**2) / 5)
-
-
-@pytest.mark.slow
 @pytest.mark.simulation
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
-def test_the_range_holds_what_the_pilot_estimates_badly(effect: float, luck: float) -> None:
-    """95 % ranges of 100 pilots of about 32 tasks of 10 classes."""
-    opened, aware = in_ranges(of_binomials(effect, luck), [178] * 10, 5, 100, 1)
+def test_the_range_holds_what_the_pilot_estimates_badly(
+    effect: float, luck: float, plans: ModuleType
+) -> None:
+    """95 % ranges of 40 pilots of about 32 tasks of 10 classes, of 500 in the check."""
+    opened, aware = plans.in_ranges(plans.of_binomials(effect, luck), [178] * 10, 5, 40, 1)
     assert opened > 0.9
     assert aware > 0.9
 
 
-@pytest.mark.slow
-@pytest.mark.simulation
-@pytest.mark.parametrize(("number", "size"), [(10, 178), (43, 200)])
-@pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.05, 0.06), (0.15, 0.06)])
-def test_ranges_at_length(number: int, size: int, effect: float, luck: float) -> None:
-    """500 pilots: 95 % ranges hold in 92 % and more for new images, 86 % for new classes."""
-    opened, aware = in_ranges(of_binomials(effect, luck), [size] * number, 5, 500, number)
-    assert opened > 0.92
-    assert aware > 0.86
-
-
-def test_a_range_holds_its_point_and_narrows_with_the_pilot() -> None:
-    sizes, parts = [400] * 12, of_binomials(0.1, 0.06)
+def test_a_range_holds_its_point_and_narrows_with_the_pilot(plans: ModuleType) -> None:
+    sizes, parts = [400] * 12, plans.of_binomials(0.1, 0.06)
     widths = []
     for tasks in (20, 90):
         (design, *_) = designs(sizes, way=5, shot=5, query=5)
         part = design.prefix(tasks)
-        (x,) = pilots(parts, part, 5, 1, np.random.default_rng(3))
+        (x,) = plans.pilots(parts, part, 5, 1, np.random.default_rng(3))
         estimate = estimate_set(x, 5)
         likely = LikelyComponents.of(part, x, estimate)
         (row,) = plan(
