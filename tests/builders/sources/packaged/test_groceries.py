@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scenes
+from full_checks import check_module
 
 from benchmark_spec.errors import SourceError
 from builders.sources.group_list import group_of, linked
 from builders.sources.packaged import groceries
+
+scenes = check_module("grocery_scenes")
 
 NAMES = {
     "train": ["train/Pear/Anjou/Anjou_002.jpg", "train/Kiwi/Kiwi_001.jpg"],
