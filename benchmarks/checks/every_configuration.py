@@ -18,7 +18,7 @@ def load_and_compare(release: Release, configs: Iterable[str], cache: Path) -> i
 
     Named are the classes of tasks, as numbers with a list of names.
     """
-    folder = release.files.folder
+    folder = Path(release.files.where)
     digests = {table.path: table.digest for table in release.manifest.tables}
     listed, named = release.manifest.configs(), 0
     for config in configs:
@@ -49,7 +49,7 @@ def main() -> None:
     datasets.disable_progress_bars()
     release = load_release()
     configs = release.manifest.configs()
-    assert datasets.get_dataset_config_names(str(release.files.folder)) == list(configs)
+    assert datasets.get_dataset_config_names(release.files.where) == list(configs)
     with tempfile.TemporaryDirectory() as cache:
         named = load_and_compare(release, configs, Path(cache))
     print(f"{len(configs)} configurations, {named} with names of classes: all are their files")

@@ -1,8 +1,9 @@
 """Find the photos of groceries that show one scene again, and compare with the frozen groups.
 
-They are found by matching their fine structure, whatever part of the scene each shows.  Fruit lies in heaps, so that photos of different shelves have the same colours and the same coarse
-layout; what tells scenes apart is which fruit lies where.  Two photos are compared as grey images
-without their coarse structure (less a Gaussian blur), at every displacement that leaves a common
+They are found by matching their fine structure, whatever part of the scene each shows.  Fruit lies
+in heaps, so that photos of different shelves have the same colours and the same coarse layout; what
+tells scenes apart is which fruit lies where.  Two photos are compared as grey images without their
+coarse structure (less a Gaussian blur), at every displacement that leaves a common
 part, one of them at three sizes; their similarity is the largest correlation over common parts.
 
 The groups of groceries are frozen in a file beside their source, since photos are decoded and

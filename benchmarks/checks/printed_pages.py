@@ -1,7 +1,7 @@
 """Pages of the documentation hold what their commands print, all of it made again.
 
 docs/trained_methods.md, docs/glyphs_results.md (taggers that err), docs/query_size.md, and figures
-2 to 5 of docs/paper_figures.md.
+2, 3 and 5 of docs/paper_figures.md.
 """
 
 from __future__ import annotations

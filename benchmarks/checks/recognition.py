@@ -25,7 +25,7 @@ Ids = NDArray[np.int64]
 
 def drawn(rng: np.random.Generator, sizes: tuple[int, ...], per_task: int, cap: int = 2000) -> Ids:
     """Draw the classes (T, 5) of an open set."""
-    left, found = np.array(sizes), []
+    left, found = np.array(sizes), list[Ids]()
     while (eligible := np.flatnonzero(left >= per_task)).size >= 5 and len(found) < cap:
         found.append(rng.permutation(eligible)[:5])
         left[found[-1]] -= per_task

@@ -19,12 +19,12 @@ HEADS = ("NCC", "MatchingNet", "LR")
 
 
 def told(
-    release: Release, method: str, datasets: Sequence[str], task_sets: Sequence[str] | None = None
+    release: Release, method: str, datasets: Sequence[str], task_sets: Sequence[str] = ()
 ) -> pa.Table:
     """Return a reference method's results on some data sets and, if given, task sets."""
     (table,) = (each.table for each in release.references() if [*each.methods] == [method])
     for column, values in (("dataset", datasets), ("task_set", task_sets)):
-        if values is not None:
+        if values:
             among = pc.is_in(table.column(column).cast(pa.string()), pa.array(values))
             table = table.filter(among)
     return table
@@ -35,7 +35,7 @@ def digests_of_both(
     backbone: str,
     head: str,
     datasets: Sequence[str],
-    task_sets: Sequence[str] | None = None,
+    task_sets: Sequence[str] = (),
 ) -> tuple[str, str]:
     """Return the digests of a method's results made again, and of those that the release holds."""
     again = run_head(release, head, backbone, datasets, task_sets=task_sets)

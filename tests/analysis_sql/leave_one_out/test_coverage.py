@@ -63,7 +63,6 @@ def test_equal_methods_of_the_boards_are_equal_and_differ(modules: dict[str, Mod
 
 
 @pytest.mark.slow
-@pytest.mark.simulation
 def test_a_line_goes_on_and_holds(
     modules: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

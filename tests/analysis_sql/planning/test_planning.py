@@ -117,7 +117,6 @@ def test_what_wider_and_surer_ask_for() -> None:
     assert stronger.detectable_class_aware > usual.detectable_class_aware
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
 def test_the_range_holds_what_the_pilot_estimates_badly(
     effect: float, luck: float, plans: ModuleType

@@ -135,7 +135,6 @@ def test_another_task_set_of_the_data_tells_of_the_classes(worlds: ModuleType) -
     assert recognise([small, large], seed=0, permutations=1999).each == found.each[::-1]
 
 
-@pytest.mark.simulation
 def test_a_wrong_task_set_beside_a_right_one_is_not_recognised(worlds: ModuleType) -> None:
     worlds.hold("wrong", [of.p for of in worlds.beside_a_right_one(40, 99, 120)], {0.05: 0.0})
 
@@ -154,7 +153,6 @@ def test_methods_that_agree_are_no_more_than_one(worlds: ModuleType) -> None:
 # ---- the null hypothesis -------------------------------------------------------------------------
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("world", ["other seed", "shuffled in blocks", "noise that drifts"])
 def test_other_tasks_are_seldom_recognised(world: str, worlds: ModuleType) -> None:
     """At 5 %; ``python -m benchmarks.checks recognition`` has ten times as many, and at 0.1 %."""
@@ -163,6 +161,5 @@ def test_other_tasks_are_seldom_recognised(world: str, worlds: ModuleType) -> No
     worlds.hold(world, [of.by_classes for of in found], {0.05: 0.01})
 
 
-@pytest.mark.simulation
 def test_a_reversed_order_is_seldom_recognised(worlds: ModuleType) -> None:
     worlds.hold("reversed", [of.p for of in worlds.reversed_orders(60, 99)], {0.05: 0.01})

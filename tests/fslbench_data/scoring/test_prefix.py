@@ -177,7 +177,6 @@ def test_no_prefix_has_a_verdict(embedded: Release, tasks: int, seed: int) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.simulation
 def test_the_best_prefix_of_equal_methods(embedded: Release) -> None:
     """Equal methods, each with the prefix of ten tasks or more that flatters it most."""
     rng = np.random.default_rng(0)
