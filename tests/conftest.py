@@ -68,6 +68,37 @@ def _designs_made_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _package_read_once() -> Iterator[None]:
+    """The reference results and tasks of the package are read once, not in each of the commands."""
+    from fslbench_data.release import release as opening
+    from fslbench_data.release.folder import embedded_folder
+    from fslbench_data.scoring import sql
+
+    inside, read_results, tasks = embedded_folder(), opening.read_results, sql._tasks
+    results: dict[tuple[Path, bool], Submission] = {}
+    of_tasks: list[pa.Table] = []
+
+    def results_once(table: Any, path: Path, *, counts_only: bool = False) -> Submission:
+        if inside not in path.parents:
+            return read_results(table, path, counts_only=counts_only)
+        if (path, counts_only) not in results:
+            results[path, counts_only] = read_results(table, path, counts_only=counts_only)
+        return results[path, counts_only]
+
+    def tasks_once(release: Release) -> pa.Table:
+        if release is not load_release():
+            return tasks(release)
+        if not of_tasks:
+            of_tasks.append(tasks(release))
+        return of_tasks[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "read_results", results_once)
+        patch.setattr(sql, "_tasks", tasks_once)
+        yield
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""
