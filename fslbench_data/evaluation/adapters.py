@@ -31,14 +31,22 @@ def sklearn(estimator: Any) -> MethodCallable:
     Raises
     ------
     SpecError
-        If it is no such object.
+        If it is no such object, or a clusterer, a regressor or an outlier detector.
 
     Examples
     --------
     >>> from sklearn.svm import LinearSVC  # doctest: +SKIP
     >>> fb.evaluate(fb.sklearn(LinearSVC()), features="pixels")  # doctest: +SKIP
     """
-    _check(estimator, ("fit", "predict"), "a classifier of scikit-learn, such as LinearSVC()")
+    expected = "a classifier of scikit-learn, such as LinearSVC()"
+    _check(estimator, ("fit", "predict"), expected)
+    kind = _kind(estimator)
+    if kind not in (None, "classifier"):
+        raise SpecError(
+            f"{type(estimator).__name__} is no classifier, but a {kind.replace('_', ' ')}",
+            expected=expected,
+            fix="its predictions are not positions of classes; fit a classifier instead",
+        )
     return _Estimator(estimator)
 
 
@@ -80,6 +88,13 @@ def _check(model: Any, needed: tuple[str, ...], expected: str) -> None:
         raise SpecError(f"{model.__name__} is a class", expected=expected, fix="call it first")
     if missing := [name for name in needed if not hasattr(model, name)]:
         raise SpecError(f"a {type(model).__name__} has no {', '.join(missing)}", expected=expected)
+
+
+def _kind(estimator: Any) -> str | None:
+    """Return what an estimator says that it is, such as "clusterer"; None if it says nothing."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    found = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
+    return None if found is None else str(found)
 
 
 class _Estimator:

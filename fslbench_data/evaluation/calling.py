@@ -14,6 +14,7 @@ from benchmark_spec.errors import MethodFailedError, PredictionError
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.whose_line import lines_of
+from fslbench_data.submission.recorder import array_of
 from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
 
 MethodCallable = Callable[[Any, Any, np.random.Generator], Any]
@@ -51,7 +52,8 @@ def answer_tasks(
                 answer = method(*arguments, rng)
             except Exception as error:
                 raise _failed(error, group) from error
-        rows = _array(answer) if batch else _array(answer)[None]
+        array = array_of(answer, _where(group))
+        rows = array if batch else array[None]
         for task, row in zip(group, _checked(rows, group), strict=True):
             log.add(str(tasks.info), task.task_id, row.tolist())
         yield group, False
@@ -62,11 +64,6 @@ def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Gene
     text = json.dumps(["fslbench-evaluate-1", seed, info.dataset, str(info.name), task_id])
     key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))
-
-
-def _array(answer: Any) -> NDArray[Any]:
-    """Make an array of an answer, a tensor of any device among them."""
-    return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
 
 
 def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:

@@ -62,7 +62,7 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
         raise UnreadableError(f"{where} has columns but no rows", fix="write the results into it")
     table = pa.Table.from_batches(batches)
     del batches
-    table = canonical(table, where).unify_dictionaries()
+    table = canonical(table, where)
     _check_groups(table, where, limits)
     return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
 

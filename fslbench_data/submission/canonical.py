@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 
 import pyarrow as pa
@@ -9,6 +11,9 @@ import pyarrow as pa
 from benchmark_spec.errors import SchemaError, listing, shown
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from fslbench_data.submission import columns
+
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
+"""What `to_parquet` and `to_csv` call an index without a name."""
 
 NAMES = ("method", "dataset", "task_set")
 TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
@@ -18,9 +23,10 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     """The table with the columns of a submission, in their order and of their types.
 
     Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
-    doubled or of another type, or holds what it cannot.
+    doubled or of another type, or holds what it cannot.  A column of names has one dictionary,
+    however many chunks, of frames that were joined, have their own.
     """
-    return typed(known_columns(table, where), where)
+    return typed(known_columns(table, where), where).unify_dictionaries()
 
 
 def is_canonical(table: pa.Table) -> bool:
@@ -35,9 +41,13 @@ def is_canonical(table: pa.Table) -> bool:
 
 
 def known_columns(table: pa.Table, where: str) -> pa.Table:
-    """The columns in their order, or an error if one is missing, unknown or doubled."""
+    """The columns in their order, or an error if one is missing, unknown or doubled.
+
+    The index of a pandas frame is passed over.
+    """
     valid = list(TYPES)
-    columns = table.column_names
+    index = index_columns(table.schema) - set(TYPES)
+    columns = [name for name in table.column_names if name not in index]
     expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
     doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
     missing = [name for name in SUBMISSION.names if name not in columns]
@@ -55,6 +65,16 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
     return table.select([name for name in valid if name in columns])
 
 
+def index_columns(schema: pa.Schema) -> set[str]:
+    """Return the columns that are a pandas frame's index, by its metadata or by their names."""
+    try:
+        told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        named = {name for name in told if isinstance(name, str)}
+    except (KeyError, TypeError, ValueError):  # no frame of pandas, or damaged metadata
+        named = set()
+    return named | {name for name in schema.names if _INDEX.fullmatch(name)}
+
+
 def _column_remedy(columns: list[str], missing: list[str]) -> str:
     """What to do about columns, guessed from what they are called."""
     if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
@@ -63,8 +83,6 @@ def _column_remedy(columns: list[str], missing: list[str]) -> str:
     renames = [f"{shown(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:
         return f"rename {', '.join(renames)}"
-    if "" in columns or "Unnamed: 0" in columns:
-        return "write the file without pandas' index: to_csv(..., index=False)"
     return "rename or drop columns; the first line of a CSV file names them"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeGuard, runtime_checkable
@@ -13,7 +12,7 @@ from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listi
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
-from fslbench_data.submission.canonical import NAMES, canonical, printable
+from fslbench_data.submission.canonical import NAMES, canonical, index_columns, printable
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.reading import Content, warn_of_lost_metadata
 
@@ -62,9 +61,8 @@ def frame_table(frame: Frame, where: str) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _not_of_one_kind(frame, error, where) from None
     metadata = table.schema.metadata or {}
-    index = json.loads(metadata[b"pandas"])["index_columns"] if b"pandas" in metadata else []
-    # of a RangeIndex there is no column, but a description
-    table = table.drop_columns([name for name in index if isinstance(name, str)])
+    index = index_columns(table.schema)
+    table = table.select([name for name in table.column_names if name not in index])
     kept = {key: value for key, value in metadata.items() if key == METADATA_KEY}
     return table.replace_schema_metadata(kept or None)
 

@@ -185,9 +185,28 @@ class Recorder:
             )
 
 
+def array_of(answer: Any, where: str) -> NDArray[Any]:
+    """Make an array of what a method answered, a tensor of any device among them.
+
+    Raises
+    ------
+    PredictionError
+        If numpy makes none of it, as of a tuple of arrays or a tensor of bfloat16.
+    """
+    try:
+        return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise PredictionError(
+            f"the answer is a {type(answer).__name__} of which numpy makes no array: {error}",
+            where=where,
+            expected="an array or tensor of integers",
+            fix="return the predictions alone, as integers: positions of classes, no scores",
+        ) from None
+
+
 def _predictions(answers: ArrayLike, label: NDArray[Any], info: TaskSetInfo) -> NDArray[Any]:
     """Predictions as an integer array (m, K·Q), m at most the rows of `label`."""
-    array = np.asarray(answers)
+    array = array_of(answers, str(info))
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     way, n_query = info.protocol.way, info.protocol.n_query
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import SchemaError, TooLargeError, UnreadableError, listing, shown
 from fslbench_data.submission.canonical import printable
 from fslbench_data.submission.columns import is_text
-from fslbench_data.submission.frames import frame_table, is_frame
+from fslbench_data.submission.frames import Frame, frame_table, is_frame
 from fslbench_data.submission.nesting import check_lines
 from fslbench_data.submission.quoting import check_quotes
 from fslbench_data.submission.reading import check_rows
@@ -48,7 +49,7 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
             names = {name: None for row in source for name in row if name in wanted}
             return pa.table({n: _column(n, [row.get(n) for row in source], where) for n in names})
         if is_frame(source):
-            table = frame_table(source, where)
+            table = frame_table(_wanted_columns(source, wanted), where)
             return table.select([name for name in table.column_names if name in wanted])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(
@@ -62,6 +63,14 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
         expected="a file, a frame of pandas or polars, an Arrow table, a mapping of columns, or a "
         "list of rows",
     )
+
+
+def _wanted_columns(frame: Frame, wanted: Collection[str]) -> Frame:
+    """Return a frame of pandas or polars without its other columns, whatever those hold."""
+    if isinstance(frame, pa.Table) or not hasattr(frame, "columns"):
+        return frame
+    names = [name for name in frame.columns if name in wanted]
+    return cast(Any, frame)[names] if len(set(names)) == len(names) else frame
 
 
 def _column(name: str, values: Any, where: str) -> pa.Array:
@@ -171,19 +180,41 @@ def _read_parquet(path: Path, wanted: Collection[str]) -> pa.Table:
 
 
 def _read_json_lines(path: Path, wanted: Collection[str]) -> pa.Table:
-    from pyarrow import json
+    from pyarrow import json as reader
 
     check_lines(path)
-    table = json.read_json(path)
+    lines: Any = path
+    try:
+        table = reader.read_json(lines)
+    except pa.ArrowException:  # other columns may hold what Arrow has no column for
+        lines = pa.py_buffer(_lines_of(path, wanted))
+        table = reader.read_json(pa.BufferReader(lines))
     texts = [
         pa.field(field.name, _as_text(field.type))
         for field in table.schema
         if field.name in wanted and _as_text(field.type) != field.type
     ]
     if texts:  # that look like dates
-        options = json.ParseOptions(explicit_schema=pa.schema(texts))
-        table = json.read_json(path, parse_options=options)
+        options = reader.ParseOptions(explicit_schema=pa.schema(texts))
+        again = path if lines is path else pa.BufferReader(lines)
+        table = reader.read_json(again, parse_options=options)
     return table
+
+
+def _lines_of(path: Path, wanted: Collection[str]) -> bytes:
+    """Return the lines of a JSON Lines file with the wanted columns alone, each in its place."""
+    lines = []
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except ValueError:  # Arrow says what is wrong with it
+                row = None
+            if isinstance(row, dict):
+                lines.append(json.dumps({name: row[name] for name in row if name in wanted}) + "\n")
+            else:
+                lines.append(line)
+    return "".join(lines).encode()
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:

@@ -87,6 +87,27 @@ def test_what_is_no_estimator(embedded: Release) -> None:
         fb.evaluate(fb.sklearn(Whole()), embedded, batch=2, **WHERE)
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("cluster", "KMeans"),
+        ("mixture", "GaussianMixture"),
+        ("linear_model", "Ridge"),
+        ("svm", "OneClassSVM"),
+    ],
+)
+def test_estimators_that_are_no_classifiers(module: str, name: str) -> None:
+    """Their answers are numbers, too, and would be scored as classes."""
+    sklearn = pytest.importorskip(f"sklearn.{module}", reason="needs scikit-learn")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    estimator = getattr(sklearn, name)()
+    for given in (estimator, make_pipeline(StandardScaler(), estimator)):
+        with pytest.raises(SpecError, match=r"is no classifier, but a"):
+            fb.sklearn(given)
+
+
 # ---- easyfsl -------------------------------------------------------------------------------------
 
 

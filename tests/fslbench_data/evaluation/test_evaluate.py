@@ -124,6 +124,9 @@ def test_a_part_is_declared(embedded: Release) -> None:
         (lambda q: np.full(len(q), -1), "predicted -1"),
         (lambda q: None, "object"),
         (lambda q: [[0] * len(q)], "shape"),
+        (lambda q: (np.zeros(len(q), int), {"loss": 0.1}), "tuple of which numpy makes no array"),
+        (lambda q: (np.zeros(len(q), int), np.zeros((len(q), 5))), "tuple of which numpy makes no"),
+        (lambda q: object(), "object"),
     ],
 )
 def test_what_is_no_answer(answer: Any, said: str, embedded: Release) -> None:

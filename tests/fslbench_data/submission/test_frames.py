@@ -205,3 +205,42 @@ def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> Non
         assert connection.execute(asked).fetchall() == [("mine",), ("yours",)]
     planned = fb.plan(answers.to_arrow(), method="mine", datasets="digits", queries=(1, 2))
     assert planned.sets[0].dataset == "digits"
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
+def test_frames_that_were_joined(kind: str, answers: fb.Submission) -> None:
+    """Each part has its own dictionary of names."""
+    table = answers.to_arrow().select([*COLUMNS, "fingerprint"])
+    parts = [pa.table(part.to_pydict()) for part in (table.slice(0, 31), table.slice(31))]
+    if kind == "arrow":
+        encoded = [
+            part.set_column(0, "method", part["method"].dictionary_encode()) for part in parts
+        ]
+        joined: Any = pa.concat_tables(encoded)
+    elif kind == "pandas":
+        pandas = pytest.importorskip("pandas")
+        joined = pandas.concat([part.to_pandas() for part in parts], ignore_index=True)
+    else:
+        polars = pytest.importorskip("polars")
+        joined = polars.concat([polars.from_arrow(part) for part in parts], rechunk=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FSLBenchWarning)
+        whole = fb.score(pa.concat_tables(parts).combine_chunks()).scores.to_pandas()
+        for given in (joined, fb.Submission.from_frame(joined)):
+            assert fb.score(given).scores.to_pandas().equals(whole)
+            assert fb.validate(given, fb.load_release()).groups
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("index", [None, "step"])
+def test_files_with_the_index_of_a_frame(
+    ending: str, index: str | None, answers: fb.Submission, tmp_path: Path
+) -> None:
+    if ending == "csv" and index:
+        pytest.skip("CSV does not say that a column is the index")
+    pandas = pytest.importorskip("pandas")
+    frame = answers.to_arrow().select(COLUMNS).to_pandas()
+    frame = pandas.concat([frame[::2], frame[1::2]]).rename_axis(index)
+    path = tmp_path / f"x.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path)
+    assert fb.Submission.read(path).table.column_names == list(COLUMNS)

@@ -109,6 +109,7 @@ def test_what_cannot_be_recorded(toy: Release) -> None:
         ([0, 1, 2, 0], "hold 2"),
         ([0, 1, -1, 0], "hold -1"),
         ([[0, 1, 0, 1]] * 2, "2 tasks"),
+        (([0, 1, 0, 1], [0.5]), "a tuple of which numpy makes no array"),
     ):
         with pytest.raises(PredictionError, match=said):
             recorder.add(tasks[0], wrong)

@@ -248,6 +248,29 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        [0.5, "nan"],
+        [{"lr": 0.1, "sizes": [1, {"a": 2}]}, None],
+        ["x", ["x", "y"]],
+        [2**70, True],
+        ["2020-01-01T00:00:00", 5],
+    ],
+)
+@pytest.mark.parametrize("kind", ["jsonl", "rows", "columns", "pandas"])
+def test_other_columns_are_left_alone(kind: str, others: list[Any], tmp_path: Path) -> None:
+    """Whatever they hold, also values of several kinds."""
+    columns = LOG | {"note": [*others, *([others[0]] * 19)]}
+    sources: dict[str, Callable[[], object]] = {
+        "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
+        "rows": lambda: own_logs.rows(columns),
+        "columns": lambda: columns,
+        "pandas": lambda: pytest.importorskip("pandas").DataFrame(_flat(columns)),
+    }
+    _check(TaskLog.read(sources[kind]()))
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_said(name: str) -> None:
     columns, error, said = WRONG[name]

@@ -568,7 +568,6 @@ def test_the_submission_itself_is_not_written_over(
     [
         ("method;dataset;task_set;task_id;n_correct;n_query", "separate the columns by commas"),
         ("method,dataset,task_set,Task_ID, n_correct,n_query", "'Task_ID' to 'task_id', ' n_corr"),
-        (",method,dataset,task_set,task_id,n_correct,n_query", "index=False"),
         ("method,dataset,task_set,task_id,correct,n_query", "columns are 'method', 'dataset'"),
     ],
 )
