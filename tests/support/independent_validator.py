@@ -94,6 +94,8 @@ def _parquet(path: Path) -> tuple[list[Row], Any]:
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise RefusedError(f"not to be read: {error}") from None
     for name, kind in zip(names, kinds, strict=True):
+        if _is_index(name):
+            continue
         _require(name in (*TEXTS, *INTEGERS, "run") or _may_be(kind, name), f"{name} is {kind}")
         if name == "run" and pa.types.is_integer(kind):
             for row in rows:
@@ -197,7 +199,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _READERS = {".parquet": _parquet, ".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}
 
 
+def _is_index(name: str) -> bool:
+    """Whether pandas calls an index without a name so, which nobody reads."""
+    return name in ("", "Unnamed: 0") or re.fullmatch(r"__index_level_\d+__", name) is not None
+
+
 def _check_columns(names: list[str]) -> None:
+    names = [name for name in names if not _is_index(name)]
     _require(len(set(names)) == len(names), "a column stands twice")
     _require({*TEXTS, *INTEGERS} <= set(names), "a column is missing")
     _require(set(names) <= {*TEXTS, *INTEGERS, *OPTIONAL}, "an unknown column")
