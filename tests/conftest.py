@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -55,13 +59,24 @@ def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> None:
         pytest.fail(f"not the same: {first_difference(left, right)}")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _memory_given_back() -> Iterator[None]:
+    """What a module's tests took is free for the worker's next, and for the other workers."""
+    yield
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError, OSError):  # of another library of C
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _designs_made_once() -> Iterator[None]:
     """What the tasks of a set share is worked out once, not in each of hundreds of commands."""
     from fslbench_data.leaderboard import leaderboard
     from fslbench_data.scoring import designs, score
 
-    made = lru_cache(maxsize=128)(designs.designs_of)
+    made = lru_cache(maxsize=32)(designs.designs_of)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(score, "designs_of", made)
         patch.setattr(leaderboard, "designs_of", made)

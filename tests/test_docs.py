@@ -208,6 +208,7 @@ def test_figures_of_coverage_on_the_page_of_verdicts() -> None:
         assert f"| {data} | {tasks} | {closed} % | {opened} % | {aware} % |" in verdicts
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="needs the extra `docs`")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]

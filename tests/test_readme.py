@@ -39,6 +39,7 @@ def test_the_result_on_the_front_page_is_what_the_command_prints(
     assert printed == shown[0]
 
 
+@pytest.mark.slow
 def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None:
     """From top to bottom in one folder; CI does the same in the environment that it makes."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")

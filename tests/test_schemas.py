@@ -49,7 +49,7 @@ COMMANDS = {
         "fslbench interval own_log_apart.jsonl --superclasses own_superclasses.json",
     ],
     "leaderboard": [
-        "fslbench leaderboard --results results",
+        "fslbench leaderboard --results results --dataset digits",
         "fslbench leaderboard --results results_of_superclasses",
     ],
     "agreement": ["fslbench-build agreement titles pixels --dataset openclipart"],

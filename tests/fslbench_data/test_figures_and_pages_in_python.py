@@ -43,13 +43,9 @@ def test_a_drawing_is_what_the_command_draws(kind: str, path: Path, tmp_path: Pa
     assert written.read_bytes() == drawn.read_bytes()
     assert drawing.svg == written.read_text()
     assert drawing.svg.startswith("<svg")
-    (wide,), (roomy,) = (
-        re.findall(r'width="(\d+)" height="\d+" viewBox', svg)
-        for svg in (drawing.svg, drawing._repr_svg_())
-    )
+    assert drawing._repr_svg_() == drawing.svg
+    (wide,) = re.findall(r'width="(\d+)" height="\d+" viewBox', drawing.svg)
     assert int(wide) == 486
-    assert int(roomy) == 486 + 40
-    assert drawing._repr_svg_().endswith(drawing.svg.partition(">")[2])
     assert "<script" not in drawing.svg
     assert repr(drawing).startswith(f"<Drawing {kind}: ")
     assert "\n" not in repr(drawing)

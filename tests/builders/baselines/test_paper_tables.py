@@ -13,21 +13,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import builders.cli
 import fslbench_data.cli
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published")]
+
 TASK_SETS = {"1": "published-5w1s1q", "5": "published-5w5s5q", "10": "published-5w10s7q"}
-
-
-@pytest.fixture(scope="module")
-def published(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the import writes."""
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
-    path = str(tmp_path_factory.mktemp("published") / "published.parquet")
-    arguments = ["import-published", str(shared / "published_results"), "-o", path]
-    result = CliRunner().invoke(builders.cli.main, arguments)
-    assert result.exit_code == 0, result.output
-    return path
 
 
 def _printed(*arguments: str) -> list[dict[str, str]]:
@@ -58,7 +48,6 @@ def _command(table: str, published: str) -> list[str]:
     return ["table", published, "--method", baseline, *against]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_of_the_paper_by_one_command(
     table: str, published: str, scored: list[dict[str, str]], shared: Path

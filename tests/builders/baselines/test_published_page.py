@@ -7,21 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import builders.cli
 import fslbench_data as fb
 import fslbench_data.cli
 
 NEW_CLASSES, NEW_SUPERCLASSES = "new classes (disjoint tasks)", "new superclasses (disjoint tasks)"
 
 
-@pytest.fixture(scope="module")
-def published(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file that the page's first command writes."""
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
-    path = str(tmp_path_factory.mktemp("published") / "published.parquet")
-    read = ["import-published", str(shared / "published_results"), "-o", path]
-    assert CliRunner().invoke(builders.cli.main, read).exit_code == 0
-    return path
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published")]
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +26,11 @@ def _summary(path: str, form: str) -> str:
     return CliRunner().invoke(fslbench_data.cli.main, shown).stdout
 
 
-@pytest.mark.slow
 def test_the_page_is_what_the_commands_print(published: str, page: str) -> None:
     _, table = _summary(published, "markdown").split("-->\n\n", 1)
     assert table in page
 
 
-@pytest.mark.slow
 def test_superclasses_are_summed_by_data_set(published: str, page: str) -> None:
     sums: dict[str, Counter[str]] = {}
     for row in json.loads(_summary(published, "json"))["rows"]:
@@ -68,7 +58,6 @@ def test_the_matrix_is_what_the_command_prints(
     assert "\n".join(["```text", *lines, "```"]) in page
 
 
-@pytest.mark.slow
 def test_the_counts_are_those_of_the_figure(published: str, page: str) -> None:
     figure = fb.plot("conclusive", published).figure
     rows = {row["kind"]: row["shown"].split(" of ") for row in figure.rows}
@@ -101,7 +90,6 @@ def test_what_is_said_of_data_sets_follows_from_the_table(page: str) -> None:
     assert max(lost("fungi/"), lost("omniglot/")) < 0.06
 
 
-@pytest.mark.slow
 def test_the_verdicts_of_the_reference_methods_are_those_on_the_page(page: str) -> None:
     chosen = ["--matrix", "--dataset", "groceries", "--task-set", "open-5w5s5q"]
     said = CliRunner().invoke(fslbench_data.cli.main, ["score", *chosen]).stdout

@@ -1,35 +1,34 @@
 """The accuracies that the paper's authors released are recognised, where there is power."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from analysis_sql.recognition.recognition import Finding, Recognition, recognise
 from analysis_sql.recognition.statistics import Answered
 from benchmark_spec.protocol import TaskSetName
-from builders.baselines.published_results import import_published
 from builders.sampling import draw_task_set
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.recognition import Recognised, recognise_tasks
+from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import Validated, validate
 
 SHOTS = {1: "published-5w1s1q", 5: "published-5w5s5q"}
 SIGNS = ("traffic_signs", SHOTS[5])
 
 
-@pytest.fixture(scope="module")
-def published(shared: Path, embedded: Release) -> Validated:
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, to read .pt files")
-    return validate(import_published(shared / "published_results", embedded), embedded)
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published")]
 
 
 @pytest.fixture(scope="module")
-def recognised(published: Validated, embedded: Release) -> Recognised:
-    return recognise_tasks(published, embedded)
+def results(published: str, embedded: Release) -> Validated:
+    return validate(Submission.read(published), embedded)
 
 
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def recognised(results: Validated, embedded: Release) -> Recognised:
+    return recognise_tasks(results, embedded)
+
+
 @pytest.mark.parametrize("shot", [1, 5])
 @pytest.mark.parametrize(
     "dataset", ["fungi", "omniglot", "traffic_signs", "mscoco", "quickdraw", "aircraft"]
@@ -39,7 +38,6 @@ def test_task_sets_are_recognised(dataset: str, shot: int, recognised: Recognise
     assert found.finding is Finding.RECOGNISED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dataset", ["fungi", "traffic_signs", "mscoco", "quickdraw"])
 def test_every_method_is_recognised_where_tasks_are_many(
     dataset: str, recognised: Recognised
@@ -52,7 +50,6 @@ def test_every_method_is_recognised_where_tasks_are_many(
     assert found == [Finding.RECOGNISED] * 36
 
 
-@pytest.mark.slow
 def test_the_rest_cannot_be_told(recognised: Recognised) -> None:
     small = [
         each
@@ -65,29 +62,28 @@ def test_the_rest_cannot_be_told(recognised: Recognised) -> None:
     assert recognised.found.together.finding is Finding.RECOGNISED
 
 
-def _on_signs(published: Validated, ids: np.ndarray, *, step: int = 1) -> list[Recognition]:
+def _on_signs(results: Validated, ids: np.ndarray, *, step: int = 1) -> list[Recognition]:
     tasks = min(len(ids), 773)
     answers = [
         Answered(group.method, *SIGNS, ids[:tasks], group.counts[::step][:tasks])
-        for group in published.on(*SIGNS)
+        for group in results.on(*SIGNS)
     ]
     found = recognise(answers, seed=0)
     return [*found.each, found.together]
 
 
-@pytest.mark.slow
-def test_traffic_signs_and_the_same_reversed(published: Validated, embedded: Release) -> None:
+def test_traffic_signs_and_the_same_reversed(results: Validated, embedded: Release) -> None:
     ids = embedded.task_set(*SIGNS).class_ids
-    right = _on_signs(published, ids)
+    right = _on_signs(results, ids)
     assert [each.p for each in right] == [1e-4] * 13
-    reversed_ = _on_signs(published, ids, step=-1)
+    reversed_ = _on_signs(results, ids, step=-1)
     assert {each.finding for each in reversed_} == {Finding.CANNOT_TELL}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_traffic_signs_of_another_seed(seed: int, published: Validated, embedded: Release) -> None:
+def test_traffic_signs_of_another_seed(seed: int, results: Validated, embedded: Release) -> None:
     name = TaskSetName("open", TaskSetName.parse(SIGNS[1]).protocol)
     sizes = embedded.classes("traffic_signs")["n_images"].to_pylist()
     table, _ = draw_task_set("traffic_signs", name, sizes, seed=seed)
     ids = np.stack(table["class_ids"].to_numpy())
-    assert {each.finding for each in _on_signs(published, ids)} == {Finding.CANNOT_TELL}
+    assert {each.finding for each in _on_signs(results, ids)} == {Finding.CANNOT_TELL}

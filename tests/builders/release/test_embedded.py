@@ -145,7 +145,7 @@ def _class_sizes(release: Release, dataset: str) -> list[int]:
         pytest.param("openclipart", marks=pytest.mark.slow),
         pytest.param("emoji", marks=pytest.mark.slow),
         "fashion_mnist",
-        "glyphs_sample",
+        pytest.param("glyphs_sample", marks=pytest.mark.slow),
         *(
             pytest.param(name, marks=pytest.mark.slow) if name == "mscoco" else name
             for name in catalogue()

@@ -199,6 +199,7 @@ def sampled_p_value(counts: NDArray[np.int64], picks: NDArray[np.int64]) -> floa
     return float(chi2.sf(statistic, n - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["support", "query", "both"])
 def test_every_image_is_equally_likely(many: list[DrawnTasks], part: str) -> None:
     # of class 2, in the first two tasks: whether used, whether as support, whether as query

@@ -127,7 +127,7 @@ def test_easyfsls_prototypical_networks(embedded: Release) -> None:
 )
 def test_easyfsls_methods_answer_each_task_by_itself(name: str, embedded: Release) -> None:
     methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
-    kind, options = getattr(methods, name), {"max_tasks": 4, "device": "cpu"}
+    kind, options = getattr(methods, name), {"max_tasks": 2, "device": "cpu"}
     adapted = fb.easyfsl(kind())
     submission = fb.evaluate(adapted, embedded, **WHERE, **options)
     assert submission.methods[name].transductive == kind.is_transductive()
