@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
 import json
 import os
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -31,6 +34,9 @@ from fslbench_data.submission.model import Submission
 # where nobody answers until a test asks for `hub`.
 HUB_SOCKET = bound_socket()
 os.environ |= ENVIRONMENT
+# Nor what an earlier run left: `datasets` takes a release for another whose files are as old.
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="fslbench-")
+atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
 os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{HUB_SOCKET.getsockname()[1]}"
 
 # What a shell says of its files, language, time, colours and width is no part of any test.

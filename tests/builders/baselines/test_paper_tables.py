@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import fslbench_data.cli
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published")]
+pytestmark = pytest.mark.slow
 
 TASK_SETS = {"1": "published-5w1s1q", "5": "published-5w5s5q", "10": "published-5w10s7q"}
 

@@ -13,7 +13,7 @@ import fslbench_data.cli
 NEW_CLASSES, NEW_SUPERCLASSES = "new classes (disjoint tasks)", "new superclasses (disjoint tasks)"
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ SHOTS = {1: "published-5w1s1q", 5: "published-5w5s5q"}
 SIGNS = ("traffic_signs", SHOTS[5])
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from builders.features.backbones import BACKBONES, load_backbone
 from builders.features.weights import REFERENCE, WEIGHTS
 from builders.sources.canary_images import pictures
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+pytestmark = pytest.mark.slow
 
 PALACE, DAISY, HONEYCOMB = 698, 985, 599
 GRANNY_SMITH, ORANGE = 948, 950

@@ -24,7 +24,7 @@ from builders.sources.packages import Package
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+pytestmark = pytest.mark.slow
 
 TANGO = Package.deb(
     "tango-icon-theme",

@@ -105,7 +105,7 @@ def test_duckdb_reads_every_table(embedded: Release) -> None:
                 continue
             path = embedded.files.folder / entry.path
             query = "SELECT * FROM read_parquet(?)"
-            found = connection.execute(query, [str(path)]).fetch_arrow_table()
+            found = connection.execute(query, [str(path)]).to_arrow_table()
             expected = pq.ParquetFile(path).read()
             assert found.num_rows == entry.rows == expected.num_rows
             for row in (0, entry.rows - 1):

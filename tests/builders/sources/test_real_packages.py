@@ -26,7 +26,7 @@ from builders.sources import source_module
 from builders.sources.image_set import ImageSet
 from fslbench_data.release.release import Release, load_release
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+pytestmark = pytest.mark.slow
 
 FolderOf = Callable[[str], Path]
 ReadPackage = Callable[[str], ImageSet]

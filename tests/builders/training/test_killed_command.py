@@ -76,7 +76,6 @@ def test_killed_gone_on_with_and_better_than_untrained(root: Path, tmp_path: Pat
         assert pair.difference.low > 0
 
 
-@pytest.mark.xdist_group("ray")
 def test_several_on_ray_are_those_of_this_machine(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs the extra `ray`")
     (tmp_path / "own_methods.py").write_text(OWN)

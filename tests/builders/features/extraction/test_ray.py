@@ -14,7 +14,7 @@ from tiny_features import TINY
 
 from benchmark_spec.errors import EngineError, UnknownNameError
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.slow
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 
 

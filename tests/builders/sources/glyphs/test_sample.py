@@ -19,7 +19,7 @@ from builders.sources.image_set import ImageSet
 from builders.sources.packaged import glyphs_sample
 from builders.sources.read import read_source
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages")]
+pytestmark = pytest.mark.slow
 
 RENDERER = "Pillow 12.3.0, FreeType 2.14.3"
 DIGEST = "b9a26c4762bde0831c45e2a90028fbc300d6a67a662241fa3025052b3dde5b6f"
