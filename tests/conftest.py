@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import gc
 import json
 import os
 import shutil
@@ -69,7 +68,6 @@ def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> None:
 def _memory_given_back() -> Iterator[None]:
     """What a module's tests took is free for the worker's next, and for the other workers."""
     yield
-    gc.collect()
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError, OSError):  # of another library of C
