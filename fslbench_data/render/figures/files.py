@@ -73,6 +73,7 @@ def write_figure(figure: Figure, path: Path, columns: int = 2) -> None:
     MissingPackageError
         Without the extra ``report``.
     """
+    check_figure_path(path)  # before anything is drawn
     write_chart(drawn(figure, columns), path)
 
 

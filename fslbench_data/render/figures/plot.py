@@ -52,7 +52,7 @@ class Drawing:
         return svg_of(self.figure, self.columns)
 
     def _repr_svg_(self) -> str:
-        return svg_of(self.figure, self.columns)
+        return self.svg
 
     def write(self, path: str | Path) -> None:
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
