@@ -175,7 +175,6 @@ SMALL: dict[str, tuple[dict[str, int], str]] = {
     "names": ({"names": 1}, "2 different texts in run"),
     "groups": ({"groups": 3}, "4 combinations"),
     "a name": ({"name_length": 2}, "bytes in a text of"),
-    "memory": ({"memory_bytes": 1}, "more than 0 MiB of memory"),
 }
 
 
@@ -197,6 +196,15 @@ def test_each_limit(name: str, tmp_path: Path) -> None:
     with pytest.raises(TooLarge, match=said):
         read_untrusted(path, replace(LIMITS, **limits))
     assert read_untrusted(path).table.num_rows == 62
+
+
+@on_linux
+@pytest.mark.usefixtures("fresh")  # one that has read before has memory at hand
+def test_the_limit_of_memory(tmp_path: Path) -> None:
+    path = _write(tmp_path / "x.parquet", many(400_000, predictions=lists(400_000, 25)))
+    with pytest.raises(TooLarge, match="more than 1 MiB of memory"):  # its lists are 9 MiB
+        read_untrusted(path, replace(LIMITS, memory_bytes=1 << 20))
+    assert read_untrusted(path).table.num_rows == 400_000
 
 
 # ---- good files are read as ever -----------------------------------------------------------------
