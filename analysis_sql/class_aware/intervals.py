@@ -50,6 +50,7 @@ from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
+from analysis_sql.intervals.training_runs import for_new_runs
 
 D = TypeVar("D", bound=SharedDesign)
 
@@ -82,13 +83,15 @@ def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: fl
     if design.disjoint:
         widths = np.asarray(open_halfwidths(moments, "open", level), np.float64)
         return np.where(norm2 > 0, widths, np.nan)
-    widths = (
-        relative_halfwidths(design, u, norm2, level)
-        * np.sqrt(norm2)
-        * 100.0
-        / moments.queries_per_task
-    )
-    return settled(widths)
+    widths = task_halfwidths(design, u, moments, level)
+    return np.asarray(for_new_runs(widths, moments.run_terms, level))
+
+
+def task_halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:
+    """Compute the same where tasks share classes, as if runs did not differ."""
+    norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
+    relative = relative_halfwidths(design, u, norm2, level)
+    return settled(relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task)
 
 
 def relative_halfwidths(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import mixture, pair_coordinates
+from analysis_sql.class_aware.intervals import mixture, pair_coordinates, task_halfwidths
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares
 from analysis_sql.comparison.multiplicity import one_sided_p, paired_p
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.training_runs import REFERENCE, p_for_new_runs
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once."""
@@ -27,7 +31,8 @@ def p_values(
     The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  As in
     :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are identical,
     2^(1-D) where all differences are equal but not 0, and NaN where nothing can be said.
-    `methods` and `versus` (P,) are positions in `counts`.
+    Higher where methods have several runs: :func:`p_for_new_runs`.  `methods` and `versus` (P,) are
+    positions in `counts`.
     """
     common = np.minimum(counts.tasks[methods], counts.tasks[versus])
     p = np.full(len(common), np.nan)
@@ -56,6 +61,7 @@ def p_values(
                 score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
                 tails = 2.0 * weights[:1] @ stdtr(tasks - 1, score)
                 p[rows[one]] = min(1.0, float(settled(tails)[0]))
+        p[rows] = _for_new_runs(p[rows], prefix, coordinates, difference)
     return p
 
 
@@ -69,8 +75,7 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
     for tasks in np.unique(ahead.tasks[ahead.tasks > 0]).tolist():
         rows = np.flatnonzero(ahead.tasks == tasks)
         prefix = design.prefix(tasks)
-        part = ahead.some(rows)
-        part = Counts(part.correct[:, :tasks], part.tasks, part.queries_per_task)
+        part = ahead.some(rows).first(tasks)
         if prefix.disjoint:
             p[rows] = one_sided_p(part.moments())
             continue
@@ -83,8 +88,23 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
         varied = np.flatnonzero((norm2 > 0) & (total > 0))
         if prefix.obstacle is None:
             part_p[varied] = _mixed_p(prefix, part.correct[varied], total[varied], norm2[varied])
+        if part.run_variance.any():
+            u = prefix.coordinates(part.correct)
+            raised = _for_new_runs(2.0 * part_p, prefix, u, moments) / 2.0
+            part_p = np.where(total > 0, raised, part_p)
         p[rows] = part_p
     return p
+
+
+def _for_new_runs(
+    p: Floats, design: ClassDesign, coordinates: NDArray[Any], moments: Moments
+) -> Floats:
+    """Raise two-sided p-values (P,) by what training anew adds; see :func:`p_for_new_runs`."""
+    if not np.any(moments.run_variance):
+        return p
+    widths = task_halfwidths(design, coordinates, moments, REFERENCE)
+    widths = np.where(moments.constant, 0.0, widths)
+    return np.asarray(p_for_new_runs(p, moments.mean, widths, moments.run_terms))
 
 
 def _mixed_p(

@@ -155,7 +155,4 @@ class _Prefix(Generic[D]):
 
     def _first_tasks(self, rows: NDArray[np.int64] | list[int]) -> Counts:
         """Counts of some methods on these tasks alone."""
-        some, tasks = self._counts.some(rows), self._design.tasks
-        return Counts(
-            some.correct[:, :tasks], np.full(len(some), tasks, np.int64), some.queries_per_task
-        )
+        return self._counts.some(rows).first(self._design.tasks)

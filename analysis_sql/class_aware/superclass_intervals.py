@@ -30,6 +30,7 @@ from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.training_runs import REFERENCE, for_new_runs, p_for_new_runs
 from benchmark_spec.suites import IntervalKind
 
 KIND: IntervalKind = "superclass-aware"
@@ -60,10 +61,17 @@ def halfwidths(
     of_classes = halfwidths_for_new_classes(design.classes, u, moments, level)
     if design.disjoint:
         return of_classes
+    widths = _task_halfwidths(design, coordinates, moments, level)
+    return np.maximum(for_new_runs(widths, moments.run_terms, level), of_classes)
+
+
+def _task_halfwidths(
+    design: SuperclassDesign, coordinates: NDArray[Any], moments: Moments, level: float
+) -> Floats:
+    """Compute the same where tasks share superclasses, as if runs did not differ."""
     norm2 = np.asarray(moments.scatter, np.float64) / design.tasks
     relative = relative_halfwidths(design, coordinates, norm2, level)
-    widths = relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task
-    return np.maximum(settled(widths), of_classes)
+    return settled(relative * np.sqrt(norm2) * 100.0 / moments.queries_per_task)
 
 
 def method_halfwidths(design: SuperclassDesign, counts: Counts, level: float) -> Floats:
@@ -116,8 +124,7 @@ def one_sided_p(design: SuperclassDesign, ahead: Counts) -> Floats:
         places = np.flatnonzero(ahead.tasks == tasks)
         for start in range(0, places.size, _ROWS_AT_ONCE):
             rows = places[start : start + _ROWS_AT_ONCE]
-            part = ahead.some(rows)
-            part = Counts(part.correct[:, :tasks], part.tasks, part.queries_per_task)
+            part = ahead.some(rows).first(tasks)
             moments, own = part.moments(), prefix.coordinates(part.correct)
             judged = _not_below(p[rows], prefix, moments, own, sides=1)
             p[rows] = np.where(np.asarray(moments.total) > 0, judged, 1.0)
@@ -146,4 +153,9 @@ def _not_below(
         mean = np.abs(total[varied]) / design.tasks
         outside = tails(design, coordinates[varied], norm2[varied], mean)
         own[varied] = np.minimum(settled(sides * outside), 1.0)
+        if np.any(moments.run_variance):
+            widths = _task_halfwidths(design, coordinates, moments, REFERENCE)
+            widths = np.where(moments.constant, 0.0, widths)
+            own = p_for_new_runs(2.0 / sides * own, moments.mean, widths, moments.run_terms)
+            own = own * sides / 2.0
     return np.maximum(own, p)

@@ -33,8 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
+from analysis_sql.intervals.intervals import task_halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.training_runs import REFERENCE, p_for_new_runs
 from benchmark_spec.errors import SpecError
 from benchmark_spec.suites import IntervalKind
 
@@ -72,11 +74,12 @@ def conclusive(p: Any, level: float) -> NDArray[np.bool_]:
 def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     """Two-sided p-values of paired differences, elementwise; the intervals' own tests.
 
-    p = 2 P(t_{T-1} <= -|mean| / (sd/sqrt(T))), with the normal law for ``closed``; so p is below
-    1 - level where :func:`analysis_sql.comparison.verdicts.paired_verdicts` calls a difference
-    conclusive. As there, identical methods have p = 1 whatever T is, differences that are all
-    equal but not 0 that of the sign-flip test
-    (:func:`analysis_sql.intervals.sign_flip.constant_p`), and T < 2 is NaN.
+    p = 2 P(t_{T-1} <= -|mean| / (sd/sqrt(T))), with the normal law for ``closed``, and higher where
+    methods have several runs; so p is below 1 - level where
+    :func:`analysis_sql.comparison.verdicts.paired_verdicts` calls a difference conclusive.  As
+    there, identical methods have p = 1 whatever T is, differences that are all equal but not 0
+    that of the sign-flip test (:func:`analysis_sql.intervals.sign_flip.constant_p`), and T < 2 is
+    NaN.
     """
     tasks = np.asarray(difference.tasks)
     constant, deviation = np.asarray(difference.constant), np.asarray(difference.deviation)
@@ -85,6 +88,9 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     tail = ndtr(score) if kind == "closed" else stdtr(np.maximum(tasks - 1, 1), score)
     p = np.where(constant, constant_p(tasks), np.minimum(2.0 * tail, 1.0))
     p = np.where(tasks < 2, np.nan, p)
+    if kind != "closed" and np.any(difference.run_variance):
+        widths = task_halfwidths(difference, kind, REFERENCE)
+        p = p_for_new_runs(p, difference.mean, widths, difference.run_terms)
     return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
 
 

@@ -8,7 +8,7 @@ of its two units, never all methods to one of all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -98,8 +98,12 @@ def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
     x, y = (counts.correct[row, :common].astype(np.int64) for row in (i, j))
     units = [int(counts.queries_per_task[row]) for row in (i, j)]
     apart, unit = subtract(x, units[0], y, units[1])
+    terms = [(counts.run_variance[row], counts.run_square[row]) for row in (i, j)]
+    both = tuple(map(sum, zip(*terms, strict=True)))
     return PairMoments(
-        Moments.of(x, units[0]), Moments.of(y, units[1]), Moments.of(apart, int(unit))
+        Moments.of(x, units[0], *terms[0]),
+        Moments.of(y, units[1], *terms[1]),
+        Moments.of(apart, int(unit), *both),
     )
 
 
@@ -107,9 +111,7 @@ def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) 
     """Moments of the differences of pairs of methods, arrays (P,), over the tasks of both."""
     everything = slice(0, len(counts))
     moments = _Products(counts).moments(everything, everything).difference
-    shape = (len(counts), len(counts))
-    columns = (np.broadcast_to(getattr(moments, f.name), shape) for f in fields(moments))
-    return Moments(*(column[first, second] for column in columns))
+    return moments.some((first, second))
 
 
 class _Products:
@@ -121,6 +123,7 @@ class _Products:
         self._x = _Factor(x)
         self.own = counts.moments()
         self.lengths_differ = bool((tasks != tasks[0]).any())
+        self._runs = bool(counts.run_variance.any())
         self._units_differ = bool((counts.queries_per_task != counts.queries_per_task[0]).any())
         if self.lengths_differ:
             self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
@@ -145,7 +148,15 @@ class _Products:
                 self._answered.times(self._x, *block),
                 self._answered.times(self._squared, *block),
             )
-        own = Moments(common, *row, units[rows, None]), Moments(common, *column, units[columns])
+        terms = self._counts.run_variance, self._counts.run_square
+        of_rows, of_columns = ((0.0, 0.0), (0.0, 0.0))
+        if self._runs:
+            of_rows = tuple(term[rows, None] for term in terms)
+            of_columns = tuple(term[columns] for term in terms)
+        own = (
+            Moments(common, *row, units[rows, None], *of_rows),
+            Moments(common, *column, units[columns], *of_columns),
+        )
         unit: Integers = int(units[0])
         if self._units_differ:
             unit = np.lcm(units[rows, None], units[columns])
@@ -155,7 +166,8 @@ class _Products:
         products *= -2
         products += row[1]
         products += column[1]
-        return PairMoments(*own, Moments(common, row[0] - column[0], products, unit))
+        of_both = (np.add(a, b) for a, b in zip(of_rows, of_columns, strict=True))
+        return PairMoments(*own, Moments(common, row[0] - column[0], products, unit, *of_both))
 
 
 class _Factor:

@@ -15,6 +15,7 @@ from analysis_sql.comparison.multiplicity import conclusive
 from analysis_sql.intervals.intervals import Interval, halfwidths, interval
 from analysis_sql.intervals.moments import Integers, Moments
 from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.training_runs import for_new_runs
 from benchmark_spec.suites import IntervalKind
 
 
@@ -199,7 +200,9 @@ def paired_verdicts(
     constant = np.asarray(difference.constant)
     if constant.any():  # rarely: it takes longer than all the rest
         alike = conclusive(constant_p(tasks if independent is None else independent), level)
-        codes = np.where(constant, np.where(alike, claim, none), codes)
+        beyond = np.abs(mean) > for_new_runs(np.zeros(mean.shape), difference.run_terms, level)
+        alike = np.where(alike, np.where(beyond, claim, inconclusive), none)
+        codes = np.where(constant, alike, codes)
         codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), np.int8(IDENTICAL), codes)
     return np.asarray(codes)
 

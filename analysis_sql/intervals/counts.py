@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.moments import Moments, subtract
+from analysis_sql.intervals.training_runs import run_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,33 +26,60 @@ class Counts:
         Method i answered tasks 0..tasks[i]-1.
     queries_per_task : int64 (M,)
         K·Q of each method, times its runs; one number stands for all methods.
+    run_variance, run_square : float64 (M,)
+        What training anew adds: :func:`analysis_sql.intervals.training_runs.run_terms`.
     """
 
     correct: NDArray[Any]
     tasks: NDArray[np.int64]
     queries_per_task: Any
+    run_variance: Any = 0.0
+    run_square: Any = 0.0
 
     def __post_init__(self) -> None:
         queries = np.asarray(self.queries_per_task, np.int64)
         object.__setattr__(self, "queries_per_task", np.broadcast_to(queries, len(self)))
+        for name in ("run_variance", "run_square"):
+            values = np.asarray(getattr(self, name), np.float64)
+            object.__setattr__(self, name, np.broadcast_to(values, len(self)))
 
     @classmethod
-    def of(cls, counts: Sequence[NDArray[Any]], queries_per_task: Sequence[int]) -> Counts:
-        """Join the counts of at least one method, (tasks,) each, over the first tasks of a set."""
+    def of(
+        cls,
+        counts: Sequence[NDArray[Any]],
+        queries_per_task: Sequence[int],
+        spreads: Sequence[float | None] = (),
+        runs: Sequence[int] = (),
+    ) -> Counts:
+        """Join the counts of at least one method, (tasks,) each, over the first tasks of a set.
+
+        `spreads` and `runs` are those of :func:`analysis_sql.intervals.training_runs.run_terms`.
+        """
+        terms = run_terms(spreads, runs) if any(spreads) else ()
         tasks = np.array([len(own) for own in counts], np.int64)
         if (tasks == tasks.max()).all():
-            return cls(np.stack(counts), tasks, queries_per_task)
+            return cls(np.stack(counts), tasks, queries_per_task, *terms)
         correct = np.zeros((len(counts), int(tasks.max())), np.result_type(*counts))
         for row, own in zip(correct, counts, strict=True):
             row[: len(own)] = own
-        return cls(correct, tasks, queries_per_task)
+        return cls(correct, tasks, queries_per_task, *terms)
 
     def __len__(self) -> int:
         return len(self.correct)
 
     def some(self, rows: NDArray[Any] | list[int]) -> Counts:
         """Return the counts of some methods, by their positions or a mask."""
-        return Counts(self.correct[rows], self.tasks[rows], self.queries_per_task[rows])
+        return Counts(
+            self.correct[rows],
+            self.tasks[rows],
+            self.queries_per_task[rows],
+            self.run_variance[rows],
+            self.run_square[rows],
+        )
+
+    def first(self, tasks: int) -> Counts:
+        """Return the counts of the first tasks of a set, which all of the methods answered."""
+        return replace(self, correct=self.correct[:, :tasks], tasks=np.full(len(self), tasks))
 
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
         """Subtract counts of second methods from those of first ones, over the first tasks.
@@ -71,11 +99,13 @@ class Counts:
         x, y = (self.correct[rows, :tasks].astype(np.int64) for rows in (methods, versus))
         queries = self.queries_per_task
         differences, common = subtract(x, queries[methods], y, queries[versus])
-        return Counts(differences, np.full(len(differences), tasks, np.int64), common)
+        terms = (own[methods] + own[versus] for own in (self.run_variance, self.run_square))
+        return Counts(differences, np.full(len(differences), tasks, np.int64), common, *terms)
 
     def moments(self) -> Moments:
         """Return the moments of every method over its own tasks, arrays (M,)."""
         x = self.correct
         total = x.sum(axis=1, dtype=np.int64)
         squares = np.einsum("mt,mt->m", x, x, dtype=np.int64)
-        return Moments(self.tasks, total, squares, self.queries_per_task)
+        terms = self.run_variance, self.run_square
+        return Moments(self.tasks, total, squares, self.queries_per_task, *terms)

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.training_runs import for_new_runs
 from benchmark_spec.errors import SpecError
 from benchmark_spec.suites import IntervalKind
 
@@ -85,8 +86,15 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
     """Half-width of an interval, in percentage points; NaN where T < 2.
 
     Elementwise where the moments are arrays; see the module's docstring for the formulas, and
-    :func:`interval` for the arguments.
+    :func:`interval` for the arguments.  Open intervals of methods with several runs count these,
+    too (:mod:`analysis_sql.intervals.training_runs`).
     """
+    widths = task_halfwidths(moments, kind, level)
+    return widths if kind == "closed" else for_new_runs(widths, moments.run_terms, level)
+
+
+def task_halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
+    """Half-width of the same interval as if runs did not differ."""
     tasks = np.asarray(moments.tasks)
     if (tasks == tasks.flat[0]).all():
         return halfwidth_per_deviation(int(tasks.flat[0]), kind, level) * moments.deviation

@@ -54,28 +54,38 @@ class Moments:
         T, Σx and Σx².
     queries_per_task
         What x counts of: K·Q, times the runs where there are several; Q where x is of one class.
+    run_variance, run_square
+        What training anew adds: :func:`analysis_sql.intervals.training_runs.run_terms`.
     """
 
     tasks: Integers
     total: Integers
     squares: Integers
     queries_per_task: Integers
+    run_variance: float | NDArray[np.float64] = 0.0
+    run_square: float | NDArray[np.float64] = 0.0
 
     @classmethod
-    def of(cls, counts: NDArray[np.integer[Any]], queries_per_task: Integers) -> Moments:
-        """Compute the moments of integer counts (T,)."""
+    def of(
+        cls, counts: NDArray[np.integer[Any]], queries_per_task: Integers, *terms: float
+    ) -> Moments:
+        """Compute the moments of integer counts (T,); `terms` are those of the runs, if any."""
         x = counts.astype(np.int64)
-        return cls(x.size, int(x.sum()), int((x * x).sum()), queries_per_task)
+        return cls(x.size, int(x.sum()), int((x * x).sum()), queries_per_task, *terms)
 
     @classmethod
     def join(cls, parts: Iterable[Moments]) -> Moments:
         """Join the moments of several arrays of methods or pairs, at least one."""
-        columns = zip(*([getattr(p, f.name) for f in fields(cls)] for p in parts), strict=True)
+        columns = zip(*(part._columns() for part in parts), strict=True)
         return cls(*map(np.concatenate, columns))
 
-    def some(self, rows: NDArray[Any]) -> Moments:
-        """Return the moments of some methods or pairs, by their positions or a mask."""
-        return Moments(*(np.asarray(getattr(self, f.name))[rows] for f in fields(self)))
+    def some(self, rows: Any) -> Moments:
+        """Return the moments of some methods or pairs, by positions (of every axis) or a mask."""
+        return Moments(*(column[rows] for column in self._columns()))
+
+    def _columns(self) -> list[NDArray[Any]]:
+        """Return the attributes in order, each of the shape of all."""
+        return list(np.broadcast_arrays(*(getattr(self, field.name) for field in fields(self))))
 
     def __neg__(self) -> Moments:
         return replace(self, total=-self.total)
@@ -90,6 +100,11 @@ class Moments:
         """Sample standard deviation (T - 1) of the shares, in percentage points; 0 where T < 2."""
         freedom = np.maximum(np.subtract(self.tasks, 1), 1)
         return 100.0 * np.sqrt(self.scatter / (self.tasks * freedom)) / self.queries_per_task
+
+    @property
+    def run_terms(self) -> tuple[Any, Any]:
+        """What training anew adds: `run_variance` and `run_square`."""
+        return self.run_variance, self.run_square
 
     @property
     def constant(self) -> Any:

@@ -131,6 +131,21 @@ class TaskDesign:
             + ": intervals are wider for it",
         )
 
+    def disjoint_tasks(self, name: LeftOut) -> int:
+        """Return how many tasks without a unit in common the pool would make, at most B.
+
+        Of images (groups), of classes or of superclasses; a task has at most K superclasses.
+        """
+        tasks = self.membership
+        of = {
+            "images": tasks.class_of_unit.size // (tasks.way * tasks.per_class),
+            "classes": tasks.class_names.size // tasks.way,
+        }
+        if self.superclass_of_class is not None:
+            of["superclasses"] = (int(self.superclass_of_class.max()) + 1) // tasks.way
+        most = min(of.get(left, 0) for left in LEFT_OUT[: LEFT_OUT.index(name) + 1])
+        return min(most, self.tasks)
+
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
         """What is left out, in the order of :data:`LEFT_OUT`, where there is an interval."""

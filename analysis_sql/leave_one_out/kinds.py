@@ -9,27 +9,26 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import (
-    BETTER,
-    IDENTICAL,
-    INCONCLUSIVE,
-    NOT_ESTIMABLE,
     VERDICTS,
-    WORSE,
     PairInterval,
     direct_verdicts,
+    paired_verdicts,
 )
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
-from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
-from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut, Spread
+from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.training_runs import REFERENCE, Terms, for_new_runs, p_for_new_runs
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
+from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut
 
 Codes = NDArray[np.int8]
 
@@ -73,8 +72,9 @@ class FirstTasks:
 def method_halfwidths(name: LeftOut, design: FirstTasks, counts: Counts, level: float) -> Floats:
     """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
     widths = np.full(len(counts), np.nan)
-    for rows, spread in _own(name, design, counts, level):
-        widths[rows] = _shown(spread.halfwidth[:, 0])
+    for _, rows, found in _own(name, design, counts, level):
+        terms = counts.run_variance[rows], counts.run_square[rows]
+        widths[rows] = _widths(name, found, (slice(None), 0), terms, level)
     return widths
 
 
@@ -84,11 +84,10 @@ def one_sided_p(name: LeftOut, design: FirstTasks, ahead: Counts) -> Floats:
     1 where the mean is not above 0.
     """
     p = np.full(len(ahead), np.nan)
-    total = np.asarray(ahead.moments().total)
-    for rows, spread in _own(name, design, ahead, 0.95):
-        some = np.where(np.isinf(spread.halfwidth), np.nan, settled(spread.p / 2.0))
-        p[rows] = np.where(total[rows] > 0, some[:, 0], 1.0)
-    return p
+    moments = ahead.moments()
+    for at, rows, found in _own(name, design, ahead, REFERENCE):
+        p[rows] = _p_values(name, at, found, (slice(None), 0), moments.some(rows))
+    return np.where(np.isnan(p) | (np.asarray(moments.total) > 0), p / 2.0, 1.0)
 
 
 def p_values(
@@ -96,38 +95,67 @@ def p_values(
 ) -> Floats:
     """Compute two-sided p-values (P,) of pairs of methods at two lists of positions."""
     p = np.full(len(methods), np.nan)
-    pairs = design.pairs(counts, 0.95)
+    pairs = design.pairs(counts, REFERENCE)
     common = np.minimum(counts.tasks[methods], counts.tasks[versus])
     for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
         at = np.flatnonzero((methods == method) & (common == tasks))
-        spread, row = pairs.row(name, method, tasks)
-        if spread is not None:
-            values = settled(spread.p[row, versus[at]])
-            p[at] = np.where(np.isinf(spread.halfwidth[row, versus[at]]), np.nan, values)
+        found, row = pairs.row(name, method, tasks)
+        first = design.at(tasks, name)
+        if found is not None and first is not None:
+            difference = counts.differences(method, versus[at], tasks).moments()
+            p[at] = _p_values(name, first, found, (row, versus[at]), difference)
     return p
+
+
+def _widths(name: LeftOut, found: LeaveOneOut, at: Any, terms: Terms, level: float) -> Floats:
+    """Give half-widths in percentage points at some rows and columns, NaN for infinite ones.
+
+    With the term of runs, which may have fewer degrees of freedom the less the tasks' own variance
+    is, each kind is still at least as wide as the ones before it.
+    """
+    widths: Floats = np.array(-np.inf)
+    for kind in _up_to(name):
+        own = getattr(found, kind).halfwidth[at]
+        own = np.where(np.isinf(own), np.nan, settled(100.0 * own))
+        widths = np.maximum(widths, for_new_runs(own, terms, level))
+    return widths
+
+
+def _p_values(
+    name: LeftOut, design: TaskDesign, found: LeaveOneOut, at: Any, difference: Moments
+) -> Floats:
+    """Give two-sided p-values at some rows and columns; the sign test's of constants."""
+    constant = np.asarray(difference.constant)
+    p: Floats = np.zeros(())
+    for kind in _up_to(name):
+        spread = getattr(found, kind)
+        sign = constant_p(design.disjoint_tasks(kind))
+        own = np.where(constant, sign, settled(spread.p[at]))
+        widths = np.where(constant, 0.0, settled(100.0 * spread.halfwidth[at]))
+        own = p_for_new_runs(own, difference.mean, widths, difference.run_terms)
+        p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
+    return p
+
+
+def _up_to(name: LeftOut) -> tuple[LeftOut, ...]:
+    return LEFT_OUT[: LEFT_OUT.index(name) + 1]
 
 
 def _own(
     name: LeftOut, design: FirstTasks, counts: Counts, level: float
-) -> Iterator[tuple[Ints, Spread]]:
+) -> Iterator[tuple[TaskDesign, Ints, LeaveOneOut]]:
     """Intervals of methods by themselves, those of one number of tasks after another: (N, 1)."""
     for tasks in np.unique(counts.tasks).tolist():
         at = design.at(tasks, name)
         if at is None:
             continue
         rows = np.flatnonzero(counts.tasks == tasks)
-        spread = getattr(Influences(at, shares(counts.some(rows), tasks)).own(level), name)
-        yield rows, spread
+        yield at, rows, Influences(at, shares(counts.some(rows), tasks)).own(level)
 
 
 def shares(counts: Counts, tasks: int) -> Floats:
     """Return accuracies in 0..1 on the first tasks (M, tasks)."""
     return np.asarray(counts.correct[:, :tasks] / counts.queries_per_task[:, None])
-
-
-def _shown(widths: Floats) -> Floats:
-    """Give half-widths in percentage points, NaN for infinite ones."""
-    return np.where(np.isinf(widths), np.nan, settled(100.0 * widths))
 
 
 class _AllPairs:
@@ -138,8 +166,8 @@ class _AllPairs:
         self._influences: dict[int, Influences] = {}
         self._blocks: OrderedDict[tuple[int, int], LeaveOneOut] = OrderedDict()
 
-    def row(self, name: LeftOut, method: int, tasks: int) -> tuple[Spread | None, int]:
-        """Return a block of the kind, over the first tasks, and in which of its rows a method is.
+    def row(self, name: LeftOut, method: int, tasks: int) -> tuple[LeaveOneOut | None, int]:
+        """Return a block of pairs over the first tasks, and in which of its rows a method is.
 
         None where these tasks have no interval.
         """
@@ -155,8 +183,12 @@ class _AllPairs:
             self._blocks[key] = self._influences[tasks].block(rows, everything, self.level)
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)
-        spread: Spread = getattr(self._blocks[key], name)
-        return spread, method % _ROWS
+        return self._blocks[key], method % _ROWS
+
+    def disjoint_tasks(self, name: LeftOut, tasks: int) -> int:
+        """Return how many of the first tasks count as independent; 0 where there is no interval."""
+        design = self._design.at(tasks, name)
+        return 0 if design is None else design.disjoint_tasks(name)
 
 
 class LeftOutPairs:
@@ -197,28 +229,24 @@ class LeftOutPairs:
         for tasks in np.unique(common).tolist():
             places = np.flatnonzero(common == tasks)
             rows = np.concatenate([[method], versus[places]])
-            some = counts.some(rows)
-            some = Counts(some.correct[:, :tasks], np.full(len(rows), tasks), some.queries_per_task)
+            some = counts.some(rows).first(tasks)
             own, apart = some.moments(), some.differences(0, np.arange(1, len(rows)), tasks)
             difference = apart.moments()
-            spread, row = self._pairs.row(self._name, method, tasks)
-            if spread is None:
+            found, row = self._pairs.row(self._name, method, tasks)
+            if found is None:
                 width, paired = np.full(len(rows), np.nan), np.full(len(places), np.nan)
             else:
-                paired = _shown(spread.halfwidth[row, versus[places]])
+                at, terms = (row, versus[places]), difference.run_terms
+                paired = _widths(self._name, found, at, terms, self._level)
                 width = np.array([self._own_width(i, tasks) for i in rows.tolist()])
-            verdict = _verdicts(difference, paired)
+            independent = self._pairs.disjoint_tasks(self._name, tasks)
+            verdict = paired_verdicts(difference, paired, self._level, independent)
             direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
             yield places, own, width, difference, paired, verdict, direct
 
     def _own_width(self, method: int, tasks: int) -> float:
-        spread, row = self._pairs.row(self._name, method, tasks)
-        return np.nan if spread is None else float(_shown(spread.halfwidth[row, method]))
-
-
-def _verdicts(difference: Moments, widths: Floats) -> Codes:
-    """Conclude where 0 lies outside; identical where all differences are 0, whatever T is."""
-    mean = np.asarray(difference.mean)
-    codes = np.where(np.abs(mean) > widths, np.where(mean > 0, BETTER, WORSE), INCONCLUSIVE)
-    codes = np.where(np.isnan(widths), NOT_ESTIMABLE, codes)
-    return np.where(np.asarray(difference.all_zero), IDENTICAL, codes).astype(np.int8)
+        found, row = self._pairs.row(self._name, method, tasks)
+        if found is None:
+            return np.nan
+        terms = self._counts.run_variance[method], self._counts.run_square[method]
+        return float(_widths(self._name, found, (row, method), terms, self._level))

@@ -60,7 +60,7 @@ def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
     return int(np.argmax(np.where(ordinary & (tasks == most), np.asarray(means, float), -np.inf)))
 
 
-def lead(leader: NDArray[np.integer[Any]], unit: int, others: Counts) -> Counts:
+def lead(leader: Counts, others: Counts) -> Counts:
     """By how much the leader is ahead of each of the others on the tasks that both answered.
 
     Returns differences (P, tasks), 0 beyond the tasks that both answered, each in the least common
@@ -68,14 +68,15 @@ def lead(leader: NDArray[np.integer[Any]], unit: int, others: Counts) -> Counts:
 
     Parameters
     ----------
-    leader : int (T,)
-        Counts, in a `unit` of their own, of a method that answered all tasks that the others did.
+    leader
+        One method's, which answered all tasks that the others did.
     """
     width = others.correct.shape[1]
-    ahead, behind = leader[:width].astype(np.int64), others.correct.astype(np.int64)
-    apart, common = subtract(ahead, unit, behind, others.queries_per_task)
+    ahead, behind = leader.correct[0, :width].astype(np.int64), others.correct.astype(np.int64)
+    apart, common = subtract(ahead, leader.queries_per_task, behind, others.queries_per_task)
     apart[np.arange(width) >= others.tasks[:, None]] = 0
-    return Counts(apart, others.tasks, common)
+    variance = leader.run_variance + others.run_variance
+    return Counts(apart, others.tasks, common, variance, leader.run_square + others.run_square)
 
 
 def could_be_best(p: NDArray[np.float64], compared: int, level: float) -> Bools:

@@ -157,7 +157,7 @@ def new_classes(cell: Cell) -> tuple[int, int]:
         x = rng.binomial(QUERIES, right).astype(np.int16)
         counts = Counts(x, np.full(accuracies.size, cell.tasks), QUERIES)
         first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(counts), bool))
-        ahead = lead(counts.correct[first], QUERIES, counts)
+        ahead = lead(counts.some([first]), counts)
         p = one_sided_p(ahead.moments()), one_sided_p_new_classes(design, ahead)
         wrong += [not could_be_best(each, len(counts), LEVEL)[best].all() for each in p]
     images, classes = wrong.tolist()

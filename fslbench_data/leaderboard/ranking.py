@@ -55,10 +55,10 @@ def ranked(
     )
     leader, behind = None, None
     if ordinary.any():
-        leader = entries[leader_of(own.mean, np.asarray(own.tasks), ordinary)]
-        best = leader.result
-        others = ((rows, _counts(entries, rows, most=len(best.counts))) for rows in blocks)
-        differences = ((rows, lead(best.counts, best.queries_per_task, c)) for rows, c in others)
+        first = leader_of(own.mean, np.asarray(own.tasks), ordinary)
+        leader, best = entries[first], _counts(entries, np.array([first]))
+        most = best.correct.shape[1]
+        differences = ((rows, lead(best, _counts(entries, rows, most))) for rows in blocks)
         behind = -Moments.join(
             _fill(by_kind, "behind_width", rows, ahead, level, designs, lengths)
             for rows, ahead in differences
@@ -106,7 +106,12 @@ def _blocks(entries: Sequence[Entry]) -> Iterator[NDArray[np.int64]]:
 def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
     """Join the counts of some methods, of the first `most` tasks."""
     results = [entries[i].result for i in rows.tolist()]
-    return Counts.of([r.counts[:most] for r in results], [r.queries_per_task for r in results])
+    return Counts.of(
+        [r.counts[:most] for r in results],
+        [r.queries_per_task for r in results],
+        [r.run_spread for r in results],
+        [r.runs for r in results],
+    )
 
 
 def _fill(

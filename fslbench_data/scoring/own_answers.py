@@ -32,7 +32,12 @@ class Answers:
     class_ids, image_ids : int64 (B, K), (B, K, m)
         Positions among the log's classes and images.
     y : float64 (M, B)
-        What the methods made of the tasks, 0 to 1.
+        What the methods made of the tasks, 0 to 1; of several runs on these tasks their mean.
+    run_means
+        Of each method with several runs on the same tasks, the means of its runs, 0 to 1; else an
+        empty array.
+    run_of_task : int64 (B,) or None
+        Where every run answered tasks of its own, which run that is, 0..R-1.
     """
 
     methods: tuple[str, ...]
@@ -40,6 +45,15 @@ class Answers:
     class_ids: Ints
     image_ids: Ints
     y: NDArray[np.float64]
+    run_means: tuple[NDArray[np.float64], ...]
+    run_of_task: Ints | None
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Number of training runs of each method; 1 where nothing is said of runs."""
+        if self.run_of_task is not None:
+            return (int(self.run_of_task.max()) + 1,) * len(self.methods)
+        return tuple(max(means.size, 1) for means in self.run_means)
 
     def digest(self, log: TaskLog) -> str:
         """Return twelve digits of the tasks' digest, by the names of classes and images."""
@@ -53,10 +67,22 @@ class Answers:
         return digest.hexdigest()[:12]
 
 
+@dataclass(frozen=True, eq=False)
+class _Answered:
+    """A method's tasks, a row of the log each, and what it made of them; as :class:`Answers`."""
+
+    method: int
+    rows: Ints
+    y: NDArray[np.float64]
+    run_means: NDArray[np.float64]
+    run: Ints | None
+
+
 def answers_of(log: TaskLog) -> list[Answers]:
     """Check a log's tasks, and put methods together that answered the same ones.
 
-    Tasks are the same if they have the same name, classes and images, in the same order.
+    Tasks are the same if they have the same name, classes and images, in the same order, and are of
+    the same run where every run has tasks of its own.
 
     Raises
     ------
@@ -64,31 +90,55 @@ def answers_of(log: TaskLog) -> list[Answers]:
         If a task has a class or an image twice, an image is of two classes, or two methods have
         some tasks in common and others of the same name not.
     DoubledTaskError, MissingTaskError
-        If a method answers a task twice, or not all of the tasks that it shares with another.
+        If a method answers a task twice in a run, or a method, or a run, does not answer all of the
+        tasks that it shares with another.
     """
     _check_rows(log)
-    groups: list[tuple[list[int], Ints]] = []
-    rows_of = _rows_by_method(log)
-    for method, own in enumerate(rows_of):
-        for members, first in groups:
-            if _same_tasks(log, first, own):
-                members.append(method)
+    groups: list[list[_Answered]] = []
+    for own in (_answered(log, *each) for each in enumerate(_rows_by_method(log))):
+        for members in groups:
+            if _same_tasks(log, members[0], own):
+                members.append(own)
                 break
         else:
-            groups.append(([method], own))
-    for later, (members, own) in enumerate(groups):
-        for others, first in groups[:later]:
-            _check_apart(log, first, own, log.methods[others[0]], log.methods[members[0]])
+            groups.append([own])
+    for later, members in enumerate(groups):
+        for others in groups[:later]:
+            if others[0].run is None and members[0].run is None:
+                names = log.methods[others[0].method], log.methods[members[0].method]
+                _check_apart(log, others[0].rows, members[0].rows, *names)
     return [
         Answers(
-            tuple(log.methods[method] for method in members),
-            tuple(log.tasks[task] for task in log.task[first].tolist()),
-            log.class_ids[first],
-            log.image_ids[first],
-            np.stack([log.y[rows_of[method]] for method in members]),
+            tuple(log.methods[own.method] for own in members),
+            tuple(log.tasks[task] for task in log.task[members[0].rows].tolist()),
+            log.class_ids[members[0].rows],
+            log.image_ids[members[0].rows],
+            np.stack([own.y for own in members]),
+            tuple(own.run_means for own in members),
+            members[0].run,
         )
-        for members, first in groups
+        for members in groups
     ]
+
+
+def _answered(log: TaskLog, method: int, rows_: Ints) -> _Answered:
+    """Put a method's runs together, by rows in the order of runs, then of tasks."""
+    run = np.unique(log.run[rows_], return_inverse=True)[1]
+    by_run = np.split(rows_, np.flatnonzero(np.diff(run)) + 1)
+    first = by_run[0]
+    none = np.empty(0)
+    if len(by_run) == 1:
+        return _Answered(method, first, log.y[first], none, None)
+    if all(np.array_equal(log.task[first], log.task[own]) for own in by_run) and all(
+        _agree(log, first, own).all() for own in by_run
+    ):
+        y = np.stack([log.y[own] for own in by_run])
+        return _Answered(method, first, y.mean(axis=0), y.mean(axis=1), None)
+    for number, own in enumerate(by_run):
+        for other in by_run[:number]:
+            names = [f"run {shown(log.runs[log.run[part[0]]])}" for part in (other, own)]
+            _check_apart(log, other, own, *(f"{name} of {log.methods[method]}" for name in names))
+    return _Answered(method, rows_, log.y[rows_], none, run)
 
 
 def _check_rows(log: TaskLog) -> None:
@@ -128,24 +178,30 @@ def _check_rows(log: TaskLog) -> None:
 
 
 def _rows_by_method(log: TaskLog) -> list[Ints]:
-    """Rows of each method, in the order of the log's tasks."""
-    order = np.lexsort((log.task, log.method))
-    method, task = log.method[order], log.task[order]
-    doubled = np.flatnonzero((method[1:] == method[:-1]) & (task[1:] == task[:-1]))
+    """Rows of each method, in the order of its runs, then of the log's tasks."""
+    order = np.lexsort((log.task, log.run, log.method))
+    method, task, run = log.method[order], log.task[order], log.run[order]
+    alike = [key[1:] == key[:-1] for key in (method, task, run)]
+    doubled = np.flatnonzero(np.logical_and.reduce(alike))
     if doubled.size:
         at = int(doubled[0])
         raise DoubledTaskError(
             f"{log.methods[method[at]]} answers task {shown(log.tasks[task[at]])} twice",
             where=f"{log.source}, {rows(sorted(order[at : at + 2].tolist()))}",
-            expected="one row a method and task",
-            fix="of several runs of a method log the mean over runs; number tasks through, over "
-            "epochs and batches",
+            expected="one row a method, run and task",
+            fix="name training runs in a column `run`; number tasks through, over epochs and "
+            "batches",
         )
     return np.split(order, np.cumsum(np.bincount(method))[:-1])
 
 
-def _same_tasks(log: TaskLog, first: Ints, own: Ints) -> bool:
-    return np.array_equal(log.task[first], log.task[own]) and bool(_agree(log, first, own).all())
+def _same_tasks(log: TaskLog, first: _Answered, own: _Answered) -> bool:
+    alike = np.array_equal(log.task[first.rows], log.task[own.rows])
+    if (first.run is None) != (own.run is None) or not alike:
+        return False
+    if first.run is not None and not np.array_equal(log.run[first.rows], log.run[own.rows]):
+        return False
+    return bool(_agree(log, first.rows, own.rows).all())
 
 
 def _agree(log: TaskLog, first: Ints, own: Ints) -> NDArray[np.bool_]:

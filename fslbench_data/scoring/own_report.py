@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.intervals.training_runs import for_new_runs, p_for_new_runs
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut
 from benchmark_spec.version import __version__
@@ -29,6 +34,9 @@ class Width:
         The share of the variance that more tasks of these images would take away.
     widened
         Whether the interval is wide because the tasks are few.
+    run_share
+        The share of the variance by which training runs differ; 0 where a method has one run, of
+        which nothing is known.
     """
 
     halfwidth: float | None
@@ -36,6 +44,7 @@ class Width:
     df: float | None
     monte_carlo_share: float
     widened: bool
+    run_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class Estimate:
     widths
         For `images` (new images of these classes), `classes` (new classes) and `superclasses`,
         those that there are; ``OwnTaskSet.why`` says why others are not.
+    runs
+        Number of training runs of the method, or of both.
     """
 
     method: str
@@ -60,6 +71,7 @@ class Estimate:
     tasks: int
     mean: float
     widths: Mapping[LeftOut, Width]
+    runs: tuple[int, ...]
 
     def verdict(self, kind: LeftOut) -> Verdict:
         """Return what one kind of interval concludes of a difference."""
@@ -81,6 +93,8 @@ class OwnTaskSet:
     ----------
     methods
         Their names, in the order of the log.
+    level
+        Confidence level.
     tasks, way, per_class
         B, K, and the images m of each class that a task uses, support and query together.
     digest
@@ -89,11 +103,17 @@ class OwnTaskSet:
         What is left out for new images: `images` or `groups`.
     why
         For each kind of interval that there is not, the reason.
-    result
-        Means and intervals of all methods and pairs, as fractions (M, M).
+    result, reference
+        Means and intervals of all methods and pairs as if runs did not differ, fractions (M, M): at
+        the report's level, and where there are several runs at that from which p-values are found.
+    runs
+        Number of training runs of each method.
+    run_variance, run_square
+        What training anew adds, (M, M): :func:`analysis_sql.intervals.training_runs.run_terms`.
     """
 
     methods: tuple[str, ...]
+    level: float
     tasks: int
     way: int
     per_class: int
@@ -101,6 +121,10 @@ class OwnTaskSet:
     unit: str
     why: Mapping[LeftOut, str]
     result: LeaveOneOut
+    reference: LeaveOneOut | None
+    runs: tuple[int, ...]
+    run_variance: NDArray[np.float64]
+    run_square: NDArray[np.float64]
 
     def __repr__(self) -> str:
         kinds = ", ".join(self.kinds) or "none"
@@ -126,20 +150,36 @@ class OwnTaskSet:
         return tuple(kind for kind in LEFT_OUT if getattr(self.result, kind) is not None)
 
     def _estimate(self, i: int, j: int) -> Estimate:
-        widths: dict[LeftOut, Width] = {}
-        for kind in self.kinds:
-            spread = getattr(self.result, kind)
-            halfwidth, df = float(spread.halfwidth[i, j]), float(spread.df[i, j])
-            widths[kind] = Width(
-                100 * halfwidth if isfinite(halfwidth) else None,
-                None if i == j else float(f"{spread.p[i, j]:.9g}"),
-                df if isfinite(df) else None,
-                float(spread.monte_carlo_share[i, j]),
-                bool(spread.widened[i, j]),
-            )
         versus = "" if i == j else self.methods[j]
         mean = 100 * float(self.result.mean[i, j])
-        return Estimate(self.methods[i], versus, self.tasks, mean, widths)
+        widths: dict[LeftOut, Width] = {}
+        for kind in self.kinds:
+            widths[kind] = self._width(kind, i, j, mean, list(widths.values()))
+        runs = self.runs[i], self.runs[j]
+        return Estimate(self.methods[i], versus, self.tasks, mean, widths, runs[: 1 + (i != j)])
+
+    def _width(self, kind: LeftOut, i: int, j: int, mean: float, before: Sequence[Width]) -> Width:
+        """Return one kind of interval, at least as wide as those `before` it."""
+        spread = getattr(self.result, kind)
+        tasks, df = 100 * float(spread.halfwidth[i, j]), float(spread.df[i, j])
+        terms = variance, _ = float(self.run_variance[i, j]), float(self.run_square[i, j])
+        halfwidth, p, share = tasks, float(spread.p[i, j]), 0.0
+        if variance > 0 and isfinite(tasks):
+            z = -float(ndtri((1.0 - self.level) / 2.0))
+            halfwidth = float(for_new_runs(tasks, terms, self.level))
+            at = 100 * float(getattr(self.reference, kind).halfwidth[i, j])
+            p = float(p_for_new_runs(p, mean, at, terms))
+            halfwidth = max(halfwidth, *(width.halfwidth or 0.0 for width in before), 0.0)
+            p = max(p, *(width.p or 0.0 for width in before), 0.0)
+            share = variance / ((tasks / z) ** 2 + variance)
+        return Width(
+            halfwidth if isfinite(halfwidth) else None,
+            None if i == j else float(f"{p:.9g}"),
+            df if isfinite(df) else None,
+            float(spread.monte_carlo_share[i, j]),
+            bool(spread.widened[i, j]),
+            share,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

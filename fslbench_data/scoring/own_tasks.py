@@ -6,9 +6,13 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.training_runs import REFERENCE, run_terms
 from analysis_sql.leave_one_out.design import TaskDesign
-from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
+from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.errors import FSLBenchWarning
 from fslbench_data.scoring.own_answers import Answers, answers_of, apart_text
 from fslbench_data.scoring.own_pool import Pool, pool_of
@@ -72,7 +76,7 @@ def interval(
             read.classes,
         )
         said += design.warnings
-        sets.append(_set_of(read, group, design, leave_one_out(design, group.y, level)))
+        sets.append(_set_of(read, group, design, level))
     if apart := apart_text(answers):
         said.append(apart)
     said = list(dict.fromkeys(said))
@@ -81,10 +85,58 @@ def interval(
     return _report(read, pool, sets, level, said)
 
 
-def _set_of(log: TaskLog, group: Answers, design: TaskDesign, result: LeaveOneOut) -> OwnTaskSet:
+def _set_of(log: TaskLog, group: Answers, design: TaskDesign, level: float) -> OwnTaskSet:
     tasks, way, per_class = group.image_ids.shape
-    digest = group.digest(log)
-    return OwnTaskSet(group.methods, tasks, way, per_class, digest, design.unit, design.why, result)
+    y = group.y
+    if group.run_of_task is not None:  # what runs differ by is a term of its own
+        y = y - _run_means(y, group.run_of_task)[:, group.run_of_task] + y.mean(axis=1)[:, None]
+    return OwnTaskSet(
+        group.methods,
+        level,
+        tasks,
+        way,
+        per_class,
+        group.digest(log),
+        design.unit,
+        design.why,
+        leave_one_out(design, y, level),
+        leave_one_out(design, y, REFERENCE) if max(group.runs) > 1 else None,
+        group.runs,
+        *_run_terms(group),
+    )
+
+
+def _run_means(y: NDArray[np.float64], run: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean of every run (M, R) of values (M, B)."""
+    return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
+
+
+def _run_terms(group: Answers) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what training anew adds, by :func:`run_terms`, to each method and pair, (M, M) each.
+
+    Where every run answered tasks of its own, the means of runs differ by their tasks, too: the
+    variance of the run-wise means, or differences, less the mean of their v_mc.
+    """
+    several, run = np.array(group.runs), group.run_of_task
+    if run is None:
+        spreads = [100 * means.std(ddof=1) if means.size else None for means in group.run_means]
+        terms = run_terms(spreads, group.runs)
+        same = np.eye(len(several), dtype=bool)
+        variance, square = (np.where(same, own, own[:, None] + own) for own in terms)
+        return variance, square
+    methods = len(group.methods)
+    variance = np.zeros((methods, methods))
+    tasks = np.bincount(run)
+    for i in range(methods):
+        y = 100 * (group.y[i] - np.where(np.eye(methods)[i][:, None], 0.0, group.y))
+        means = _run_means(y, run)
+        within = np.zeros(methods)
+        for number, size in enumerate(tasks.tolist()):
+            own = y[:, run == number]
+            within += own.var(axis=1, ddof=1) / size if size > 1 else 0.0
+        between = means.var(axis=1, ddof=1) - within / len(tasks)
+        variance[i] = np.maximum(between, 0.0) / len(tasks)
+    return variance, variance**2 / (len(tasks) - 1)
 
 
 def _report(

@@ -19,6 +19,8 @@ from fslbench_data.submission.task_log_table import table_of
 
 NEEDED = ("method", "task", "class_ids", "image_ids")
 COUNTS = ("n_correct", "n_query")
+RUN_NAMES = ("run", "seed", "trial", "fold")
+"""Columns that may name a method's training runs; all but the first only where a task repeats."""
 EXPECTED = f"{', '.join(NEEDED)}, and {' with '.join(COUNTS)} or accuracy"
 
 
@@ -42,6 +44,12 @@ class TaskLog:
         What the method made of the task, 0 to 1: its accuracy, or another statistic.
     source
         What messages call the log.
+    runs
+        Names of training runs, in the order in which they first appear; empty without any.
+    run : int64 (R,)
+        Positions among these; zeros without any.
+    run_column
+        The column that names them; empty without any.
     """
 
     methods: tuple[str, ...]
@@ -54,6 +62,9 @@ class TaskLog:
     image_ids: NDArray[np.int64]
     y: NDArray[np.float64]
     source: str
+    runs: tuple[str, ...]
+    run: NDArray[np.int64]
+    run_column: str
 
     @classmethod
     def read(cls, source: object) -> TaskLog:
@@ -66,8 +77,7 @@ class TaskLog:
             empty cell, lists of another length than in the first row, counts out of range.
         """
         where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-        wanted = (*NEEDED, *COUNTS, "accuracy")
-        table = table_of(source, wanted, where)
+        table = table_of(source, (*NEEDED, *COUNTS, "accuracy", "run"), where, RUN_NAMES[1:])
         _check_columns(table, where)
         methods, method = _names(table.column("method"), "method", where)
         for name in methods:
@@ -94,6 +104,7 @@ class TaskLog:
             image_ids.reshape(-1, way, per_task // way),
             _values(table, where),
             where,
+            *_runs(table, method, task, where),
         )
 
 
@@ -121,6 +132,53 @@ def _check_columns(table: pa.Table, where: str) -> None:
         )
     if not table.num_rows:
         raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
+
+
+def _runs(
+    table: pa.Table, method: NDArray[np.int64], task: NDArray[np.int64], where: str
+) -> tuple[tuple[str, ...], NDArray[np.int64], str]:
+    """Names of training runs, each row's position among them (R,), and the column that names them.
+
+    Without a column `run`, one called seed, trial or fold is taken if a method answers a task more
+    than once and this column tells all such rows apart; else it is left alone.
+    """
+    none = (), np.zeros(table.num_rows, np.int64), ""
+    if "run" in table.column_names:
+        column = columns.run_column(whole_numbers(table.column("run")), where)
+        names, run = _names(pc.fill_null(column.cast(pa.string()), ""), "run", where)
+        return names, run, "run"
+    if not _repeats(method, task):
+        return none
+    for name in RUN_NAMES[1:]:
+        column = whole_numbers(table.column(name)) if name in table.column_names else None
+        if column is None or column.null_count or not _names_runs(column.type):
+            continue
+        names, run = _names(columns.run_column(column, where).cast(pa.string()), name, where)
+        if not _repeats(method, task, run):
+            return names, run, name
+    return none
+
+
+def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return floats that are all whole or null, as frames hold integers with gaps, as integers."""
+    if not pa.types.is_floating(column.type):
+        return column
+    try:
+        return pc.cast(pc.if_else(pc.is_nan(column), None, column), pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _names_runs(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return columns.is_text(kind) or pa.types.is_integer(kind)
+
+
+def _repeats(*keys: NDArray[np.int64]) -> bool:
+    """Whether two rows have all of these alike."""
+    order = np.lexsort(keys)
+    alike = [key[order][1:] == key[order][:-1] for key in keys]
+    return bool(np.logical_and.reduce(alike).any())
 
 
 def _names(

@@ -22,7 +22,9 @@ MOST_VALUES = 200_000_000
 """Entries of a Parquet file's lists, which may be far smaller than what it holds."""
 
 
-def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
+def table_of(
+    source: object, needed: Collection[str], where: str, optional: Collection[str] = ()
+) -> pa.Table:
     """Return what is logged, its columns as they are; those of a CSV file as texts.
 
     Parameters
@@ -30,8 +32,9 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
     source
         A Parquet, CSV or JSON Lines file; a frame of pandas or polars, or whatever else gives
         Arrow; a mapping of columns; a list of rows, each a mapping.
-    wanted
-        The columns that are read; others are left alone.
+    needed, optional
+        The columns that are read; others are left alone.  Of the optional ones, too, those that are
+        of no one kind.
     where
         What messages call the source.
 
@@ -40,14 +43,16 @@ def table_of(source: object, wanted: Collection[str], where: str) -> pa.Table:
     UnreadableError, SchemaError, TooLargeError
         If it is none of these, or a file that is damaged, empty, or holds too much.
     """
+    wanted = (*needed, *optional)
     if isinstance(source, str | Path):
-        return _of_file(Path(source), wanted)
+        return _of_file(Path(source), needed, optional)
     try:
         if isinstance(source, Mapping):
-            return pa.table({n: _column(n, source[n], where) for n in source if n in wanted})
+            return _of_columns(source, wanted, optional, where)
         if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
             names = {name: None for row in source for name in row if name in wanted}
-            return pa.table({n: _column(n, [row.get(n) for row in source], where) for n in names})
+            values = {name: [row.get(name) for row in source] for name in names}
+            return _of_columns(values, wanted, optional, where)
         if is_frame(source):
             table = frame_table(_wanted_columns(source, wanted), where)
             return table.select([name for name in table.column_names if name in wanted])
@@ -71,6 +76,21 @@ def _wanted_columns(frame: Frame, wanted: Collection[str]) -> Frame:
         return frame
     names = [name for name in frame.columns if name in wanted]
     return cast(Any, frame)[names] if len(set(names)) == len(names) else frame
+
+
+def _of_columns(
+    values: Mapping[Any, Any], wanted: Collection[str], optional: Collection[str], where: str
+) -> pa.Table:
+    """Return a table of columns; an optional one that is of no one kind is left out."""
+    made = {}
+    for name in values:
+        if name in wanted:
+            try:
+                made[name] = _column(name, values[name], where)
+            except SchemaError:
+                if name not in optional:
+                    raise
+    return pa.table(made)
 
 
 def _column(name: str, values: Any, where: str) -> pa.Array:
@@ -128,16 +148,17 @@ def read_csv(path: Path) -> pa.Table:
     return csv.read_csv(path, read_options=reading, convert_options=options)
 
 
-def _of_file(path: Path, wanted: Collection[str]) -> pa.Table:
+def _of_file(path: Path, needed: Collection[str], optional: Collection[str]) -> pa.Table:
+    wanted = (*needed, *optional)
     readers = {
-        ".parquet": _read_parquet,
-        ".csv": lambda path, _: read_csv(path),
-        ".jsonl": _read_json_lines,
-        ".ndjson": _read_json_lines,
+        ".parquet": lambda: _read_parquet(path, wanted),
+        ".csv": lambda: read_csv(path),
+        ".jsonl": lambda: _read_json_lines(path, needed, optional),
+        ".ndjson": lambda: _read_json_lines(path, needed, optional),
     }
     check_file(path, readers)
     try:
-        table = readers[path.suffix.lower()](path, wanted)
+        table = readers[path.suffix.lower()]()
     except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
         raise UnreadableError(
             f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
@@ -179,7 +200,7 @@ def _read_parquet(path: Path, wanted: Collection[str]) -> pa.Table:
     return table
 
 
-def _read_json_lines(path: Path, wanted: Collection[str]) -> pa.Table:
+def _read_json_lines(path: Path, needed: Collection[str], optional: Collection[str]) -> pa.Table:
     from pyarrow import json as reader
 
     check_lines(path)
@@ -187,12 +208,16 @@ def _read_json_lines(path: Path, wanted: Collection[str]) -> pa.Table:
     try:
         table = reader.read_json(lines)
     except pa.ArrowException:  # other columns may hold what Arrow has no column for
-        lines = pa.py_buffer(_lines_of(path, wanted))
-        table = reader.read_json(pa.BufferReader(lines))
+        try:
+            lines = pa.py_buffer(_lines_of(path, (*needed, *optional)))
+            table = reader.read_json(pa.BufferReader(lines))
+        except pa.ArrowException:
+            lines = pa.py_buffer(_lines_of(path, needed))
+            table = reader.read_json(pa.BufferReader(lines))
     texts = [
         pa.field(field.name, _as_text(field.type))
         for field in table.schema
-        if field.name in wanted and _as_text(field.type) != field.type
+        if field.name in (*needed, *optional) and _as_text(field.type) != field.type
     ]
     if texts:  # that look like dates
         options = reader.ParseOptions(explicit_schema=pa.schema(texts))

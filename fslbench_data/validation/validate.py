@@ -71,7 +71,12 @@ class Validated:
 
 def counts_on(groups: list[Group]) -> Counts:
     """Join the counts of some groups on one task set."""
-    return Counts.of([g.counts for g in groups], [g.queries_per_task for g in groups])
+    return Counts.of(
+        [g.counts for g in groups],
+        [g.queries_per_task for g in groups],
+        [g.run_spread for g in groups],
+        [len(g.runs) for g in groups],
+    )
 
 
 def validate(

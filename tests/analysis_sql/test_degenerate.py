@@ -98,7 +98,7 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
         assert sign_flip(x[0] - x[1]).p == pytest.approx(p, rel=1e-15)
-    one_sided = one_sided_p(lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT)).moments())
+    one_sided = one_sided_p(lead(counts.some([0]), counts.some([1])).moments())
     expected = p / 2 if step > 0 or isnan(p) else 1.0
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
@@ -119,7 +119,7 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
     tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(level).tied[KIND]
     assert (len(tied) == 1) == told
-    ahead = lead(x[0], UNIT, Counts(x[1:], np.array([tasks]), UNIT))
+    ahead = lead(counts.some([0]), counts.some([1]))
     expected = p / 2 if step > 0 else nan if step and isnan(p) and design.disjoint else 1.0
     one_sided = one_sided_p_new_classes(design, ahead)
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)

@@ -81,7 +81,7 @@ def best_set(
     step = max(1, _BLOCK // max(counts.correct.shape[1], 1))
     for start in range(0, usable.size, step):
         rows = usable[start : start + step]
-        apart = lead(counts.correct[first], int(counts.queries_per_task[first]), counts.some(rows))
+        apart = lead(counts.some([first]), counts.some(rows))
         p[rows] = one_sided_p(apart.moments())
         if design is not None:
             aware[rows] = one_sided_p_new_classes(design, apart)

@@ -129,9 +129,10 @@ def test_methods_in_other_units_are_compared_exactly() -> None:
     rng = np.random.default_rng(5)
     x = rng.binomial(UNIT, 0.6, (2, 30))
     three = Counts((3 * x[1:]).astype(np.int32), np.array([30]), 3 * UNIT)
-    apart = lead(x[0].astype(np.int64), UNIT, three)
+    apart = lead(_counts(x[:1]), three)
     assert apart.queries_per_task == 3 * UNIT
-    assert one_sided_p(apart.moments()) == one_sided_p(lead(x[0], UNIT, _counts(x[1:])).moments())
+    alike = lead(_counts(x[:1]), _counts(x[1:]))
+    assert one_sided_p(apart.moments()) == one_sided_p(alike.moments())
     assert leader_of(np.array([1.0, 2.0, 2.0]), np.array([5, 5, 5]), np.ones(3, bool)) == 1
 
 

@@ -28,7 +28,7 @@ def _(world: World) -> str:
     counts = Counts(np.array([[9] * 11, [7] * 11]), np.array([11, 11]), 10)
     verdict = ForNewClasses(design, counts, 0.95).compare(0, np.array([1]))[0].verdict
     (p,) = p_values(design, counts, np.array([0]), np.array([1]))
-    (one_sided,) = one_sided_p_new_classes(design, lead(counts.correct[0], 10, counts.some([1])))
+    (one_sided,) = one_sided_p_new_classes(design, lead(counts.some([0]), counts.some([1])))
     tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(0.95).tied[KIND]
     return (
         f"verdict for new classes `{verdict}`; p = 2^{np.log2(p):g}, one-sided "

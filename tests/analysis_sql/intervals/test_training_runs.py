@@ -1,0 +1,85 @@
+"""Training runs in intervals: by hand, by another implementation, and at their ends."""
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from analysis_sql.comparison.multiplicity import paired_p
+from analysis_sql.intervals.counts import Counts
+from analysis_sql.intervals.intervals import halfwidths, task_halfwidths
+from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.training_runs import for_new_runs, p_for_new_runs, run_terms
+
+
+def _moments(mean: float, deviation: float, tasks: int, *terms: float) -> Moments:
+    """Moments of tasks, half of which are above the mean by as much as the others are below."""
+    unit = 1000
+    step = round(deviation * sqrt((tasks - 1) / tasks) * unit / 100)
+    x = round(mean * unit / 100) + step * np.resize([1, -1], tasks)
+    return Moments.of(x, unit, *terms)
+
+
+def test_terms_by_hand() -> None:
+    # runs of 90, 91 and 92 %: s = 1, v = 1/3, v²/2 = 1/18; one run says nothing
+    variance, square = run_terms([1.0, None, 0.0], [3, 1, 2])
+    assert variance == pytest.approx([1 / 3, 0, 0])
+    assert square == pytest.approx([1 / 18, 0, 0])
+
+
+def test_widths_by_hand() -> None:
+    # (h/z)² = 1, v = 1/3: T = 4/3, df = (16/9)/(1/18) = 32, t = 2.0369
+    moments = _moments(1, 1, 4, 1 / 3, 1 / 18)
+    width = for_new_runs(1.959964, moments.run_terms, 0.95)
+    assert width == pytest.approx(2.0369 * sqrt(4 / 3), rel=1e-4)
+    # nothing but two runs 2 points apart: t of one degree of freedom, 12.7062 times 1
+    v = 2.0 / 2
+    assert for_new_runs(0.0, (v, v**2), 0.95) == pytest.approx(12.7062, rel=1e-5)
+    assert isnan(for_new_runs(np.nan, moments.run_terms, 0.95))
+
+
+def test_without_runs_nothing_moves() -> None:
+    plain = _moments(1, 3, 50)
+    assert halfwidths(plain, "open", 0.9) == task_halfwidths(plain, "open", 0.9)
+    with_terms = _moments(1, 3, 50, 0.2, 0.02)
+    assert halfwidths(with_terms, "closed", 0.9) == halfwidths(plain, "closed", 0.9)
+    assert paired_p(with_terms, "closed") == paired_p(plain, "closed")
+    p = np.array([0.3, np.nan, 0.0])
+    assert p_for_new_runs(p, 1.0, 1.0, plain.run_terms) is p
+
+
+@pytest.mark.parametrize("runs", [(2, 1), (3, 3), (5, 2), (10, 10)])
+@pytest.mark.parametrize("mean", [0.3, 1.0, 2.5, 9.0])
+def test_p_is_where_the_interval_ends(mean: float, runs: tuple[int, int]) -> None:
+    # another implementation: Student's interval of 40 tasks, widened at every level, by search
+    spreads = [0.8, 0.5 if runs[1] > 1 else None]
+    variance, square = (own.sum() for own in run_terms(spreads, runs))
+    moments = _moments(mean, 4.0, 40, variance, square)
+    error, degrees = float(moments.deviation) / sqrt(40), 39
+
+    def reaches(z: float) -> float:
+        tail = stats.norm.sf(z)
+        whole = (stats.t.isf(tail, degrees) * error / z) ** 2 + variance
+        own = stats.t.isf(tail, whole**2 / square)
+        return float(own * sqrt(whole) - abs(moments.mean))
+
+    expected = 2 * stats.norm.sf(optimize.brentq(reaches, 1e-9, 30))
+    found = float(paired_p(moments, "open"))
+    assert found == pytest.approx(expected, rel=0.02 if expected > 1e-4 else 0.7)
+    assert found > float(paired_p(_moments(mean, 4.0, 40), "open"))
+    for level in (0.8, 0.95, 0.99):
+        inside = abs(moments.mean) <= halfwidths(moments, "open", level)
+        assert inside == (expected > 1 - level)
+    assert (found > 0.05) == (abs(moments.mean) <= halfwidths(moments, "open", 0.95))
+
+
+def test_differences_and_blocks_keep_the_terms() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.binomial(75, 0.8, (3, 60))
+    counts = Counts.of(list(x), [25, 25, 75], [1.0, 2.0, None], [3, 2, 1])
+    apart = counts.differences(0, np.array([1, 2]), 60)
+    assert apart.run_variance == pytest.approx([1 / 3 + 2, 1 / 3])
+    assert apart.run_square == pytest.approx([1 / 18 + 4, 1 / 18])
+    assert counts.some([2]).first(5).run_variance == 0
+    assert Moments.join([apart.moments(), apart.moments()]).run_variance.shape == (4,)
