@@ -78,6 +78,12 @@ class Comparison:
         results.
     reason
         Why nothing is concluded where the tasks as such would allow it; else empty.
+    run_error
+        Standard error that training both anew adds to the difference, percentage points, which the
+        intervals count; None where one method's is unknown.
+    of_one_model
+        Which of the two have one training run, and may differ from run to run: what is said holds
+        for these trained models.
     """
 
     dataset: str
@@ -88,6 +94,8 @@ class Comparison:
     intervals: Mapping[IntervalKind, PairInterval]
     verdict_closed: Verdict | None = None
     reason: str = ""
+    run_error: float | None = None
+    of_one_model: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         others = ", ".join(kind for kind in self.intervals if kind != self.interval_kind)

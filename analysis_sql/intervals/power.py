@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from scipy.special import nctdtr, stdtrit
 
-from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.intervals import check_level, task_halfwidths
 from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.training_runs import for_new_runs
 from benchmark_spec.errors import SpecError
 
 _STEPS = 200
@@ -75,11 +76,17 @@ def detectable_difference(moments: Moments, level: float = 0.95, power: float = 
 
     `detectable_factor` times sd/sqrt(T), with the standard deviation that these paired differences
     have (as if it were known), elementwise: what a comparison could have found, whatever it did
-    find.  NaN where T < 2, or where all differences are equal.
+    find.  Where methods have several runs, as much more as the interval is wider for it.  NaN where
+    T < 2, or where all differences are equal.
     """
     differences = detectable_difference_of(
         moments.tasks, np.square(moments.deviation), level, power
     )
+    if np.any(moments.run_variance):
+        widths = task_halfwidths(moments, "open", level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wider = for_new_runs(widths, moments.run_terms, level) / widths
+        differences = np.where(moments.constant, nan, differences * wider)
     return np.where(moments.constant, nan, differences)[()]
 
 

@@ -36,7 +36,8 @@ class Evidence:
         Two-sided, of the test whose interval it is; None where T < 2.
     p_sign_flip, bootstrap
         Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test and the BCa bootstrap
-        interval, about new images of these classes, tasks taken as independent.
+        interval, about new images of these classes, tasks taken as independent; None where one of
+        the two has several training runs, of which they know nothing.
     detectable
         The smallest true difference that these tasks would show four times in five, for new images
         of these classes, the tasks' standard deviation taken as true (percentage points); None
@@ -62,6 +63,7 @@ def evidence(
     bootstraps: list[BootstrapInterval] = []
     if few:
         bootstraps = bca_intervals(correct, differences.queries_per_task, level, seed=SEED)
+    alone = few & (differences.run_variance == 0)
     shares = np.asarray(paired_p(moments, kind), float)
     detectable = np.full(shares.shape, np.nan)
     if 1.0 - level < POWER:
@@ -71,8 +73,8 @@ def evidence(
     return [
         Evidence(
             p=_or_none(shares[i]),
-            p_sign_flip=sign_flip(d).p if few else None,
-            bootstrap=bootstraps[i] if few and not bootstraps[i].constant else None,
+            p_sign_flip=sign_flip(d).p if alone[i] else None,
+            bootstrap=bootstraps[i] if alone[i] and not bootstraps[i].constant else None,
             detectable=_or_none(detectable[i]),
             identical=bound if identical[i] else None,
         )

@@ -23,6 +23,7 @@ from benchmarks.coverage.parts import (
     perfect,
     published,
     superclass_prior,
+    training_runs,
 )
 
 PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -37,6 +38,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "new-superclasses": new_superclasses.part,
     "superclass-prior": superclass_prior.part,
     "leaderboard": leaderboard.part,
+    "training-runs": training_runs.part,
 }
 
 

@@ -33,6 +33,14 @@ from fslbench_data.cli.options import (
     "--transductive", is_flag=True, default=None, help="The method uses the queries together."
 )
 @click.option(
+    "--no-training",
+    "trained",
+    flag_value=False,
+    type=bool,
+    default=None,
+    help="The method trains nothing before the tasks: there are no training runs to differ.",
+)
+@click.option(
     "--stop-when-conclusive",
     "versus",
     metavar="M",
@@ -54,6 +62,7 @@ def evaluate(
     batch: int | None,
     max_tasks: int | None,
     transductive: bool | None,
+    trained: bool | None,
     versus: str | None,
     description: str,
     path: Path,
@@ -90,6 +99,7 @@ def evaluate(
         batch=batch,
         max_tasks=max_tasks,
         transductive=transductive,
+        trained=trained,
         description=description,
         stop_when_conclusive=None if versus is None else find_method(versus, opened),
         journal=journal,

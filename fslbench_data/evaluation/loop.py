@@ -38,6 +38,7 @@ def evaluate(
     batch: int | None = None,
     max_tasks: int | None = None,
     transductive: bool | None = None,
+    trained: bool | None = None,
     description: str = "",
     journal: str | Path | None = None,
     show_progress: bool = False,
@@ -81,6 +82,9 @@ def evaluate(
     transductive
         Whether the method uses the queries together; balanced queries then leak, and tables
         mark it.  By default the callable's attribute `transductive`, or False.
+    trained
+        False of a method that trains nothing before the tasks; by default the callable's attribute
+        `trained`, or nothing is said of it.
     journal
         File that keeps every answered task, so that a stopped run resumes where it was.  It is
         left in place; remove it when the submission has been written.
@@ -123,9 +127,15 @@ def evaluate(
         raise SpecError("a batch, and a number of tasks, is at least 1")
     if transductive is None:
         transductive = bool(getattr(method, "transductive", False))
+    if trained is None:
+        trained = getattr(method, "trained", None)
     label, backbone = name or callable_name(method), features or ""
     recorder = Recorder(
-        label, description=description, backbone=backbone, transductive=transductive
+        label,
+        description=description,
+        backbone=backbone,
+        transductive=transductive,
+        trained=trained if isinstance(trained, bool) else None,
     )
     rival = None
     if stop_when_conclusive is not None:

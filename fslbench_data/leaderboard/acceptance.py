@@ -42,6 +42,8 @@ class Result:
         The method that a run was compared with while it ran, if it stopped by a rule.
     prefix
         Whether only the first tasks are answered, as many as the submitter chose.
+    of_one_model
+        Whether there is one training run of a method that may differ from run to run.
     """
 
     method: str
@@ -52,6 +54,7 @@ class Result:
     stopped: str | None
     transductive: bool
     prefix: bool = False
+    of_one_model: bool = False
 
     @property
     def ordinary(self) -> bool:
@@ -232,6 +235,9 @@ def _result(validated: Validated, group: Group) -> Result:
         stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
         transductive=method is not None and method.transductive,
         prefix=validated.is_prefix(group),
+        of_one_model=len(group.runs) < 2
+        and not validated.are_references
+        and (method is None or method.trained is not False),
     )
 
 

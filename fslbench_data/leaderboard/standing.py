@@ -97,6 +97,7 @@ class Row:
     run_spread: float | None
     transductive: bool
     prefix: bool
+    of_one_model: bool
 
     @property
     def _carried(self) -> RankedInterval:
@@ -207,6 +208,7 @@ class Standing:
                 run_spread=result.run_spread,
                 transductive=result.transductive,
                 prefix=result.prefix,
+                of_one_model=result.of_one_model,
             )
 
     def _intervals(self, places: Sequence[int], kind: IntervalKind) -> Iterator[RankedInterval]:

@@ -12,6 +12,7 @@ from benchmark_spec.suites import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (
+    ONE_MODEL,
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
@@ -202,13 +203,16 @@ def _claim(row: Row, kind: IntervalKind) -> str:
 def marks(rows: Sequence[Row]) -> list[str]:
     """What the marks in these rows mean, and how much runs differ."""
     runs = "; ".join(
-        f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}"
+        f"{row.method}: {row.runs} runs, standard deviation between them {row.run_spread:.2f}, "
+        "counted in intervals"
         for row in rows
         if row.run_spread is not None
     )
     prefixes = [row.method for row in rows if row.prefix]
+    single = [row.method for row in rows if row.of_one_model]
     return [
         *([f"{runs}."] if runs else []),
+        *([f"{ONE_MODEL.format(_names(single))}."] if single else []),
         *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
         *([COPIES_NOTE] if any(row.also for row in rows) else []),
         *([f"{_names(prefixes)}: {PREFIX_NOTE}"] if prefixes else []),

@@ -24,6 +24,9 @@ TRANSDUCTIVE_NOTE = (
     "† transductive: uses a task's queries together, and so gains from every class having as many."
 )
 
+ONE_MODEL = "one training run of {}: what is said holds for this one trained model"
+"""Names of methods go into it; of those it is unknown by how much training anew changes them."""
+
 STOPPED = "‡"
 STOPPED_NOTE = (
     "‡ run under a rule to stop when conclusive: its ordinary intervals do not hold and are left "

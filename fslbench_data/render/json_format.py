@@ -27,7 +27,8 @@ def _score(score: Score) -> dict[str, object]:
         for kind, row in BESIDE.items()
     }
     rest = {name: _plain(value) for name, value in values.items()}
-    return {**head, "accuracy": asdict(score.accuracy), **rest, **beside}
+    parts = {"run_error": score.run_error}
+    return {**head, "accuracy": asdict(score.accuracy), **rest, **parts, **beside}
 
 
 def _comparison(c: Comparison, evidence: Evidence) -> dict[str, object]:
@@ -43,6 +44,8 @@ def _comparison(c: Comparison, evidence: Evidence) -> dict[str, object]:
         **asdict(c.intervals[c.interval_kind]),
         "verdict_closed": c.verdict_closed,
         **beside,
+        "run_error": c.run_error,
+        "of_one_model": list(c.of_one_model),
         "reason": c.reason,
         "evidence": asdict(evidence),
         "sentence": sentence(c),

@@ -12,7 +12,9 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS
+from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import (
+    ONE_MODEL,
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     VERDICT_STYLES,
@@ -158,10 +160,17 @@ def score_columns(each: TaskSetReport, *, of_all: bool = False) -> Iterator[Colu
 def runs_text(scores: Sequence[Score]) -> str:
     """One line on the methods that were run several times; empty if there are none."""
     return "; ".join(
-        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}"
+        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}, counted "
+        "in intervals and verdicts"
         for s in scores
         if s.run_spread is not None
     )
+
+
+def one_model_text(scores: Sequence[Score]) -> str:
+    """Name the methods of which one trained model was run; empty if there are none."""
+    names = [score.method for score in scores if score.of_one_model]
+    return ONE_MODEL.format(listing(names, 3)) if names else ""
 
 
 def _marks(each: TaskSetReport) -> tuple[str, ...]:
@@ -175,6 +184,7 @@ def _marks(each: TaskSetReport) -> tuple[str, ...]:
         *missing_text(each.units),
         *((unseen_text(aware.classes, each.level),) if aware is not None else ()),
         *((f"{runs}.",) if runs else ()),
+        *((f"{one}.",) if (one := one_model_text(each.scores)) else ()),
         *((TRANSDUCTIVE_NOTE,) if marked else ()),
         *stopped,
         *((STOPPED_NOTE,) if stopped else ()),

@@ -107,6 +107,8 @@ def sentence(comparison: Comparison) -> str:
     ]
     other = beside_text([comparison])
     text += f"; {other[0].lower()}{other[1:]}" if other else ""
+    if comparison.of_one_model and comparison.verdict in (Verdict.BETTER, Verdict.WORSE):
+        text += f"; of this one trained model of {' and '.join(comparison.of_one_model)}"
     return text + (f"; {' and '.join(usual)}." if usual else ".")
 
 

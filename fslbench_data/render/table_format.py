@@ -14,6 +14,7 @@ from fslbench_data.render.interval_text import labels, missing_text, set_title
 from fslbench_data.render.limits_text import near_perfect_text, unseen_text, zeros_text
 from fslbench_data.render.report_tables import (
     comparison_columns,
+    one_model_text,
     report_notes,
     runs_text,
     score_columns,
@@ -100,6 +101,8 @@ def _block(
         )
     if runs := runs_text(each.scores[:limit]):
         parts.append(Text(runs))
+    if single := one_model_text(each.scores[:limit]):
+        parts.append(Text(single))
     parts.extend(Text(line) for line in stopped_text(each.scores[:limit]))
     parts.extend(Text(line) for line in prefix_text(each.scores, each.scored.n_tasks))
     rows = [row for row in range(len(each.asked)) if each.asked[row].any()]

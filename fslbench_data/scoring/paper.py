@@ -88,6 +88,8 @@ class PaperContent:
         Methods that say that they use a task's queries together.
     left_out
         Answered task sets that are not columns, as ``dataset/task_set``.
+    of_one_model
+        Methods of which one trained model was run, and which may differ from run to run.
     """
 
     about: About
@@ -96,6 +98,7 @@ class PaperContent:
     columns: tuple[PaperColumn, ...]
     transductive: frozenset[str]
     left_out: tuple[str, ...]
+    of_one_model: tuple[str, ...]
 
 
 def paper_content(report: Report, asked: Asked) -> PaperContent:
@@ -125,6 +128,9 @@ def paper_content(report: Report, asked: Asked) -> PaperContent:
         tuple(columns),
         frozenset(s.method for s in report.scores if s.transductive and s.method in shown),
         tuple(str(each.scored) for each in report.sets if each.scored not in scored),
+        tuple(
+            dict.fromkeys(s.method for s in report.scores if s.of_one_model and s.method in shown)
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
@@ -43,6 +44,8 @@ class Score:
         hold then, and are left out.
     transductive
         Whether the method says that it uses a task's queries together.
+    trained
+        Whether something is trained before the tasks; None where nothing is said of it.
     prefix
         Whether only the first tasks are answered, as many as the submitter chose: intervals are
         shown then, and nothing is concluded from them.
@@ -62,6 +65,7 @@ class Score:
     prefix: bool = False
     near_perfect: NearPerfect | None = None
     backbone: str = ""
+    trained: bool | None = None
 
     def __repr__(self) -> str:
         marks = [name for name in ("is_reference", "transductive", "prefix") if getattr(self, name)]
@@ -76,6 +80,21 @@ class Score:
     def accuracy(self) -> Interval:
         """The mean with the interval that the task set carries."""
         return self.intervals[self.interval_kind]
+
+    @property
+    def of_one_model(self) -> bool:
+        """Whether the results are one run's of a method that may differ from run to run."""
+        return self.runs < 2 and self.trained is not False
+
+    @property
+    def run_error(self) -> float | None:
+        """Standard error that training anew adds to the mean, percentage points; None if unknown.
+
+        It is 0 of a method that trains nothing.
+        """
+        if self.run_spread is not None:
+            return self.run_spread / sqrt(self.runs)
+        return None if self.of_one_model else 0.0
 
     @property
     def ordinary(self) -> bool:

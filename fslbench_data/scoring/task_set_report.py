@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,7 +241,12 @@ class TaskSetReport:
             return Comparison(*about, {kind: by_rule}, reason=reason)
         ends = [self.closed[s.method] for s in (own, other) if s.method in self.closed]
         closed = direct_verdict(*ends) if len(ends) == 2 else None
-        comparison = Comparison(*about, {kind: carried, **beside}, closed)
+        errors = [e for e in (own.run_error, other.run_error) if e is not None]
+        error = hypot(*errors) if len(errors) == 2 else None
+        single = tuple(score.method for score in (own, other) if score.of_one_model)
+        comparison = Comparison(
+            *about, {kind: carried, **beside}, closed, run_error=error, of_one_model=single
+        )
         return unconcluded(comparison, PREFIX) if self.of_prefix[row, column] else comparison
 
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:

@@ -95,6 +95,12 @@ def merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
                 if new:
                     sources.setdefault((name, field), part.source)
                 texts[field] = old or new
+            if about.trained is not None:
+                source = sources.setdefault((name, "trained"), part.source)
+                if before.trained is not None:
+                    said = (before.trained, source), (about.trained, part.source)
+                    _check_same(name, "trained", *said)
+            texts["trained"] = about.trained if before.trained is None else before.trained
             methods[name] = replace(before, **texts)
     return methods
 

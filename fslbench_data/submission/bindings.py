@@ -25,6 +25,9 @@ class Method:
     link: str = ""
     transductive: bool = False
     """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
+    trained: bool | None = None
+    """False where nothing is trained before the tasks, so that there are no runs to differ; None
+    where nothing is said of it."""
 
     def __post_init__(self) -> None:
         for what in ("description", "backbone", "link"):

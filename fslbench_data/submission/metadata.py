@@ -44,6 +44,8 @@ def written_metadata(
     for name, method in methods.items():
         about = asdict(method)
         del about["name"]
+        if about["trained"] is None:
+            del about["trained"]
         entries[name] = {**about, "task_sets": {}}
     for (method_name, dataset, task_set), binding in bindings.items():
         entry = entries.setdefault(method_name, {"task_sets": {}})
@@ -118,7 +120,8 @@ def _method(name: str, entry: Any) -> tuple[Method, Mapping[str, Any]]:
     if not all(map(is_text, about.values())):
         raise FSLBenchError(f"method {name!r}: description, backbone and link are texts")
     transductive = field_of(entry, "transductive", _YES_NO, _wrong(f"method {name!r}"), False)
-    return Method(name, **about, transductive=transductive), sets
+    trained = field_of(entry, "trained", _YES_NO_OR_NOT, _wrong(f"method {name!r}"))
+    return Method(name, **about, transductive=transductive, trained=trained), sets
 
 
 def _binding(key: str, method: str, bound: Any) -> Binding:
@@ -154,6 +157,7 @@ def _is_stopping(value: Any) -> bool:
 
 
 _YES_NO = Expected("true or false", lambda value: isinstance(value, bool))
+_YES_NO_OR_NOT = Expected("true or false", lambda value: value in (True, False, None))
 _TASKS = Expected(
     "a positive number", lambda value: value is None or is_whole(value, 1, _MOST_TASKS - 1)
 )

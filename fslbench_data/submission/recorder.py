@@ -40,6 +40,9 @@ class Recorder:
         What readers should know about it.
     transductive : bool, optional
         Whether it uses a task's queries together; tables mark it.
+    trained : bool, optional
+        False of a method that trains nothing before the tasks, such as a classifier on fixed
+        features; else results of one run are told as those of one trained model.
 
     Examples
     --------
@@ -57,8 +60,10 @@ class Recorder:
         backbone: str = "",
         link: str = "",
         transductive: bool = False,
+        trained: bool | None = None,
     ) -> None:
-        self._method = Method(check_method_name(method), description, backbone, link, transductive)
+        about = description, backbone, link, transductive, trained
+        self._method = Method(check_method_name(method), *about)
         self._infos: dict[str, TaskSetInfo] = {}
         self._stopping: dict[str, Stopping] = {}
         self._answers: dict[str, dict[int, tuple[int, list[int] | None, list[int] | None]]] = {}
