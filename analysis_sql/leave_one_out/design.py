@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
@@ -21,11 +21,14 @@ from benchmark_spec.errors import SpecError
 LeftOut = Literal["images", "classes", "superclasses"]
 LEFT_OUT: tuple[LeftOut, ...] = ("images", "classes", "superclasses")
 
-LEAST_APPEARANCES = 2.0
-"""Tasks that a unit is in on average, below which intervals have not been shown to hold."""
+LEAST_APPEARANCES = 0.2
+"""Tasks that a unit is in on average, below which the jackknife has not been shown to hold."""
 
 LEAST_TASKS = 30
 """Tasks without a class (superclass): fewer do not tell what the mean without it is."""
+
+LEAST_USES = 3
+"""Tasks with a class: fewer do not tell what its images, or the class, change."""
 
 LEAST_SUPERCLASSES = 6
 
@@ -45,11 +48,14 @@ class TaskDesign:
         Of the classes that may be drawn, 0..G-1.
     why
         For each of `images`, `classes`, `superclasses` that has no interval, the reason.
+    bounded
+        For each that has an interval by a bound alone (:meth:`bound`), the reason.
     """
 
     membership: Membership
     superclass_of_class: Ints | None
     why: Mapping[LeftOut, str]
+    bounded: Mapping[LeftOut, str]
 
     @classmethod
     def of(
@@ -88,14 +94,44 @@ class TaskDesign:
 
     @classmethod
     def _of(cls, tasks: Membership, superclasses: Ints | None) -> TaskDesign:
+        made = cls(tasks, superclasses, {}, {})
         why: dict[LeftOut, str] = {}
-        if reason := _no_images(tasks):
-            why |= dict.fromkeys(LEFT_OUT, reason)
-        elif reason := _no_classes(tasks):
-            why |= dict.fromkeys(LEFT_OUT[1:], reason)
-        elif reason := _no_superclasses(tasks, superclasses):
-            why["superclasses"] = reason
-        return cls(tasks, superclasses, MappingProxyType(why))
+        bounded: dict[LeftOut, str] = {}
+        if tasks.spanning:
+            reason = "groups have images of several classes, which then depend on one another"
+            why = dict.fromkeys(LEFT_OUT, reason)
+        elif tasks.tasks < 2:
+            why = dict.fromkeys(LEFT_OUT, "there are fewer than two tasks")
+        else:
+            if reason := _no_images(tasks):
+                bounded["images"] = reason
+            classes = tasks.class_names.size
+            if classes <= tasks.way:
+                why["classes"] = f"every task has all {classes} classes"
+            elif reason := _no_classes(tasks):
+                bounded["classes"] = reason
+            if reason := why.get("classes") or _no_superclasses(tasks, superclasses):
+                why["superclasses"] = reason
+            if np.isinf(made.bound("images")) and "images" in bounded:
+                why = dict.fromkeys(LEFT_OUT, bounded.pop("images"))
+                bounded = {}
+        return replace(made, why=MappingProxyType(why), bounded=MappingProxyType(bounded))
+
+    def bound(self, name: LeftOut) -> float:
+        """Return how many times v_mc the variance of the mean is at most: 1 + B ρ/(1-ρ).
+
+        Each term of Hoeffding's decomposition has in the mean over all tasks at most the share ρ of
+        its weight in one task (Hoeffding, Ann. Math. Statist. 1948); tasks of one pool vary less
+        than tasks of new ones, whence 1-ρ.  For images ρ is K m/(C N_c) of the class with the
+        fewest, with N_c = (Σs)²/Σs² where images are in groups of s; for classes it is K/C.
+        """
+        tasks = self.membership
+        share = tasks.way / tasks.class_names.size
+        if name == "images":
+            sizes = np.bincount(tasks.class_of_unit, tasks.images_of_unit.astype(np.float64))
+            squares = np.bincount(tasks.class_of_unit, tasks.images_of_unit.astype(np.float64) ** 2)
+            share *= tasks.per_class / float((sizes**2 / squares).min())
+        return 1.0 + self.tasks * share / (1.0 - share) if share < 1.0 else np.inf
 
     @property
     def tasks(self) -> int:
@@ -117,7 +153,7 @@ class TaskDesign:
     def warnings(self) -> tuple[str, ...]:
         """What weakens the intervals that there are, a sentence each."""
         sizes, m = self.membership.units_of_class, self.membership.per_class
-        if "images" in self.why or not self.membership.one_each:
+        if {"images"} & {*self.why, *self.bounded} or not self.membership.one_each:
             return ()
         ratio = (sizes - 1) / np.maximum(sizes - m, 1)
         few = np.flatnonzero(ratio > FEW_LEFT)
@@ -148,13 +184,13 @@ class TaskDesign:
 
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
-        """What is left out, in the order of :data:`LEFT_OUT`, where there is an interval."""
-        tasks, made = self.membership, {}
-        if "images" not in self.why:
+        """What is left out, in the order of :data:`LEFT_OUT`, where the jackknife can be taken."""
+        tasks, made, without = self.membership, {}, {*self.why, *self.bounded}
+        if "images" not in without:
             made["images"] = (leave_out_images if tasks.one_each else leave_out_groups)(tasks)
-        if "classes" not in self.why:
+        if "classes" not in without:
             made["classes"] = leave_out_columns(tasks.has_class, tails=True)
-        if "superclasses" not in self.why and self.superclass_of_class is not None:
+        if "superclasses" not in without and self.superclass_of_class is not None:
             has = has_superclass(tasks, self.superclass_of_class)
             made["superclasses"] = leave_out_columns(has, tails=False)
         return MappingProxyType({name: made[name] for name in LEFT_OUT if name in made})
@@ -204,26 +240,22 @@ def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Int
 
 
 def _no_images(tasks: Membership) -> str:
-    """Return why nothing can be said about new images; empty where something can."""
+    """Return why images cannot be left out; empty where they can."""
     unit, m = "groups" if tasks.grouped else "images", tasks.per_class
-    sizes, uses = tasks.units_of_class, tasks.tasks_of_class
-    if tasks.spanning:
-        return "groups have images of several classes, which then depend on one another"
+    sizes = tasks.units_of_class
     least = m if tasks.one_each else 1
     if (sizes <= least).any():
         small = int(np.argmin(sizes))
         return (
-            f"class {tasks.labels[small]} has {sizes[small]} {unit}, of which a task uses "
-            f"{m}: one more is needed"
+            f"class {tasks.labels[small]} has {sizes[small]} {unit}, of which a task uses {m}"
             if tasks.one_each
             else f"class {tasks.labels[small]} has a single group"
         )
-    if (uses < 3).any():
-        rare = int(np.argmin(uses))
-        return f"class {tasks.labels[rare]} is in {uses[rare]} tasks: 3 are needed"
+    if reason := _rare(tasks):
+        return reason
     appearances = float(tasks.tasks_of_unit.mean())
     if appearances < LEAST_APPEARANCES:
-        return f"{unit} are in {appearances:.2g} tasks on average: {LEAST_APPEARANCES:g} are needed"
+        return f"{unit} are in {appearances:.2g} tasks on average, fewer than {LEAST_APPEARANCES:g}"
     again = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, sizes.size)
     if (again < 1).any():
         name = tasks.labels[int(np.argmin(again))]
@@ -231,14 +263,22 @@ def _no_images(tasks: Membership) -> str:
     return ""
 
 
+def _rare(tasks: Membership) -> str:
+    uses = tasks.tasks_of_class
+    if (uses >= LEAST_USES).all():
+        return ""
+    rare = int(np.argmin(uses))
+    return f"class {tasks.labels[rare]} is in {uses[rare]} tasks, fewer than {LEAST_USES}"
+
+
 def _no_classes(tasks: Membership) -> str:
-    classes = tasks.class_names.size
-    if classes <= tasks.way:
-        return f"every task has all {classes} classes"
+    """Return why classes cannot be left out; empty where they can."""
+    if reason := _rare(tasks):
+        return reason
     without = tasks.tasks - tasks.tasks_of_class
     if without.min() < LEAST_TASKS:
         name = tasks.labels[int(np.argmin(without))]
-        return f"{without.min()} tasks are without class {name}: {LEAST_TASKS} are needed"
+        return f"{without.min()} tasks are without class {name}, fewer than {LEAST_TASKS}"
     return ""
 
 

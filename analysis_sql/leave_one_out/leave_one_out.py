@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import Bools, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
-from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.halfwidths import (
     degrees_of_freedom,
     excess_kurtosis,
@@ -58,12 +58,15 @@ class Spread:
         v_mc/T: the part of the variance that more tasks of the same images would take away.
     widened
         Whether τ > T: too few tasks to tell the variance from noise, so that h is wide.
+    is_bound
+        Whether the half-width is an upper bound (:meth:`TaskDesign.bound`), and no estimate.
     """
 
     halfwidth: Floats
     df: Floats
     monte_carlo_share: Floats
     widened: Bools
+    is_bound: bool
     _mean: Floats
     _laws: tuple[tuple[Floats, Floats, Floats | None], ...]
 
@@ -194,6 +197,26 @@ class Influences:
         tasks = self._design.tasks
         return 1.0 / (tasks * max(tasks - 1, 1))
 
+    def _law(
+        self,
+        name: LeftOut,
+        noise: Floats,
+        variance: Floats,
+        total: Floats,
+        squares: Floats,
+        fourths: Floats,
+    ) -> tuple[Floats, Floats, Floats | None]:
+        """Return T, τ and the degrees of freedom of a kind, None for the normal law."""
+        jackknife = self._design.jackknives[name]
+        whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
+        apart = total - variance if jackknife.of_noise else total
+        tau = jackknife.scale * np.maximum(apart, 0.0)
+        if not jackknife.of_noise:
+            return whole, tau, None
+        units = jackknife.units
+        kurtosis = excess_kurtosis(squares, fourths, units) if jackknife.tails else None
+        return whole, tau, degrees_of_freedom(units, kurtosis, whole.shape)
+
     def _result(
         self,
         mean: Floats,
@@ -207,17 +230,15 @@ class Influences:
         spreads: dict[LeftOut, Spread] = {}
         laws: tuple[tuple[Floats, Floats, Floats | None], ...] = ()
         widest = np.zeros(mean.shape)
-        for name, (variance, total, squares, fourths) in parts.items():
-            jackknife = self._design.jackknives[name]
-            whole = np.maximum(variance, 0.0) + np.maximum(noise, 0.0)
-            tau = jackknife.scale * np.maximum(
-                total - variance if jackknife.of_noise else total, 0.0
-            )
-            df = None
-            if jackknife.of_noise:
-                units = jackknife.units
-                kurtosis = excess_kurtosis(squares, fourths, units) if jackknife.tails else None
-                df = degrees_of_freedom(units, kurtosis, mean.shape)
+        for name in LEFT_OUT:
+            is_bound = name in self._design.bounded
+            if is_bound:
+                whole = self._design.bound(name) * np.maximum(noise, 0.0)
+                tau, df = np.zeros_like(whole), None
+            elif name in parts:
+                whole, tau, df = self._law(name, noise, *parts[name])
+            else:
+                continue
             laws = (*laws, (whole, tau, df))
             widest = np.maximum(widest, halfwidth(whole, tau, df, level))
             shown = np.where(identical, 0.0, np.where(still, np.inf, widest))
@@ -227,6 +248,7 @@ class Influences:
                 np.full(mean.shape, np.inf) if df is None else df,
                 share,
                 tau > whole,
+                is_bound,
                 mean,
                 laws,
             )

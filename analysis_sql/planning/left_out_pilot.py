@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, sqrt
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from analysis_sql.intervals.arrays import Floats
-from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.images import factors_of
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from analysis_sql.leave_one_out.membership import has_superclass
@@ -108,9 +109,10 @@ class LeftOutPilot:
         Raises a SpecError if the tasks have no interval for new images, or all values are equal.
         """
         values = np.asarray(y, np.float64)
-        if "images" in design.why:
+        without = {**design.why, **design.bounded}
+        if "images" in without:
             raise SpecError(
-                f"nothing can be said about new images: {design.why['images']}",
+                f"nothing can be estimated about new images: {without['images']}",
                 expected="a pilot of enough tasks",
                 fix="plan from more tasks",
             )
@@ -149,7 +151,7 @@ class LeftOutPilot:
             tasks.one_each,
             used,
             parts,
-            design.why,
+            MappingProxyType({name: without[name] for name in LEFT_OUT if name in without}),
             design.unit,
         )
 

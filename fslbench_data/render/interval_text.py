@@ -24,8 +24,17 @@ TRANSDUCTIVE_NOTE = (
     "† transductive: uses a task's queries together, and so gains from every class having as many."
 )
 
+AT_MOST = "± is at most so much, by a bound,"
+"""Before what it is about, and the reason."""
+
 ONE_MODEL = "one training run of {}: what is said holds for this one trained model"
 """Names of methods go into it; of those it is unknown by how much training anew changes them."""
+
+
+def capital(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return text[0].upper() + text[1:]
+
 
 STOPPED = "‡"
 STOPPED_NOTE = (
@@ -109,11 +118,19 @@ def set_title(
 
 
 def missing_text(units: Units) -> list[str]:
-    """Return which kinds of interval there might be and are not, and why: a sentence a reason."""
-    of_reason: dict[str, list[str]] = {}
-    for kind, reason in units.missing.items():
-        of_reason.setdefault(reason, []).append(BESIDE[kind].about)
-    return [f"No interval for {listing(of)} ({reason})." for reason, of in of_reason.items()]
+    """Return which kinds of interval are missing, or bounds, and why: a sentence a reason."""
+    missing, bounded = _of_reason(units.missing), _of_reason(units.bounded)
+    return [
+        *(f"No interval for {listing(of)} ({reason})." for reason, of in missing.items()),
+        *(f"{AT_MOST} for {listing(of)} ({reason})." for reason, of in bounded.items()),
+    ]
+
+
+def _of_reason(kinds: Mapping[IntervalKind, str]) -> dict[str, list[str]]:
+    of: dict[str, list[str]] = {}
+    for kind, reason in kinds.items():
+        of.setdefault(reason, []).append(BESIDE[kind].about)
+    return of
 
 
 def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:

@@ -41,6 +41,8 @@ def own_json(report: OwnTasks) -> str:
             "images": report.images,
             "unseen": report.unseen,
             "sizes_known": report.sizes_known,
+            "roles": report.roles,
+            "run_column": report.run_column,
             "superclasses": report.superclasses,
             "estimands": estimands(report),
             "sets": [_content(group) for group in report.sets],
@@ -58,7 +60,11 @@ def _content(group: OwnTaskSet) -> dict[str, Any]:
         "digest": group.digest,
         "unit": group.unit,
         "why": dict(group.why),
-        "methods": [{"method": e.method, "mean": e.mean, **_widths(e)} for e in group.means],
+        "bounded": dict(group.bounded),
+        "methods": [
+            {"method": e.method, "mean": e.mean, "runs": e.runs[0], **_widths(e)}
+            for e in group.means
+        ],
         "pairs": [
             {"method": e.method, "versus": e.versus, "difference": e.mean, **_widths(e)}
             for e in group.pairs()

@@ -12,7 +12,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
 from benchmark_spec.version import __version__
-from fslbench_data.render.interval_text import VERDICT_STYLES
+from fslbench_data.render.interval_text import ONE_MODEL, VERDICT_STYLES, capital
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.own_report import Estimate, OwnTasks, OwnTaskSet
 
@@ -118,18 +118,42 @@ def notes(report: OwnTasks) -> list[str]:
     else:
         seen += " seen, taken for all"
     told = [f"Drawn from {report.classes} classes, {seen}. Percentage points. {kinds}. {LEGEND}."]
+    if not report.roles:
+        told.append(
+            "Which images are support and which query was not logged; that all are there is "
+            "taken on trust (support_ids and query_ids say it)."
+        )
     for group in report.sets:
-        told += _missing(report, group) + _wide(group)
+        told += [*_runs(report, group), *_missing(report, group), *_wide(group)]
     return [*dict.fromkeys(told), *(f"Beware: {text}." for text in report.warnings)]
+
+
+def _runs(report: OwnTasks, group: OwnTaskSet) -> list[str]:
+    """Which methods have several training runs, and which one."""
+    several = [f"{name} {n}" for name, n in zip(group.methods, group.runs, strict=True) if n > 1]
+    single = [name for name, n in zip(group.methods, group.runs, strict=True) if n == 1]
+    said = []
+    if several:
+        said.append(
+            f"Training runs (column {report.run_column}), counted in ± and verdicts: "
+            f"{listing(several, MOST_NAMED)}."
+        )
+    if single:
+        said.append(f"{capital(ONE_MODEL.format(listing(single, MOST_NAMED)))}.")
+    return said
 
 
 def _missing(report: OwnTasks, group: OwnTaskSet) -> list[str]:
     """Which kinds of interval there are not, and why."""
     kinds: list[LeftOut] = [k for k in group.why if k != "superclasses" or report.superclasses]
-    return [
+    missing = [
         f"No interval for {listing([about(report, k) for k in kinds if group.why[k] == reason])}: "
         f"{reason}."
         for reason in dict.fromkeys(group.why[kind] for kind in kinds)
+    ]
+    return missing + [
+        f"± {about(report, kind)} is at most so much, by a bound: {reason}."
+        for kind, reason in group.bounded.items()
     ]
 
 

@@ -15,6 +15,7 @@ from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
+    capital,
     plus_minus,
 )
 from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
@@ -105,14 +106,10 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         _strong_text(content, cells),
         *used,
         *(["–: not answered."] if missing else []),
-        *([f"{_capital(ONE_MODEL.format(single))}."] if single else []),
+        *([f"{capital(ONE_MODEL.format(single))}."] if single else []),
         *_near_perfect(cells),
         f"FSLBench {signature.package_version}, release {_release(content)}.",
     )
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _tasks_text(content: PaperContent) -> str:

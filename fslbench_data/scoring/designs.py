@@ -35,11 +35,14 @@ class Units:
         How many the classes of the data set are in; 0 where the release does not know.
     missing
         Kinds of interval that there might be and are not, each with the reason.
+    bounded
+        Kinds whose half-width is an upper bound, and no estimate, each with the reason.
     """
 
     groups: bool = False
     superclasses: int = 0
     missing: Mapping[IntervalKind, str] = field(default_factory=dict)
+    bounded: Mapping[IntervalKind, str] = field(default_factory=dict)
 
 
 NO_UNITS = Units()
@@ -66,7 +69,8 @@ def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
         kind: text for kind, text in whole.why.items() if kind != "superclasses" or number
     }
     kinds = [name for name in LEFT_OUT if name not in whole.why]
-    return dict.fromkeys(kinds, tasks), Units(whole.unit == "groups", number, why)
+    bounded: dict[IntervalKind, str] = {**whole.bounded}
+    return dict.fromkeys(kinds, tasks), Units(whole.unit == "groups", number, why, bounded)
 
 
 def _aware(

@@ -28,11 +28,13 @@ class Evenness:
     Attributes
     ----------
     what
-        `classes`, `images` or `groups`.
+        `classes`, `pairs of classes`, `images` or `groups`.
     statistic, df
         Pearson's, scaled for drawing without replacement within a task; no test where `df` is 0.
     worst, times, expected
         Which was drawn how much more, or less, often than expected, by position.
+    rare
+        Mean of 1/expected: by so much of two the statistic varies more than chi-square does.
     """
 
     what: str
@@ -41,16 +43,26 @@ class Evenness:
     worst: int
     times: int
     expected: float
+    rare: float
 
     @property
     def p(self) -> float:
         """How often uniform drawing gives counts that are as uneven, or more so."""
-        return float(chdtrc(self.df, self.statistic)) if self.df else 1.0
+        return float(chdtrc(*self._scaled)) if self.df else 1.0
 
     @property
     def p_even(self) -> float:
         """How often uniform drawing gives counts that are as even, or more so."""
-        return float(chdtr(self.df, self.statistic)) if self.df else 1.0
+        return float(chdtr(*self._scaled)) if self.df else 1.0
+
+    @property
+    def _scaled(self) -> tuple[float, float]:
+        """Degrees of freedom and statistic of a chi-square law with the same mean and variance.
+
+        The square of a count of small expectation μ varies by 2 + 1/μ in place of 2.
+        """
+        share = 2.0 / (2.0 + self.rare)
+        return share * self.df, share * self.statistic
 
 
 def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
@@ -63,6 +75,38 @@ def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
     population = np.full(n_classes, n_classes)
     return _evenness("classes", times, np.full(n_classes, len(class_ids)), population,
                      class_ids.shape[1], np.zeros(n_classes, np.int64))  # fmt: skip
+
+
+def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
+    """Test whether classes were together in a task with the same chance; class_ids (B, K).
+
+    Less what single classes explain, counts of pairs have variance B(π2 - 2 π3 + π4) each, where
+    πj is the chance that j given classes are in a task, and C(C-3)/2 degrees of freedom.
+    """
+    tasks, way = class_ids.shape
+    member = np.zeros((tasks, n_classes))
+    np.put_along_axis(member, class_ids, 1.0, axis=1)
+    counts = member.T @ member
+    np.fill_diagonal(counts, 0.0)
+    chances = np.cumprod([(way - j) / (n_classes - j) for j in range(4)] if n_classes > 3 else [0])
+    variance = tasks * float(chances[1] - 2 * chances[2] + chances[3]) if n_classes > 3 else 0.0
+    if way < 2 or variance <= 1e-9 * tasks:
+        return Evenness("pairs of classes", 0.0, 0, 0, 0, 0.0, 0.0)
+    rows = counts.sum(axis=1)
+    rows -= rows.mean()
+    expected = float(counts.sum() / (n_classes * (n_classes - 1)))
+    apart = counts - expected - (rows[:, None] + rows) / (n_classes - 2)
+    upper = np.triu_indices(n_classes, 1)
+    worst = int(np.abs(apart[upper]).argmax())
+    return Evenness(
+        "pairs of classes",
+        float((apart[upper] ** 2).sum() / variance),
+        n_classes * (n_classes - 3) // 2,
+        worst,
+        int(counts[upper][worst]),
+        expected,
+        1.0 / expected,
+    )
 
 
 def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
@@ -99,7 +143,9 @@ def _evenness(
     parts = np.where(varies, (times - expected) ** 2 / variance, 0.0)
     df = int(varies.sum()) - len(np.unique(stratum[varies]))
     worst = int(parts.argmax())
-    return Evenness(what, float(parts.sum()), df, worst, int(times[worst]), float(expected[worst]))
+    rare = float((1.0 / expected[varies]).mean()) if df else 0.0
+    found = int(times[worst]), float(expected[worst])
+    return Evenness(what, float(parts.sum()), df, worst, *found, rare)
 
 
 def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> list[str]:
@@ -115,7 +161,7 @@ def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> lis
     """
     p = f"p = {test.p:.1g}" if test.p > 1e-99 else "p < 1e-99"
     said = (
-        f"{test.what}{'' if test.what == 'classes' else ' within classes'}: chi-square "
+        f"{test.what}{' within classes' if test.what in ('images', 'groups') else ''}: chi-square "
         f"{test.statistic:,.1f} with {test.df:,} degrees of freedom, {p}; {name} is "
         f"in {test.times:,} tasks where {test.expected:,.1f} are expected"
     )

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import TaskLogError, listing, shown
 from fslbench_data.scoring.own_answers import Answers
-from fslbench_data.scoring.own_draws import check_even, class_draws, unit_draws, unseen_images
+from fslbench_data.scoring.own_draws import (
+    REFUSED,
+    check_even,
+    class_draws,
+    pair_draws,
+    unit_draws,
+    unseen_images,
+)
 from fslbench_data.submission.id_table import numbers_by_id, texts_by_id
 from fslbench_data.submission.task_log import TaskLog
 
@@ -201,18 +208,45 @@ def _draws(
     """Test that tasks were drawn uniformly: classes, then images, or groups where one of each."""
     where = f"{log.source}, {listing(group.methods, 4)}"
     classes = class_draws(group.class_ids, len(log.classes))
+    pairs = pair_draws(group.class_ids, len(log.classes))
+    first, second = (log.classes[i[pairs.worst]] for i in np.triu_indices(len(log.classes), 1))
+    if min(classes.p, pairs.p) < REFUSED:
+        _check_repeated(group, where)
     warnings = check_even(
         classes, f"class {shown(log.classes[classes.worst])}", where, all_known=True
     )
+    together = f"{shown(first)} and {shown(second)} together"
+    warnings += check_even(pairs, together, where, all_known=False)
     units, what, class_of = group.image_ids, "images", owner
     if grouped is not None and _one_of_a_group(grouped[units]) and len(set(grouped)) < len(grouped):
         units, what = grouped[units], "groups"
         class_of = np.zeros(int(grouped.max()) + 1, np.int64)
         class_of[grouped] = owner
     test = unit_draws(group.class_ids, units, class_of, what)
+    if test.p < REFUSED:
+        _check_repeated(group, where)
     known = test.worst < len(log.images) and what == "images"
     name = f"image {shown(log.images[test.worst])}" if known else f"one of the {what}"
     return warnings + check_even(test, name, where, all_known=sizes_known)
+
+
+def _check_repeated(group: Answers, where: str) -> None:
+    """Refuse tasks that are there twice under different names."""
+    tasks = np.sort(group.image_ids.reshape(len(group.image_ids), -1), axis=1)
+    order = np.lexsort(tasks.T[::-1])
+    alike = np.flatnonzero((tasks[order][1:] == tasks[order][:-1]).all(axis=1))
+    if alike.size:
+        one, other = sorted(order[alike[0] : alike[0] + 2].tolist())
+        raise TaskLogError(
+            f"tasks {shown(group.tasks[one])} and {shown(group.tasks[other])} are the same, as are "
+            f"{alike.size} of {len(tasks)} tasks another one"
+            if alike.size > 1
+            else f"tasks {shown(group.tasks[one])} and {shown(group.tasks[other])} are the same",
+            where=where,
+            expected="every task once: a task that is there again tells nothing new",
+            fix="leave repetitions out; of several training runs on the same tasks, give a task "
+            "one name in all of them, and name the run in a column `run`",
+        )
 
 
 def _one_of_a_group(groups: Ints) -> bool:

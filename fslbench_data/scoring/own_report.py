@@ -34,6 +34,8 @@ class Width:
         The share of the variance that more tasks of these images would take away.
     widened
         Whether the interval is wide because the tasks are few.
+    is_bound
+        Whether the half-width is an upper bound, and no estimate.
     run_share
         The share of the variance by which training runs differ; 0 where a method has one run, of
         which nothing is known.
@@ -44,6 +46,7 @@ class Width:
     df: float | None
     monte_carlo_share: float
     widened: bool
+    is_bound: bool
     run_share: float = 0.0
 
 
@@ -101,8 +104,8 @@ class OwnTaskSet:
         Twelve digits of the tasks' digest, by the names of classes and images.
     unit
         What is left out for new images: `images` or `groups`.
-    why
-        For each kind of interval that there is not, the reason.
+    why, bounded
+        For each kind of interval that there is not, and for each that is a bound, the reason.
     result, reference
         Means and intervals of all methods and pairs as if runs did not differ, fractions (M, M): at
         the report's level, and where there are several runs at that from which p-values are found.
@@ -120,6 +123,7 @@ class OwnTaskSet:
     digest: str
     unit: str
     why: Mapping[LeftOut, str]
+    bounded: Mapping[LeftOut, str]
     result: LeaveOneOut
     reference: LeaveOneOut | None
     runs: tuple[int, ...]
@@ -178,6 +182,7 @@ class OwnTaskSet:
             df if isfinite(df) else None,
             float(spread.monte_carlo_share[i, j]),
             bool(spread.widened[i, j]),
+            spread.is_bound,
             share,
         )
 
@@ -198,6 +203,10 @@ class OwnTasks:
         Images that no task shows: by the classes' sizes, else an estimate.
     sizes_known
         Whether the classes' sizes were given; else the images seen are taken for all.
+    roles
+        Whether the log says which images are support and which query.
+    run_column
+        The log's column that names training runs; empty without any.
     superclasses
         Number of superclasses; 0 where none were given.
     sets
@@ -212,6 +221,8 @@ class OwnTasks:
     images: int
     unseen: float
     sizes_known: bool
+    roles: bool
+    run_column: str
     superclasses: int
     sets: tuple[OwnTaskSet, ...]
     warnings: tuple[str, ...]

@@ -13,7 +13,7 @@ from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.training_runs import REFERENCE, run_terms
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
-from benchmark_spec.errors import FSLBenchWarning
+from benchmark_spec.errors import FSLBenchWarning, TaskLogError, listing
 from fslbench_data.scoring.own_answers import Answers, answers_of, apart_text
 from fslbench_data.scoring.own_pool import Pool, pool_of
 from fslbench_data.scoring.own_report import OwnTasks, OwnTaskSet
@@ -75,6 +75,13 @@ def interval(
             pool.superclass_of_class,
             read.classes,
         )
+        if "images" in design.why:
+            raise TaskLogError(
+                f"nothing can be said of new images: {design.why['images']}",
+                where=f"{read.source}, {listing(group.methods, 4)}",
+                expected="tasks of which at least a bound can be given; a mean without an interval "
+                "is none to report",
+            )
         said += design.warnings
         sets.append(_set_of(read, group, design, level))
     if apart := apart_text(answers):
@@ -99,6 +106,7 @@ def _set_of(log: TaskLog, group: Answers, design: TaskDesign, level: float) -> O
         group.digest(log),
         design.unit,
         design.why,
+        design.bounded,
         leave_one_out(design, y, level),
         leave_one_out(design, y, REFERENCE) if max(group.runs) > 1 else None,
         group.runs,
@@ -150,6 +158,8 @@ def _report(
         len(log.images),
         pool.unseen,
         pool.sizes_known,
+        log.roles,
+        log.run_column,
         0 if above is None else len(set(above.tolist())),
         tuple(sets),
         tuple(said),

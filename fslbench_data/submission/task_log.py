@@ -17,11 +17,15 @@ from fslbench_data.submission.csv_cells import parse_integers
 from fslbench_data.submission.id_lists import labels_of, list_column, parsed_lists
 from fslbench_data.submission.task_log_table import table_of
 
-NEEDED = ("method", "task", "class_ids", "image_ids")
+NEEDED = ("method", "task", "class_ids")
+ROLES = ("support_ids", "query_ids")
 COUNTS = ("n_correct", "n_query")
 RUN_NAMES = ("run", "seed", "trial", "fold")
 """Columns that may name a method's training runs; all but the first only where a task repeats."""
-EXPECTED = f"{', '.join(NEEDED)}, and {' with '.join(COUNTS)} or accuracy"
+EXPECTED = (
+    f"{', '.join(NEEDED)}, {' and '.join(ROLES)} or image_ids, and {' with '.join(COUNTS)} or "
+    "accuracy"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,8 @@ class TaskLog:
         What the method made of the task, 0 to 1: its accuracy, or another statistic.
     source
         What messages call the log.
+    roles
+        Whether the log says which images are support and which query.
     runs
         Names of training runs, in the order in which they first appear; empty without any.
     run : int64 (R,)
@@ -62,6 +68,7 @@ class TaskLog:
     image_ids: NDArray[np.int64]
     y: NDArray[np.float64]
     source: str
+    roles: bool
     runs: tuple[str, ...]
     run: NDArray[np.int64]
     run_column: str
@@ -77,22 +84,17 @@ class TaskLog:
             empty cell, lists of another length than in the first row, counts out of range.
         """
         where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-        table = table_of(source, (*NEEDED, *COUNTS, "accuracy", "run"), where, RUN_NAMES[1:])
+        needed = (*NEEDED, *ROLES, "image_ids", *COUNTS, "accuracy", "run")
+        table = table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
         _check_columns(table, where)
         methods, method = _names(table.column("method"), "method", where)
         for name in methods:
             check_method_name(name, where)
         tasks, task = _names(table.column("task"), "task", where)
         classes, class_ids = _ids(table.column("class_ids"), "class_ids", where)
-        images, image_ids = _ids(table.column("image_ids"), "image_ids", where)
-        way, per_task = class_ids.shape[1], image_ids.shape[1]
-        if per_task % way:
-            raise SchemaError(
-                f"a task has {per_task} image_ids and {way} class_ids",
-                where=f"{where}, {rows([0])}",
-                expected="as many images of each of its classes, support and query together",
-                fix="log the images class by class, in the order of class_ids",
-            )
+        roles = ROLES[0] in table.column_names
+        images, image_ids = _images(table, class_ids.shape[1], where)
+        _check_room(table, image_ids, where)
         return cls(
             methods,
             tasks,
@@ -101,16 +103,86 @@ class TaskLog:
             method,
             task,
             class_ids,
-            image_ids.reshape(-1, way, per_task // way),
+            image_ids,
             _values(table, where),
             where,
+            roles,
             *_runs(table, method, task, where),
+        )
+
+
+def _images(table: pa.Table, way: int, where: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Names of images, and positions among them, support before query: (R, K, m)."""
+    names = [name for name in (*ROLES, "image_ids") if name in table.column_names]
+    lists = [_id_lists(table.column(name), name, where) for name in names]
+    for name, (length, _) in zip(names, lists, strict=True):
+        if length % way:
+            raise SchemaError(
+                f"a task has {length} {name} and {way} class_ids",
+                where=f"{where}, {rows([0])}",
+                expected="as many images of each of its classes",
+                fix="log the images class by class, in the order of class_ids",
+            )
+    values = [values for _, values in lists]
+    kinds = {value.type for value in values}
+    if len(kinds) > 1:
+        values = [pc.cast(value, pa.string()) for value in values]
+    labels, codes = labels_of(pa.concat_arrays(values))
+    parts = np.split(codes, np.cumsum([len(value) for value in values])[:-1])
+    return labels, np.concatenate([part.reshape(table.num_rows, way, -1) for part in parts], axis=2)
+
+
+def _check_room(table: pa.Table, image_ids: NDArray[np.int64], where: str) -> None:
+    """Refuse logs of which it can be seen that images of support, or of query, are missing."""
+    if COUNTS[1] not in table.column_names:
+        return
+    queries = _integers(table.column(COUNTS[1]), COUNTS[1], where)
+    way, per_class = image_ids.shape[1:]
+    both = (
+        "of every task all images, support and query: support_ids and query_ids, or both together "
+        "in image_ids"
+    )
+    fix = "log support_ids=support.tolist(), query_ids=query.tolist(), K lists each"
+    if ROLES[1] in table.column_names:
+        logged, _ = _id_lists(table.column(ROLES[1]), ROLES[1], where)
+        if (bad := np.flatnonzero(queries != logged)).size:
+            raise SchemaError(
+                f"n_query is {queries[bad[0]]} and a task has {logged} query_ids",
+                where=f"{where}, {rows(bad)}",
+                expected="every query once, and n_query their number",
+                fix=fix,
+            )
+        return
+    if (bad := np.flatnonzero(queries > way * (per_class - 1))).size:
+        raise SchemaError(
+            f"n_query is {queries[bad[0]]} and a task has {way * per_class} images: there are none "
+            "of support",
+            where=f"{where}, {rows(bad)}",
+            expected=both,
+            fix=fix,
+        )
+    if "shots" not in table.column_names or not pa.types.is_integer(table.column("shots").type):
+        return
+    shots = pc.fill_null(table.column("shots"), 0).to_numpy()
+    wrong = (shots > 0) & (way * (per_class - shots) != queries)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise SchemaError(
+            f"a task of {shots[at]} shots and {queries[at]} queries has {way * per_class} images, "
+            f"not {way * shots[at] + queries[at]}",
+            where=f"{where}, {rows(np.flatnonzero(wrong))}",
+            expected=both,
+            fix=fix,
         )
 
 
 def _check_columns(table: pa.Table, where: str) -> None:
     names = table.column_names
     missing = [name for name in NEEDED if name not in names]
+    if any(name in names for name in ROLES):
+        missing += [name for name in ROLES if name not in names]
+    elif "image_ids" not in names:
+        missing.append("support_ids and query_ids (or image_ids)")
     is_counted, is_accuracy = any(name in names for name in COUNTS), "accuracy" in names
     if is_counted and not is_accuracy:
         missing += [name for name in COUNTS if name not in names]
@@ -129,6 +201,14 @@ def _check_columns(table: pa.Table, where: str) -> None:
             where=where,
             expected=EXPECTED,
             fix="leave out the one that the interval is not about",
+        )
+    if ROLES[0] in names and "image_ids" in names:
+        raise SchemaError(
+            "the log says twice which images a task has: by support_ids and query_ids, and by "
+            "image_ids",
+            where=where,
+            expected=EXPECTED,
+            fix="leave out image_ids",
         )
     if not table.num_rows:
         raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
@@ -195,13 +275,21 @@ def _ids(
     column: pa.ChunkedArray, name: str, where: str
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Names, ascending, and positions among them: as many in every row as in the first (R, n)."""
+    length, values = _id_lists(column, name, where)
+    labels, codes = labels_of(values)
+    return labels, codes.reshape(-1, length)
+
+
+def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> tuple[int, pa.Array]:
+    """Return how many ids every row has, and all of them."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if columns.is_text(column.type):
         column = parsed_lists(column, name, where)
     lengths, values = list_column(column, name, where)
     if (wrong := np.flatnonzero(lengths != lengths[0])).size or not lengths[0]:
-        what = "classes" if name == "class_ids" else "images"
+        what = "classes" if name == "class_ids" else name.replace("_ids", " images")
+        what = "images" if what == "image images" else what
         raise SchemaError(
             f"tasks have {lengths[0]} and {lengths[wrong[0]]} {what}"
             if wrong.size
@@ -210,8 +298,7 @@ def _ids(
             expected="as many classes, and images of each, in every task of a log",
             fix="give each kind of task a log of its own",
         )
-    labels, codes = labels_of(values)
-    return labels, codes.reshape(len(lengths), -1)
+    return int(lengths[0]), values
 
 
 def _values(table: pa.Table, where: str) -> NDArray[np.float64]:

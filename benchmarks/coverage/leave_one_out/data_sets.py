@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.leave_one_out.design import LEAST_APPEARANCES, LEFT_OUT, LeftOut, TaskDesign
+from analysis_sql.leave_one_out.design import LEAST_APPEARANCES, LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut
 from benchmarks.coverage.leave_one_out import real
 from benchmarks.coverage.leave_one_out.lines import CLASS_DRAWS, Kind, Line
@@ -104,11 +104,8 @@ def task_design(line: Line, class_ids: Array, images: Array) -> TaskDesign:
     tasks = made.membership
     seldom = tasks.tasks_of_unit.mean() < LEAST_APPEARANCES
     again = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, tasks.class_names.size)
-    if "images" in made.why and seldom and again.min() >= 1 and tasks.tasks_of_class.min() >= 3:
-        absent: dict[LeftOut, str] = {}
-        if line.superclass_of_class is None:
-            absent["superclasses"] = "classes have no superclasses"
-        return replace(made, why=MappingProxyType(absent))
+    if made.bounded and seldom and again.min() >= 1 and tasks.tasks_of_class.min() >= 3:
+        return replace(made, bounded=MappingProxyType({}))
     return made
 
 
