@@ -109,10 +109,10 @@ class LeftOutPilot:
         Raises a SpecError if the tasks have no interval for new images, or all values are equal.
         """
         values = np.asarray(y, np.float64)
-        without = {**design.why, **design.bounded}
-        if "images" in without:
+        absent = {**design.why, **design.bounded}
+        if "images" in absent:
             raise SpecError(
-                f"nothing can be estimated about new images: {without['images']}",
+                f"nothing can be estimated about new images: {absent['images']}",
                 expected="a pilot of enough tasks",
                 fix="plan from more tasks",
             )
@@ -151,7 +151,7 @@ class LeftOutPilot:
             tasks.one_each,
             used,
             parts,
-            MappingProxyType({name: without[name] for name in LEFT_OUT if name in without}),
+            MappingProxyType({name: absent[name] for name in LEFT_OUT if name in absent}),
             design.unit,
         )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LEGEND = "+ better, - worse, 0 not told apart, = identical on every task, ? nothing can be said"
-LINES_BESIDE = 20
+LINES_BESIDE = 24
 """Lines of a screen that stand around the table of pairs."""
 MOST_NAMED = 6
 

@@ -35,6 +35,8 @@ class Pool:
 
     Attributes
     ----------
+    classes
+        Names: those of the log, then others that may be drawn and are in no task.
     class_of_image : int64 (N,)
         The images of the log first, at their positions there; then those that no task shows.
     group_of_image : int64 (N,) or None
@@ -47,6 +49,7 @@ class Pool:
         Sentences.
     """
 
+    classes: tuple[str, ...]
     class_of_image: Ints
     group_of_image: Ints | None
     superclass_of_class: Ints | None
@@ -73,15 +76,14 @@ def pool_of(
     class_of, times = _seen(log, answers)
     owner, unseen = class_of, 0.0
     warnings: list[str] = []
-    grouped = None
+    grouped, classes = None, log.classes
     if groups is not None:
         owner, grouped = _with_groups(
             log, class_of, texts_by_id(groups, "image", "group", "groups")
         )
     if class_sizes is not None:
-        owner = _with_sizes(
-            log, owner, numbers_by_id(class_sizes, "class", "n_images", "class sizes")
-        )
+        sizes = numbers_by_id(class_sizes, "class", "n_images", "class sizes")
+        owner, classes = _with_sizes(log, owner, sizes)
         unseen = float(len(owner) - len(class_of))
         if grouped is not None and len(owner) > len(grouped):
             raise TaskLogError(
@@ -95,11 +97,12 @@ def pool_of(
         unseen = unseen_images(times, class_of)
         warnings += _about_unseen(log, times, unseen)
     for group in answers:
-        warnings += _draws(log, group, owner, grouped, class_sizes is not None)
+        warnings += _draws(log, group, classes, owner, grouped, class_sizes is not None)
     above = None
     if superclasses is not None:
-        above = _superclasses(log, texts_by_id(superclasses, "class", "superclass", "superclasses"))
-    return Pool(owner, grouped, above, unseen, class_sizes is not None,
+        named = texts_by_id(superclasses, "class", "superclass", "superclasses")
+        above = _superclasses(log, classes, named)
+    return Pool(classes, owner, grouped, above, unseen, class_sizes is not None,
                 tuple(dict.fromkeys(warnings)))  # fmt: skip
 
 
@@ -113,8 +116,8 @@ def _seen(log: TaskLog, answers: list[Answers]) -> tuple[Ints, Ints]:
     return class_of, times
 
 
-def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> Ints:
-    """Add images that no task shows; classes of too few images for a task are left out."""
+def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints, tuple[str, ...]]:
+    """Add images that no task shows, and classes; those of too few images are left out."""
     m = log.image_ids.shape[2]
     if missing := [name for name in log.classes if name not in sizes]:
         raise TaskLogError(
@@ -122,16 +125,11 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> Ints:
             where=log.source,
             expected="every class of the log, by the name that it has in class_ids",
         )
-    idle = [name for name, size in sizes.items() if size >= m and name not in set(log.classes)]
-    if idle:
-        raise TaskLogError(
-            f"no task has class {listing(list(map(shown, idle)))}",
-            where=f"{log.source}, class sizes",
-            expected="each class that may be drawn in several tasks",
-            fix="leave classes out that the sampler never draws; else log more tasks",
-        )
-    there = np.bincount(owner, minlength=len(log.classes))
-    wanted = np.array([sizes[name] for name in log.classes])
+    seen = set(log.classes)
+    idle = [name for name, size in sizes.items() if size >= m and name not in seen]
+    classes = (*log.classes, *idle)
+    there = np.bincount(owner, minlength=len(classes))
+    wanted = np.array([sizes[name] for name in classes])
     if (few := np.flatnonzero(wanted < there)).size:
         raise TaskLogError(
             f"class {shown(log.classes[few[0]])} has {wanted[few[0]]} images by the class sizes, "
@@ -140,7 +138,7 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> Ints:
             expected="the number of images that the sampler draws from",
             fix="log an image under one id only, whatever its crop or augmentation",
         )
-    return np.concatenate([owner, np.repeat(np.arange(len(wanted)), wanted - there)])
+    return np.concatenate([owner, np.repeat(np.arange(len(wanted)), wanted - there)]), classes
 
 
 def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[Ints, Ints]:
@@ -172,15 +170,15 @@ def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[
     return owner, np.array([number[g] for g in [*seen, *more]], np.int64)
 
 
-def _superclasses(log: TaskLog, above: dict[str, str]) -> Ints:
-    if missing := [name for name in log.classes if name not in above]:
+def _superclasses(log: TaskLog, classes: tuple[str, ...], above: dict[str, str]) -> Ints:
+    if missing := [name for name in classes if name not in above]:
         raise TaskLogError(
             f"the superclasses lack classes of the log: {listing(list(map(shown, missing)))}",
             where=log.source,
             expected="a superclass for every class",
         )
     number = {name: position for position, name in enumerate(sorted(set(above.values())))}
-    return np.array([number[above[name]] for name in log.classes], np.int64)
+    return np.array([number[above[name]] for name in classes], np.int64)
 
 
 def _about_unseen(log: TaskLog, times: Ints, unseen: float) -> list[str]:
@@ -203,18 +201,21 @@ def _about_unseen(log: TaskLog, times: Ints, unseen: float) -> list[str]:
 
 
 def _draws(
-    log: TaskLog, group: Answers, owner: Ints, grouped: Ints | None, sizes_known: bool
+    log: TaskLog,
+    group: Answers,
+    names: tuple[str, ...],
+    owner: Ints,
+    grouped: Ints | None,
+    sizes_known: bool,
 ) -> list[str]:
     """Test that tasks were drawn uniformly: classes, then images, or groups where one of each."""
     where = f"{log.source}, {listing(group.methods, 4)}"
-    classes = class_draws(group.class_ids, len(log.classes))
-    pairs = pair_draws(group.class_ids, len(log.classes))
-    first, second = (log.classes[i[pairs.worst]] for i in np.triu_indices(len(log.classes), 1))
+    classes = class_draws(group.class_ids, len(names))
+    pairs = pair_draws(group.class_ids, len(names))
+    first, second = (names[i[pairs.worst]] for i in np.triu_indices(len(names), 1))
     if min(classes.p, pairs.p) < REFUSED:
         _check_repeated(group, where)
-    warnings = check_even(
-        classes, f"class {shown(log.classes[classes.worst])}", where, all_known=True
-    )
+    warnings = check_even(classes, f"class {shown(names[classes.worst])}", where, all_known=True)
     together = f"{shown(first)} and {shown(second)} together"
     warnings += check_even(pairs, together, where, all_known=False)
     units, what, class_of = group.image_ids, "images", owner
@@ -236,7 +237,7 @@ def _check_repeated(group: Answers, where: str) -> None:
     order = np.lexsort(tasks.T[::-1])
     alike = np.flatnonzero((tasks[order][1:] == tasks[order][:-1]).all(axis=1))
     if alike.size:
-        one, other = sorted(order[alike[0] : alike[0] + 2].tolist())
+        one, other = min(sorted(order[at : at + 2].tolist()) for at in alike.tolist())
         raise TaskLogError(
             f"tasks {shown(group.tasks[one])} and {shown(group.tasks[other])} are the same, as are "
             f"{alike.size} of {len(tasks)} tasks another one"

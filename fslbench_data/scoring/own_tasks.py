@@ -73,7 +73,7 @@ def interval(
             pool.class_of_image,
             pool.group_of_image,
             pool.superclass_of_class,
-            read.classes,
+            pool.classes,
         )
         if "images" in design.why:
             raise TaskLogError(
@@ -154,7 +154,7 @@ def _report(
     return OwnTasks(
         log.source,
         level,
-        len(log.classes),
+        len(pool.classes),
         len(log.images),
         pool.unseen,
         pool.sizes_known,

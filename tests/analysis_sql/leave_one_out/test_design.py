@@ -15,17 +15,40 @@ def design(sizes: list[int], tasks: int, way: int, per_class: int, **more) -> Ta
 @pytest.mark.parametrize(
     ("made", "kinds", "reason"),
     [
-        (((6,) * 8, 300, 4, 6), "images classes superclasses", "class 0 has 6 images, of which"),
-        (((300,) * 8, 60, 4, 2), "images classes superclasses", "images are in 0.2 tasks on"),
-        (((20,) * 4, 300, 4, 4), "classes superclasses", "every task has all 4 classes"),
-        (((20,) * 5, 100, 4, 4), "classes superclasses", "tasks are without class"),
-        (((20,) * 9, 300, 4, 4), "superclasses", "classes have no superclasses"),
+        (((6,) * 8, 300, 4, 6), "images", "class 0 has 6 images, of which"),
+        (((600,) * 8, 90, 4, 2), "images", "images are in 0.15 tasks on"),
+        (((40,) * 40, 8, 4, 2), "images classes", "is in 0 tasks, fewer than 3"),
+        (((20,) * 5, 100, 4, 4), "classes", "tasks are without class"),
+        (((20,) * 9, 300, 4, 4), "", ""),
     ],
 )
-def test_reasons_why_there_is_no_interval(made, kinds: str, reason: str) -> None:
-    why = design(list(made[0]), *made[1:]).why
-    assert " ".join(why) == kinds
-    assert all(reason in text for text in why.values())
+def test_reasons_why_there_is_a_bound_alone(made, kinds: str, reason: str) -> None:
+    found = design(list(made[0]), *made[1:])
+    assert " ".join(found.bounded) == kinds
+    assert all(reason in text for text in found.bounded.values())
+    assert dict(found.why) == {"superclasses": "classes have no superclasses"}
+    assert not {*found.bounded} & {*found.jackknives}
+
+
+def test_reasons_why_there_is_no_interval() -> None:
+    why = design([20] * 4, 300, 4, 4).why
+    assert dict(why) == dict.fromkeys(("classes", "superclasses"), "every task has all 4 classes")
+    whole = design([4] * 4, 300, 4, 4)  # every task has all images, too
+    assert {*whole.why} == {"images", "classes", "superclasses"}
+    assert not whole.bounded
+
+
+def test_bounds_by_hand() -> None:
+    # 600 tasks of 4 of 8 classes with 2 of 20 images each: rho = 4·2/(8·20) and 4/8
+    made = design([20] * 8, 600, 4, 2)
+    assert made.bound("images") == pytest.approx(1 + 600 / 19)
+    assert made.bound("classes") == pytest.approx(1 + 600)
+    # of the class with the fewest; bursts of s count as (Σs)²/Σs²
+    assert design([20] * 7 + [10], 600, 4, 2).bound("images") == pytest.approx(1 + 600 / 9)
+    ids, images, owner = uniform_tasks([20] * 8, 600, 4, 2, 0)
+    groups = np.where(np.arange(owner.size) % 20 < 10, 100 * owner, 100 * owner + 1)
+    grouped = TaskDesign.of(ids, images, owner, groups)  # two bursts of ten
+    assert grouped.bound("images") == pytest.approx(1 + 600 * 0.5 / 0.5)
 
 
 def test_groups_must_lie_within_classes() -> None:

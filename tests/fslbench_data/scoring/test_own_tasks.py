@@ -11,6 +11,7 @@ import numpy as np
 import own_logs
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 from scipy.stats import kstest
 
 import fslbench_data as fb
@@ -27,7 +28,9 @@ from benchmark_spec.errors import (
     TaskLogError,
 )
 from fslbench_data.cli import main
-from fslbench_data.scoring.own_draws import class_draws, unit_draws, unseen_images
+from fslbench_data.render.own_tasks_text import notes
+from fslbench_data.scoring.own_draws import class_draws, pair_draws, unit_draws, unseen_images
+from fslbench_data.submission.task_log import COUNTS
 
 LOG = own_logs.log()
 SIZES = dict.fromkeys(range(15), 60)
@@ -164,25 +167,33 @@ def test_every_task_has_all_classes() -> None:
 def test_reasons_name_classes_as_the_log_does() -> None:
     log = own_logs.log(classes=6, way=5, tasks=150)
     log["class_ids"] = [[f"kind {c}" for c in ids] for ids in log["class_ids"]]
-    reason = fb.interval(log).sets[0].why["classes"]
-    assert "tasks are without class kind " in reason
+    (found,) = fb.interval(log).sets
+    assert "tasks are without class kind " in found.bounded["classes"]
+    assert found.means[0].widths["classes"].is_bound
 
 
 def test_images_that_never_recur() -> None:
-    """Disjoint tasks have no interval of this kind; the command says why."""
+    """Disjoint tasks have a bound alone, and it is said why."""
     rng = np.random.default_rng(0)
     pools = {c: rng.permutation(600).tolist() for c in range(8)}
     log = {name: [] for name in own_logs.ROW}
     for task in range(40):
         chosen = rng.permutation(8)[:2].tolist()
         ids = [[1000 * c + pools[c].pop() for _ in range(3)] for c in chosen]
-        for name, v in zip(own_logs.ROW, ("m", task, chosen, ids, 3, 6), strict=True):
+        for name, v in zip(own_logs.ROW, ("m", task, chosen, ids, 1 + task % 2, 4), strict=True):
             log[name].append(v)
     with pytest.raises(TaskLogError, match="100 % of the 240 images were seen once only"):
         fb.interval(log)
     shown = fb.interval(log, class_sizes=dict.fromkeys(range(8), 600))
-    assert shown.means[0].widths == {}
-    assert "in 0.05 tasks on average" in shown.sets[0].why["images"]
+    images, classes = (shown.means[0].widths[kind] for kind in ("images", "classes"))
+    # v_mc of ones and twos of four, 40 tasks; rho = 2·3/(8·600) for images
+    v_mc = 100**2 * (1 / 8) ** 2 / 39
+    bound = 1.959964 * np.sqrt(v_mc * (1 + 40 / 800 / (1 - 1 / 800)))
+    assert images.halfwidth == pytest.approx(bound, rel=1e-6)
+    assert images.is_bound
+    assert classes.halfwidth is not None
+    assert classes.halfwidth > images.halfwidth
+    assert "in 0.05 tasks on average" in shown.sets[0].bounded["images"]
 
 
 # ---- how tasks were drawn ------------------------------------------------------------------------
@@ -197,13 +208,130 @@ def _draw(rng: np.random.Generator, tasks: int, classes: int, images: int) -> tu
 def test_p_values_of_uniform_draws_are_uniform() -> None:
     rng = np.random.default_rng(2)
     owner = np.repeat(np.arange(12), 30)
-    of_classes, of_images = [], []
+    of_classes, of_pairs, of_images, seldom = [], [], [], []
     for _ in range(300):
         classes, images = _draw(rng, 80, 12, 30)
         of_classes.append(class_draws(classes, 12).p)
+        of_pairs.append(pair_draws(classes, 12).p)
         of_images.append(unit_draws(classes, images, owner, "images").p)
-    assert kstest(of_classes, "uniform").pvalue > 0.01
-    assert kstest(of_images, "uniform").pvalue > 0.01
+        seldom.append(unit_draws(classes[:2], images[:2], owner, "images").p)
+    for p in (of_classes, of_pairs, of_images):
+        assert kstest(p, "uniform").pvalue > 0.01
+    assert np.mean(np.array(seldom) < 0.01) < 0.04  # images that are in a third of a task each
+
+
+def test_pairs_of_classes_that_are_rare() -> None:
+    """Of 60 classes, 100 tasks show a pair .56 times: squares of counts are no chi-square."""
+    rng = np.random.default_rng(3)
+    p = [pair_draws(np.argsort(rng.random((100, 60)), axis=1)[:, :5], 60).p for _ in range(300)]
+    assert np.mean(np.array(p) < 0.01) < 0.04
+
+
+@pytest.mark.parametrize("drawn", ["one of three alphabets", "a window"])
+def test_classes_that_are_drawn_together_are_noticed(drawn: str) -> None:
+    rng = np.random.default_rng(5)
+    start = 5 * rng.integers(3, size=600) if drawn != "a window" else rng.integers(15, size=600)
+    classes = (start[:, None] + np.arange(5)) % 15
+    log = own_logs.log()
+    images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
+    log["class_ids"] = classes.tolist() * 3
+    log["image_ids"] = [own.tolist() for own in images] * 3
+    with pytest.raises(
+        TaskLogError, match=r"not drawn uniformly \(pairs of classes: .* together is"
+    ):
+        fb.interval(log)
+
+
+def test_tasks_that_are_there_again_under_other_names_are_called_that() -> None:
+    log = own_logs.log(methods={"m": 0.0}, tasks=300)
+    twice = {name: [*values, *values] for name, values in log.items()}
+    twice["task"] = list(range(600))
+    with pytest.raises(TaskLogError, match="tasks '0' and '300' are the same, as are 300 of 600"):
+        fb.interval(twice)
+
+
+# ---- training runs -------------------------------------------------------------------------------
+
+
+def _runs(*, own_tasks: bool = False) -> own_logs.Columns:
+    """Three runs of two methods, on the same tasks or each on tasks of its own."""
+    parts = [
+        own_logs.log(
+            methods={"a": better, "b": 0.02 - better},
+            tasks=200,
+            seed=run if own_tasks else 0,
+        )
+        for run, better in enumerate((0.0, 0.03, 0.06))
+    ]
+    joined = {name: [v for part in parts for v in part[name]] for name in own_logs.ROW}
+    return {**joined, "seed": [run for run in range(3) for _ in range(400)]}
+
+
+def test_runs_on_the_same_tasks_by_hand() -> None:
+    log = _runs()
+    shown = fb.interval(log, class_sizes=SIZES)
+    y = np.array(log["n_correct"]).reshape(3, 2, 200) / 25
+    alone = {name: values[:400] for name, values in log.items() if name != "seed"}
+    del alone["n_correct"], alone["n_query"]
+    alone["accuracy"] = y.mean(axis=0).ravel().tolist()
+    plain = fb.interval(alone, class_sizes=SIZES)
+    assert [e.runs for e in [*shown.means, *shown.pairs]] == [(3,), (3,), (3, 3)]
+    means = 100 * y.mean(axis=2)
+    terms = means.var(axis=0, ddof=1) / 3
+    for found, before, v, w in (
+        (shown.means[0], plain.means[0], terms[0], terms[0] ** 2 / 2),
+        (shown.pairs[0], plain.pairs[0], terms.sum(), (terms**2).sum() / 2),
+    ):
+        assert found.mean == pytest.approx(before.mean)
+        tasks = (before.widths["images"].halfwidth / 1.959964) ** 2
+        width = stats.t.ppf(0.975, (tasks + v) ** 2 / w) * np.sqrt(tasks + v)
+        assert found.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
+        assert found.widths["images"].run_share == pytest.approx(v / (tasks + v), rel=1e-5)
+    told, before = (each.pairs[0].widths["images"].p for each in (shown, plain))
+    assert told > 2 * before
+
+
+def test_runs_on_tasks_of_their_own_by_hand() -> None:
+    log = _runs(own_tasks=True)
+    shown = fb.interval(log, class_sizes=SIZES)
+    assert [e.tasks for e in shown.means] == [600, 600]
+    y = 4 * np.array(log["n_correct"]).reshape(3, 2, 200)
+    apart = y[:, 0] - y[:, 1]
+    within = (apart.var(axis=1, ddof=1) / 200).mean()
+    v = max(apart.mean(axis=1).var(ddof=1) - within, 0) / 3
+    (pair,) = shown.pairs
+    assert pair.mean == pytest.approx(apart.mean())
+    level = apart - apart.mean(axis=1, keepdims=True) + apart.mean()
+    columns = {name: values for name, values in log.items() if name not in ("seed", *COUNTS)}
+    first = np.arange(1200).reshape(3, 2, 200)[:, 0].ravel()
+    rest = {name: [values[i] for i in first] for name, values in columns.items()}
+    rest |= {"task": list(range(600)), "accuracy": (0.5 + level.ravel() / 200).tolist()}
+    alone = fb.interval(rest, class_sizes=SIZES).means[0].widths["images"].halfwidth
+    tasks = (2 * alone / 1.959964) ** 2
+    width = stats.t.ppf(0.975, (tasks + v) ** 2 / (v**2 / 2)) * np.sqrt(tasks + v)
+    assert pair.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
+
+
+def test_rows_that_nothing_tells_apart_are_an_error() -> None:
+    log = _runs()
+    with pytest.raises(DoubledTaskError, match="name training runs in a column `run`"):
+        fb.interval({**log, "seed": [0] * 1200}, class_sizes=SIZES)
+
+
+def test_runs_that_lack_some_of_the_tasks_are_an_error() -> None:
+    rows = own_logs.rows(_runs())
+    with pytest.raises(MissingTaskError, match="run '2' of b lacks tasks that run '0' of b"):
+        fb.interval(rows[:-5], class_sizes=SIZES)
+
+
+def test_one_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    log = _runs()
+    some = [row for row in own_logs.rows(log) if row["method"] == "a" or row["seed"] == 0]
+    shown = fb.interval(some, class_sizes=SIZES)
+    assert [e.runs for e in [*shown.means, *shown.pairs]] == [(3,), (1,), (3, 1)]
+    told = " ".join(notes(shown))
+    assert "Training runs (column seed), counted in ± and verdicts: a 3." in told
+    assert "One training run of b: what is said holds for this one trained model." in told
 
 
 def test_classes_that_are_preferred_are_noticed() -> None:
@@ -229,7 +357,7 @@ def test_images_that_are_preferred_are_noticed() -> None:
     assert "random.sample" in caught.value.fix
     log["image_ids"] = [
         [
-            [i - 1 if i % 10 == 9 and t % 7 == 0 and i - 1 not in own else i for i in own]
+            [i - 1 if i % 10 == 9 and t % 6 == 0 and i - 1 not in own else i for i in own]
             for own in ids
         ]
         for t, ids in zip(log["task"], log["image_ids"], strict=True)
@@ -348,7 +476,7 @@ WRONG: dict[str, tuple[object, dict[str, Any], type[FSLBenchError], str]] = {
         ROWS,
         {"class_sizes": {**SIZES, 15: 60}},
         TaskLogError,
-        "no task has class '15'",
+        "class '15' is in 0 tasks where",
     ),
     "sizes too small": (
         ROWS,

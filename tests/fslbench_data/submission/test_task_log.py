@@ -27,7 +27,7 @@ from fslbench_data.submission import task_log_table
 from fslbench_data.submission.id_table import numbers_by_id, texts_by_id
 from fslbench_data.submission.task_log import TaskLog
 
-LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
+LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 
 
 def _csv(path: Path, columns: own_logs.Columns) -> Path:
@@ -94,7 +94,20 @@ def _check(log: TaskLog) -> None:
     assert np.allclose(log.y, np.array(LOG["n_correct"]) / 25, atol=0)
 
 
-@pytest.mark.parametrize("form", [lambda c: c, _flat, _texts], ids=["nested", "flat", "texts"])
+def _roles(columns: own_logs.Columns) -> own_logs.Columns:
+    """The same with the first image of every class for support."""
+    images = columns["image_ids"]
+    rest = {name: values for name, values in columns.items() if name != "image_ids"}
+    return {
+        **rest,
+        "support_ids": [[own[:1] for own in ids] for ids in images],
+        "query_ids": [[i for own in ids for i in own[1:]] for ids in images],
+    }
+
+
+@pytest.mark.parametrize(
+    "form", [lambda c: c, _flat, _texts, _roles], ids=["nested", "flat", "texts", "roles"]
+)
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "rows", "columns", "arrow"])
 def test_every_form_gives_the_same(
     kind: str, form: Callable[[own_logs.Columns], own_logs.Columns], tmp_path: Path
@@ -167,7 +180,7 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
     "missing": (
         _without("image_ids", "method"),
         SchemaError,
-        "misses the columns method, image_ids",
+        "misses the columns method, support_ids and query_ids",
     ),
     "half the counts": (_without("n_query"), SchemaError, "misses the column n_query"),
     "no result": (_without(*_REST), SchemaError, "misses the column accuracy"),
@@ -190,17 +203,17 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
     "another m": (
         {**_flat(LOG), "image_ids": [*_flat(LOG)["image_ids"][:20], [1, 2]]},
         SchemaError,
-        "tasks have 15 and 2 images.*\n.*rows 1, 21",
+        "tasks have 30 and 2 images.*\n.*rows 1, 21",
     ),
     "ragged": (
         _with("image_ids", [[1, 2, 3, 4], [5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15]]),
         SchemaError,
-        "image_ids has lists of 3 and of 4.*\n.*data row 4",
+        "image_ids has lists of 6 and of 4.*\n.*data row 4",
     ),
     "not K times m": (
         {**LOG, "image_ids": [ids[0] for ids in LOG["image_ids"]]},
         SchemaError,
-        "a task has 3 image_ids and 5 class_ids",
+        "a task has 6 image_ids and 5 class_ids",
     ),
     "mixed ids": (
         _with("class_ids", ["a", "b", "c", "d", "e"]),
@@ -312,7 +325,7 @@ def test_no_file_and_no_table(tmp_path: Path) -> None:
 def test_a_small_file_that_holds_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _parquet(tmp_path / "x.parquet", LOG)
     monkeypatch.setattr(task_log_table, "MOST_VALUES", 500)
-    with pytest.raises(TooLargeError, match="holds 504 values"):
+    with pytest.raises(TooLargeError, match="holds 819 values"):
         TaskLog.read(path)
 
 
@@ -363,3 +376,86 @@ def test_json_that_is_no_object(text: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(UnreadableError, match="JSON"):
         texts_by_id(tmp_path / "x.json", "image", "group", "groups")
+
+
+# ---- which images, and which runs ----------------------------------------------------------------
+
+
+def test_roles_are_told() -> None:
+    assert TaskLog.read(_roles(LOG)).roles
+    assert not TaskLog.read(LOG).roles
+
+
+PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {
+    "queries alone": (
+        {**LOG, "image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
+        "n_query is 25 and a task has 25 images: there are none of support",
+    ),
+    "shots that do not fit": (
+        {**LOG, "shots": [3] * 21},
+        "a task of 3 shots and 25 queries has 30 images, not 40",
+    ),
+    "fewer queries than counted": (
+        {
+            **_roles(LOG),
+            "query_ids": [[own[1:4] for own in ids] for ids in LOG["image_ids"]],
+        },
+        "n_query is 25 and a task has 15 query_ids",
+    ),
+    "support alone": (
+        {k: v for k, v in _roles(LOG).items() if k != "query_ids"},
+        "misses the column query_ids",
+    ),
+    "both ways": ({**LOG, **_roles(LOG)}, "says twice which images"),
+}
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_partial_logs_are_refused(name: str) -> None:
+    columns, said = PARTIAL[name]
+    with pytest.raises(SchemaError, match=said):
+        TaskLog.read(columns)
+
+
+def test_shots_that_fit_and_others_are_left_alone() -> None:
+    _check(TaskLog.read({**LOG, "shots": [1] * 21}))
+    _check(TaskLog.read({**LOG, "shots": ["one"] * 21}))
+
+
+def _again(columns: own_logs.Columns, times: int, **more: list[Any]) -> own_logs.Columns:
+    return {**{name: values * times for name, values in columns.items()}, **more}
+
+
+@pytest.mark.parametrize("name", ["run", "seed", "trial", "fold"])
+@pytest.mark.parametrize("kind", [int, str])
+def test_training_runs(name: str, kind: type) -> None:
+    values = [kind(run) for run in (7, 3) for _ in range(21)]
+    log = TaskLog.read(_again(LOG, 2, **{name: values}))
+    assert (log.runs, log.run_column) == (("7", "3"), name)
+    assert log.run.tolist() == [0] * 21 + [1] * 21
+
+
+def test_floats_of_pandas_name_runs() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
+    assert TaskLog.read(frame).runs == ("1", "2")
+
+
+LEFT_ALONE: dict[str, list[Any]] = {
+    "one value": [0] * 42,
+    "does not tell all apart": [0] * 41 + [1],
+    "of two kinds": [1] * 21 + ["b"] * 21,
+    "lists": [[1]] * 42,
+    "gaps": [1] * 21 + [None] * 21,
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
+    columns = _again(LOG, 2, seed=LEFT_ALONE[name])
+    lines = _lines(tmp_path / "x.jsonl", columns)
+    for source in (columns, own_logs.rows(columns), lines):
+        log = TaskLog.read(source)
+        assert (log.runs, log.run_column) == ((), "")
+    once = {**LOG, "seed": [*LEFT_ALONE[name][:20], 5]}
+    assert TaskLog.read(once).run_column == ""  # no task repeats: a column like any other
