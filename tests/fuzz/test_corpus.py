@@ -46,5 +46,5 @@ def test_new_inputs_end_in_no_other_errors(target: str) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed")
     command = [sys.executable, str(HERE / "run.py"), target, "--runs", RUNS]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=3000)
-    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-1000:]
     assert f"Done {RUNS} runs" in result.stderr

@@ -1,4 +1,4 @@
-"""Inputs to begin with: what is right, in each form that a target takes."""
+"""Inputs to begin with: what is right, in each form that a target takes, or nested too deep."""
 
 from __future__ import annotations
 
@@ -17,12 +17,24 @@ from fslbench_data.submission.recorder import Recorder
 from fuzzing import files, manifest_texts, tables
 from fuzzing.choices import Choices
 
+DEEP = b"[" * 8000
+
 
 def seeds(target: str) -> list[bytes]:
-    """Inputs of a target that it accepts."""
+    """Give inputs of a target that it accepts, and those whose JSON is nested too deep to parse."""
     if target == "manifests":
-        return [b"\0" + manifest_texts.small().encode()]
-    return [bytes([files.MAKERS.index(maker)]) + data for maker, data in _files()]
+        return [b"\0" + manifest_texts.small().encode(), b"\0" + DEEP]
+    return [bytes([files.MAKERS.index(maker)]) + data for maker, data in (*_files(), *_deep())]
+
+
+def _deep() -> list[tuple[Callable[[Choices], files.File], bytes]]:
+    heading = "method,dataset,task_set,task_id,n_correct,n_query,predictions"
+    row = f'{heading}\nmine,digits,{tables.SET},0,4,25,"'.encode()
+    return [
+        (files.csv_bytes, row + DEEP + b'"\n'),
+        (files.jsonl_bytes, DEEP),
+        (files.metadata_alone, b"\0" + DEEP),
+    ]
 
 
 def _files() -> list[tuple[Callable[[Choices], files.File], bytes]]:
