@@ -36,6 +36,9 @@ def test_words_of_a_drawing(tmp_path: Path) -> None:
     assert read_text(path) == Text("A bird", "", ("bird", "animal"), None, None)
     path.write_text(_svg(licence="http://creativecommons.org/licenses/GPL/2.0/"))
     assert read_text(path).licence == "GPL-2.0"
+    both = f'<cc:license rdf:resource="Public Domain"/><cc:license rdf:resource="{PUBLIC}"/>'
+    path.write_text(_svg().replace(f'<cc:license rdf:resource="{PUBLIC}"/>', both))
+    assert read_text(path).licence == "public domain"  # as seven drawings have it
     path.write_text("<svg/>")
     assert read_text(path) == Text()
     for link, complete in (("data:image/png;base64,", True), ("/home/ann/bird.png", False)):
