@@ -11,12 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from full_checks import check_module
 
+from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.digest import content_digest
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from builders.sampling import draw_again, groups_of, most_tasks
+from builders.sampling.published import draw_published
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
+from fslbench_data.tasks.drawn import freeze
 
 MEGABYTE = 1_000_000
 ANSWERED = ["open-5w5s5q", "balanced-5w10s7q", "grouped-5w1s1q"]
@@ -166,6 +169,16 @@ def test_task_sets_are_drawn_again_bit_by_bit(
             known = embedded.attributes(dataset, name.attributes) if name.attributes else None
             drawn = draw_again(dataset, name, sizes, table.provenance, table.rows, groups, known)
             assert content_digest(drawn) == golden[table.path]
+
+
+def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded: Release) -> None:
+    """Whose classes have up to 340,029 images."""
+    info = embedded.task_set_info("quickdraw", "published-5w10s7q")
+    sizes = _class_sizes(embedded, "quickdraw")
+    drawn = draw_published(sizes, info.protocol, dataset="quickdraw", max_tasks=20)
+    shuffle = Stream("published", "quickdraw", str(info.protocol), 0, "queries")
+    again = freeze(drawn, sizes, shuffle)
+    assert content_digest(again) == content_digest(embedded.task_table(info).slice(0, 20))
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
