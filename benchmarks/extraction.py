@@ -41,6 +41,7 @@ from builders.features.forward import Extraction, Network
 from builders.features.processor import default_threads, facts
 from builders.features.timm_models import preprocessing_of
 from builders.sources.image_set import About, ImageSet, images_table
+from fslbench_data.files.pictures import decode
 
 LIMITS = {"cpu": 0.95, "cuda": 0.90}
 SIZES = ((500, 375), (375, 427), (500, 333), (640, 427), (400, 300))
@@ -75,7 +76,7 @@ def photographs(folder: Path, number: int) -> ImageSet:
         class_sizes=(number,),
         images=images_table({**columns, "path": paths}),
         provenance={},
-        picture=lambda path: Image.open(folder / path).convert("RGB"),
+        picture=lambda path: decode(folder / path),
         file=lambda path: folder / path,
     )
 

@@ -23,9 +23,9 @@ import numpy as np
 import timm
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 
 import fslbench_data as fb
+from fslbench_data.files.pictures import decode
 
 
 class NearestMean:
@@ -55,8 +55,7 @@ class NearestMean:
     def _feature(self, path: Path) -> torch.Tensor:
         key = hashlib.sha256(path.read_bytes()).hexdigest()  # images recur under other names
         if key not in self._known:
-            with Image.open(path) as image:
-                picture = self._show(image.convert("RGB"))
+            picture = self._show(decode(path))
             feature = torch.nn.functional.normalize(self._network(picture[None]), dim=1)[0]
             self._known[key] = feature
         return self._known[key]

@@ -1,8 +1,7 @@
 """Everything that can be wrong with a user's input, as one family of exceptions.
 
-An error says what was wrong, where, what was expected and what to do about it.  The command
-line prints it without a traceback and exits with code 2; a library user catches
-:class:`FSLBenchError` or any of its kinds.
+An error says what was wrong, where, what was expected and what to do about it.  The command line
+prints it without a traceback and exits with 2; libraries catch :class:`FSLBenchError` or a kind.
 """
 
 from __future__ import annotations
@@ -213,6 +212,10 @@ class SamplingError(FSLBenchError):
 
 class SourceError(FSLBenchError):
     """A source of images that is not what it should be."""
+
+
+class RefusedPictureError(SourceError):
+    """A whole picture that is not read: of too many pixels, or of values without a known white."""
 
 
 class EngineError(FSLBenchError):

@@ -25,7 +25,7 @@ from benchmarks.checks._packages import fetched
 from builders.sources.group_list import group_of, linked
 from builders.sources.image_set import Progress, silent
 from builders.sources.packaged import groceries
-from builders.sources.pictures import Picture, decode
+from fslbench_data.files.pictures import Picture, decode
 
 SHRINK = (6, 5, 7)
 """A photo is shrunk by the first factor, the photo compared with it by each of the three."""

@@ -26,7 +26,7 @@ from benchmark_spec.extras import require
 from builders.baselines.linear_probe import MOMENTUM, RATE, STEPS, cosine_decay
 from builders.baselines.tables import Tensor, full_precision
 from builders.features.preprocessing import Preprocessing
-from builders.sources.pictures import decode
+from fslbench_data.files.pictures import decode
 
 BACKBONE_RATE = 1e-4
 _QUERIES_AT_ONCE = 100
@@ -143,7 +143,7 @@ class PictureFineTuner:
         """Make the network's input (B, 3, H, W)."""
         read = self._preprocessing.reference
         return require("torch").from_numpy(
-            np.stack([read(decode(path.read_bytes())) for path in paths])
+            np.stack([read(decode(path, str(path))) for path in paths])
         )
 
 

@@ -8,7 +8,6 @@ the GPU decodes alike, its bytes; what is left is done there (:mod:`builders.fea
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,11 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import EngineError
+from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
 from builders.sources.image_set import ImageSet
-from builders.sources.pictures import MAX_PIXELS, decode
+from fslbench_data.files.pictures import ORIENTATION, decode, opened
 
 AHEAD = 3
 """Batches that each process may have ready."""
@@ -127,21 +126,20 @@ class Reader:
 def is_plain_jpeg(data: bytes) -> bool:
     """Tell whether it is a whole JPEG file of the usual kind, which every decoder reads alike.
 
-    Others (CMYK, RGB without YCbCr, truncated, no JPEG) are left to Pillow, which shows them or
-    says what is wrong.
+    Others (CMYK, RGB without YCbCr, turned by their EXIF, truncated, no JPEG) are left to Pillow,
+    which shows them or says what is wrong.
     """
     if not data.startswith(b"\xff\xd8\xff") or not data.rstrip(b"\0").endswith(b"\xff\xd9"):
         return False
-    pil = require("PIL.Image")
     try:
-        picture = pil.open(io.BytesIO(data))
-    except (OSError, SyntaxError, ValueError, pil.DecompressionBombError):
+        with opened(data) as picture:
+            upright = picture.getexif().get(ORIENTATION, 1) == 1
+            coded = picture.mode == "L" or (
+                picture.mode == "RGB" and picture.info.get("adobe_transform", 1) == 1
+            )
+            return bool(picture.format == "JPEG" and coded and upright)
+    except SourceError:
         return False
-    small = picture.width * picture.height <= MAX_PIXELS
-    coded = picture.mode == "L" or (
-        picture.mode == "RGB" and picture.info.get("adobe_transform", 1) == 1
-    )
-    return bool(picture.format == "JPEG" and coded and small)
 
 
 class Batches:

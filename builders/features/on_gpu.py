@@ -18,7 +18,7 @@ import numpy as np
 from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
 from builders.features.decoding import Batch
-from builders.sources.pictures import decode
+from fslbench_data.files.pictures import decode
 
 T = TypeVar("T")
 AHEAD = 2

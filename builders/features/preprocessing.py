@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
-from builders.sources.pictures import Picture
+from fslbench_data.files.pictures import Picture, rgb
 
 TOLERANCE = 2
 """Grey levels (of 255) by which :meth:`Preprocessing.batch` may differ from the reference.
@@ -78,10 +78,10 @@ class Preprocessing:
         return round(height / ratio), round(width / ratio)
 
     def reference(self, picture: Picture) -> NDArray[np.float32]:
-        """Return the float32 (3, H, W) of a ``PIL.Image.Image``, with Pillow on the CPU."""
+        """Return the float32 (3, H, W) of a picture of any mode, with Pillow on the CPU."""
         pil = require("PIL.Image")
         kernel = {"bilinear": pil.Resampling.BILINEAR, "bicubic": pil.Resampling.BICUBIC}
-        picture = picture.convert("RGB")
+        picture = rgb(picture)
         height, width = self.resized(picture.height, picture.width)
         if picture.size != (width, height):
             picture = picture.resize((width, height), kernel[self.interpolation])

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
+from fslbench_data.files.pictures import Picture, decode
 from fslbench_data.release.release import Release
-from fslbench_data.render.small_pictures import Picture, small_picture
 from fslbench_data.render.task_rows import task_rows
 from fslbench_data.tasks import TaskSetInfo
 
@@ -77,7 +77,7 @@ def contact_sheet(
 
 def _fitted(path: Path, cell: int) -> Picture:
     """Read an image and fit it into a white square."""
-    picture = small_picture(path, cell, "builders", str(path))
+    picture = decode(path, str(path), longest=cell)
     square = require("PIL.Image", "builders").new("RGB", (cell, cell), "white")
     square.paste(picture, ((cell - picture.width) // 2, (cell - picture.height) // 2))
     return square

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec import feature_sets, schemas
-from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from builders.sources.export import shown
 from builders.sources.image_set import ImageSet, Progress, silent
+from fslbench_data.files.pictures import opened
 
 FILES = "files"
 """What a specification says for image files as they are."""
@@ -99,19 +99,15 @@ def _withheld(images: ImageSet) -> dict[str, int]:
 
 def _row(images: ImageSet, image_id: int, longest: int | None) -> Mapping[str, Any]:
     """Give an image's bytes, and a name that says only its id and its form."""
-    pillow = require("PIL.Image", "builders")
     if longest is None and (data := images.encoded(image_id)) is not None:
-        try:
-            with pillow.open(BytesIO(data)) as file:
-                suffix = _SUFFIXES.get(file.format or "", "")
-        except OSError as error:
-            raise SourceError(f"{images.name}: image {image_id} cannot be read: {error}") from None
+        with opened(data, f"{images.name}: image {image_id}") as file:
+            suffix = _SUFFIXES.get(file.format, "")
         return {"bytes": data, "path": f"{image_id:08d}{suffix}"}
     picture = shown(images, image_id)
     stream = BytesIO()
     if longest is None:
         picture.save(stream, format="PNG")
         return {"bytes": stream.getvalue(), "path": f"{image_id:08d}.png"}
-    picture.thumbnail((longest, longest), pillow.Resampling.LANCZOS)
+    picture.thumbnail((longest, longest), require("PIL.Image", "builders").Resampling.LANCZOS)
     picture.save(stream, format="WEBP", quality=QUALITY, method=4)
     return {"bytes": stream.getvalue(), "path": f"{image_id:08d}.webp"}

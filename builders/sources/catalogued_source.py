@@ -12,8 +12,8 @@ from builders.sources.checking import check_and_number
 from builders.sources.counts import counts_of_catalogue
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
 from builders.sources.meta_dataset_split import Split
-from builders.sources.pictures import Picture
 from builders.sources.raw_files import require_entries, sha256_of_files
+from fslbench_data.files.pictures import Picture
 
 Classes = Mapping[str, Sequence[Item]]
 """The images of each class, both in their frozen order."""

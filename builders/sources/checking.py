@@ -17,13 +17,13 @@ from benchmark_spec.errors import SourceError, listing
 from builders.sources.counts import check_classes
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
 from builders.sources.pictures import (
-    Picture,
     check_file,
     file_of,
     fragment_of,
     look_at_files,
     open_picture,
 )
+from fslbench_data.files.pictures import Picture, formats
 
 _damaged_kept = ContextVar("damaged_kept", default=False)
 keeps_damaged = _damaged_kept.get
@@ -98,7 +98,7 @@ def check_and_number(
                 f"{name}: {len(refused)} file{'s' if len(refused) > 1 else ''} of the raw folder "
                 f"cannot be read: {path} {problem}",
                 where=listing([str(folder / path) for path in refused]),
-                expected="whole images",
+                expected=f"whole images ({', '.join(formats())})",
                 fix="get them again, or leave them out with --allow-missing, which records them",
             )
         left_out["images"] = sorted(refused)

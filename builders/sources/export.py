@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmark_spec.errors import OutputError, SourceError, listing
 from builders.sources.image_set import ImageSet, Progress, silent
-from builders.sources.pictures import Picture
 from fslbench_data.files import clear_temporary, whole_file, write_whole
+from fslbench_data.files.pictures import Picture
 from fslbench_data.release.pictures import (
     MARK,
     has_other_mark,
@@ -26,10 +26,11 @@ def shown(images: ImageSet, image_id: int) -> Picture:
     """Return the image of that id, as an RGB picture."""
     try:
         return images.open(image_id)
-    except (OSError, ValueError) as error:
+    except (OSError, SourceError, ValueError) as error:
         path = images.images.column("path")[image_id].as_py()
+        problem = getattr(error, "what", error)
         raise SourceError(
-            f"{images.name}: image {image_id} cannot be shown: {error}", where=str(path)
+            f"{images.name}: image {image_id} cannot be shown: {problem}", where=str(path)
         ) from error
 
 

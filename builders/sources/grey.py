@@ -20,7 +20,7 @@ from builders.sources.image_set import (
     sha256_of_bytes,
     silent,
 )
-from builders.sources.pictures import Picture
+from fslbench_data.files.pictures import Picture
 
 
 def grey_image_set(

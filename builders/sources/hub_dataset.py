@@ -13,7 +13,8 @@ from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, 
 from benchmark_spec.extras import require
 from builders.sources.checking import keeps_damaged, number_images, without_duplicates
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
-from builders.sources.pictures import check_bytes, decode
+from builders.sources.pictures import check_bytes
+from fslbench_data.files.pictures import decode, formats
 
 LAYOUT = "whatever datasets.load_dataset reads: a repository of the Hub, or a folder of Parquet"
 OPTIONS = (
@@ -88,7 +89,7 @@ def read(
         raise SourceError(
             f"{name}: {len(damaged)} of {len(rows)} rows cannot be used: row {row} {damaged[row]}",
             where=f"{where}: {listing(sorted(damaged))}",
-            expected="a whole image and a label in every row",
+            expected=f"a whole image ({', '.join(formats())}) and a label in every row",
             fix="leave them out with --allow-missing, which records them",
         )
     classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}

@@ -20,8 +20,8 @@ from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SourceError
 from benchmark_spec.tables import Redistribution
-from builders.sources.pictures import Picture
 from builders.sources.unchanged import raw_state
+from fslbench_data.files.pictures import Picture
 
 Progress = Callable[[str], None]
 

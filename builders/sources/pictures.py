@@ -1,28 +1,21 @@
-"""Reading pictures: whole ones, parts of them, and finding out that a file is damaged."""
+"""Pictures of a raw folder: parts of files, and finding out that a file is damaged."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+from benchmark_spec.errors import RefusedPictureError, SourceError
 from benchmark_spec.extras import require
-
-Picture = Any
-"""A ``PIL.Image.Image`` of mode RGB."""
-
-MAX_PIXELS = 175_000_000
-"""Larger pictures are refused before they are decoded; Pillow's own limit is little above."""
+from fslbench_data.files.pictures import Picture, decode, loaded, opened, rgb
 
 _PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+(?:,U\+[0-9A-F]{4,6})?)")
 
@@ -41,29 +34,17 @@ def fragment_of(path: str) -> str:
 def open_picture(
     folder: Path, path: str, finish: Callable[[Picture], Picture] | None = None
 ) -> Picture:
-    """Return the picture at a path of an images table, RGB; transparent parts become white.
+    """Decode the picture at a path of an images table.
 
-    A fragment ``#xywh=x,y,w,h`` crops it to that box.
+    A fragment ``#xywh=x,y,w,h`` crops it to that box, in pixels of the upright picture.  Raises
+    what :func:`fslbench_data.files.pictures.decode` does.
     """
-    picture = decode((folder / file_of(path)).read_bytes())
+    picture = decode(folder / file_of(path))
     part = _PART.fullmatch(path)
     if part and part[3]:
         x, y, w, h = (int(number) for number in part.groups()[2:])
         picture = picture.crop((x, y, x + w, y + h))
     return finish(picture) if finish else picture
-
-
-def decode(data: bytes) -> Picture:
-    """Return an image file's content as an RGB picture, on white where it is transparent.
-
-    ValueError if it is no image, is truncated, or has more than :data:`MAX_PIXELS` pixels.
-    """
-    picture = _opened(data)
-    if picture.mode == "P" or "transparency" in picture.info or "A" in picture.getbands():
-        picture = picture.convert("RGBA")
-        white = require("PIL.Image").new("RGBA", picture.size, "white")
-        picture = require("PIL.Image").alpha_composite(white, picture)
-    return picture.convert("RGB")
 
 
 def look_at_files(
@@ -120,32 +101,18 @@ def _check_svg(data: bytes) -> tuple[str, str]:
 
 
 def check_bytes(data: bytes) -> tuple[str, str]:
-    """Hash an image file's content; gives also what is wrong with it ('' if nothing)."""
+    """Hash an image file's content; gives also what is wrong with it ('' if nothing).
+
+    All of it is read, at an eighth of its size where its format allows.
+    """
     try:
-        _opened(data, draft=True)
-    except ValueError as error:
-        return "", f"is damaged: {error}"
+        with opened(data) as file:
+            rgb(loaded(file, draft=1))
+    except RefusedPictureError as error:
+        return "", f"is refused: {error.what}"
+    except SourceError as error:
+        return "", f"is damaged: {error.what}"
     return hashlib.sha256(data).hexdigest(), ""
-
-
-def _opened(data: bytes, *, draft: bool = False) -> Picture:
-    """Decode the whole file; as a `draft` at an eighth of the size where the format allows."""
-    pil = require("PIL.Image")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            picture = pil.open(io.BytesIO(data))
-            width, height = picture.size
-            if width * height > MAX_PIXELS:
-                raise ValueError(f"{width} x {height} pixels, more than {MAX_PIXELS:,}")
-            if draft:
-                picture.draft(None, (max(1, width // 8), max(1, height // 8)))
-            picture.load()
-    except pil.UnidentifiedImageError:  # whose message is an address in memory
-        raise ValueError("no image of a known format") from None
-    except (OSError, SyntaxError, pil.DecompressionBombError) as error:
-        raise ValueError(str(error)) from None
-    return picture
 
 
 @dataclass(frozen=True)
@@ -157,8 +124,8 @@ class Look:
     sha256
         Of the file.
     pixels
-        SHA-256 of width, height and RGB values on white; None where the picture has more than
-        :data:`MAX_PIXELS` pixels and is not decoded.
+        SHA-256 of width, height and RGB values on white; None where the picture has too many and
+        is not decoded.
     blank
         Whether every pixel is white.
     """
@@ -171,15 +138,17 @@ class Look:
 def look(path: Path) -> Look:
     """Look at a picture of a lossless format (PNG, 8 bits), the same with every library.
 
-    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.  ValueError if it is no
-    image or is truncated.
+    A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.  SourceError if it is
+    no image or is truncated.
     """
     data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
-    width, height = _size(data)
-    if width * height > MAX_PIXELS:
+    try:
+        with opened(data) as file:
+            picture = loaded(file)
+    except RefusedPictureError:
         return Look(digest, None)
-    picture = _opened(data)
+    width, height = picture.size
     pixels = hashlib.sha256(f"{width}x{height}:".encode("ascii"))
     blank = True
     rows = max(1, 2**20 // width)
@@ -197,17 +166,3 @@ def crop_to_drawing(picture: Picture) -> Picture:
     """Return the part of a picture that is not white; the whole picture if it is all white."""
     box = require("PIL.ImageChops").invert(picture).getbbox()
     return picture.crop(box) if box else picture
-
-
-def _size(data: bytes) -> tuple[int, int]:
-    """Read width and height, without decoding."""
-    pil = require("PIL.Image")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            size: tuple[int, int] = pil.open(io.BytesIO(data)).size
-    except pil.DecompressionBombError:
-        return MAX_PIXELS, 2
-    except (OSError, SyntaxError) as error:
-        raise ValueError(str(error)) from None
-    return size

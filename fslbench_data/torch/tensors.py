@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import MethodFailedError, SourceError, SpecError
-from benchmark_spec.extras import require
+from benchmark_spec.errors import MethodFailedError, SpecError
+from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import Task
 
 Transform = Callable[[Any], torch.Tensor]
-"""Makes a tensor of a picture, which it gets as an RGB image of Pillow."""
+"""Makes a tensor of a picture, which it gets as an RGB image of Pillow (:func:`decode`)."""
 
 
 class ImageTensors(Protocol):
@@ -71,11 +71,7 @@ class PictureTensors:
         return torch.stack(images).reshape(*image_ids.shape, *images[0].shape)
 
     def _image(self, path: Path) -> torch.Tensor:
-        try:
-            with require("PIL.Image", "torch").open(path) as file:
-                picture = file.convert("RGB")
-        except OSError as error:
-            raise SourceError(f"{path} cannot be read as a picture: {error}") from None
+        picture = decode(path, str(path), extra="torch")
         try:
             image = self.transform(picture)
         except Exception as error:

@@ -228,3 +228,25 @@ def test_a_file_that_is_no_picture(birds: tuple[Release, Path], tmp_path: Path) 
     dataset = TaskDataset(release, "birds", "open-2w1s2q", images=tmp_path, transform=small)
     with pytest.raises(SourceError, match="cannot be read as a picture"):
         dataset[0]
+
+
+def test_a_transform_gets_pictures_as_they_are_read_anywhere(
+    birds: tuple[Release, Path], tmp_path: Path
+) -> None:
+    """Of 16 bits: scaled, not white; transparent: on white."""
+    from PIL import Image
+
+    release, _ = birds
+    deep = Image.fromarray(np.full((4, 4), 0x4000, np.uint16))
+    clear = Image.new("RGBA", (4, 4), (9, 9, 9, 0))
+    for number, name in enumerate(release.images("birds").column("path").to_pylist()):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (deep if number % 2 else clear).save(tmp_path / name, "PNG")
+    dataset = TaskDataset(
+        release,
+        "birds",
+        "open-2w1s2q",
+        images=tmp_path,
+        transform=lambda picture: torch.from_numpy(np.array(picture)),
+    )
+    assert set(dataset[0].query.unique().tolist()) == {0x40, 255}

@@ -23,8 +23,8 @@ from benchmark_spec.extras import require
 from builders.sources.counts import check_counts, counts_of_catalogue
 from builders.sources.image_set import About, ImageSet, Progress, images_table, silent
 from builders.sources.meta_dataset_split import Split
-from builders.sources.pictures import Picture
 from builders.sources.raw_files import require_entries
+from fslbench_data.files.pictures import Picture
 
 NAME = "quickdraw"
 ABOUT = About.of_catalogue(NAME)

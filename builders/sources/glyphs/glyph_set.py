@@ -27,7 +27,7 @@ from builders.sources.glyphs.selection import (
 )
 from builders.sources.image_set import About, ImageSet, Item, Progress
 from builders.sources.packages import Package
-from builders.sources.pictures import Picture
+from fslbench_data.files.pictures import Picture
 
 ABOUT = About(
     title="Glyphs: characters as free fonts draw them",

@@ -43,8 +43,9 @@ from builders.sources.emoji_list import (
     groups_of,
 )
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
-from builders.sources.pictures import Picture, check_file, decode, open_picture
+from builders.sources.pictures import check_file, open_picture
 from builders.sources.rdf import Text
+from fslbench_data.files.pictures import Picture, decode
 
 ABOUT = About(
     title="Emoji in four styles: OpenMoji, Noto, Twemoji, Fluent",

@@ -44,7 +44,7 @@ from builders.sources.image_set import (
     silent,
 )
 from builders.sources.packages import Package, unpacked
-from builders.sources.pictures import decode
+from fslbench_data.files.pictures import decode
 
 NAME = "groceries"
 ABOUT = About(

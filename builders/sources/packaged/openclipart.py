@@ -182,7 +182,7 @@ def _look(
     def one(path: str) -> Look | None:
         try:
             return look(png / path)
-        except (OSError, ValueError):
+        except (OSError, SourceError):
             return None
 
     seen: dict[str, Look] = {}

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders.sources.pictures import check_bytes, check_file, decode, file_of, open_picture
+from builders.sources.pictures import check_bytes, check_file, file_of, open_picture
+from fslbench_data.files.pictures import ORIENTATION, decode
 
 Draw = Callable[..., str]
 
@@ -72,5 +73,25 @@ def test_what_is_wrong_with_a_file(
     assert check_bytes(b"text") == ("", "is damaged: no image of a known format")
     assert check_file(tmp_path / "none.jpg") == ("", "is missing")
     assert check_file(tmp_path)[1].startswith("cannot be opened")
-    monkeypatch.setattr("builders.sources.pictures.MAX_PIXELS", 1599)
-    assert check_bytes(data) == ("", "is damaged: 40 x 40 pixels, more than 1,599")
+    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1599)
+    assert check_bytes(data) == ("", "is refused: 40 x 40 pixels, more than 1,599")
+
+
+def test_a_whole_picture_may_be_refused(pil: Any) -> None:
+    """Not as damaged: what is wrong is that nobody can say which value is white."""
+    data = _encoded(pil.fromarray(np.full((4, 4), 7, np.float32)), "TIFF")
+    assert check_bytes(data) == ("", "is refused: values of mode F outside 0 to 1")
+    whole = _encoded(pil.fromarray(np.full((4, 4), 700, np.uint16)))
+    assert check_bytes(whole) == (hashlib.sha256(whole).hexdigest(), "")
+
+
+def test_a_box_is_of_the_upright_picture(tmp_path: Path, pil: Any) -> None:
+    """Stored as 4 x 2 pixels, shown as 2 x 4: the last column becomes the last row."""
+    exif = pil.Exif()
+    exif[ORIENTATION] = 6
+    stored = pil.fromarray(np.arange(8, dtype=np.uint8).reshape(2, 4))
+    stored.save(tmp_path / "a.png", exif=exif)
+    shown = np.asarray(open_picture(tmp_path, "a.png"))[..., 0]
+    assert shown.tolist() == [[4, 0], [5, 1], [6, 2], [7, 3]]
+    box = np.asarray(open_picture(tmp_path, "a.png#xywh=0,2,2,2"))[..., 0]
+    assert box.tolist() == [[6, 2], [7, 3]]

@@ -26,6 +26,14 @@ def _jpeg(mode: str = "RGB", **options: Any) -> bytes:
     return file.getvalue()
 
 
+def _turned(orientation: int) -> Any:
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
 def test_which_files_are_plain() -> None:
     assert is_plain_jpeg(_jpeg())
     assert is_plain_jpeg(_jpeg("L"))
@@ -37,6 +45,8 @@ def test_which_files_are_plain() -> None:
     assert not is_plain_jpeg(_jpeg()[:-100])
     assert not is_plain_jpeg(b"\xff\xd8\xff\xd9")
     assert not is_plain_jpeg(b"")
+    assert is_plain_jpeg(_jpeg(exif=_turned(1)))
+    assert not is_plain_jpeg(_jpeg(exif=_turned(6)))  # a decoder on the GPU would not turn it
 
 
 def test_the_path_of_a_gpu_gives_nearly_the_reference(weights: Path, tmp_path: Path) -> None:

@@ -184,10 +184,10 @@ def test_look_sees_pixels_whatever_the_file(
     assert a.pixels == b.pixels != c.pixels
     assert a.sha256 != b.sha256
     assert (a.blank, white.blank) == (False, True)
-    monkeypatch.setattr(pictures, "MAX_PIXELS", 1199)
+    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1199)
     assert pictures.look(tmp_path / "a.png") == pictures.Look(a.sha256, None)
     (tmp_path / "a.png").write_bytes(b"no image")
-    with pytest.raises(ValueError, match="identify"):
+    with pytest.raises(SourceError, match="no image of a known format"):
         pictures.look(tmp_path / "a.png")
 
 

@@ -218,7 +218,9 @@ def test_what_is_refused(release: Release, results: Submission, tmp_path: Path) 
     for path in paths:
         (tmp_path / "copies" / path.name).parent.mkdir(exist_ok=True)
         (tmp_path / "copies" / f"{int(path.stem):08d}.png").write_bytes(b"no picture")
-    with pytest.raises(SourceError, match=r"\.png cannot be read as a picture: no known format"):
+    with pytest.raises(
+        SourceError, match=r"\.png cannot be read as a picture: no image of a known format"
+    ):
         report_page(results, release=release, images=tmp_path / "copies")
 
 
@@ -310,7 +312,7 @@ def test_damaged_pictures_are_errors_of_this_package(form: str) -> None:
 
 def test_no_other_program_is_started_for_a_picture() -> None:
     page = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
-    with pytest.raises(SourceError, match="no known format"):
+    with pytest.raises(SourceError, match="no image of a known format"):
         thumbnail(page, 96, "drawing")
 
 

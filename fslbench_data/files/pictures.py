@@ -1,0 +1,172 @@
+"""The one way in which image files are read: by their content, upright, as RGB of 8 bits on white.
+
+What is read of a file that holds several frames or pages is the first.  An orientation that the
+file states (EXIF or XMP) is applied, as ``datasets`` does when it shows an image.  Grey levels of
+16 bits become their high byte, as Pillow reads colours of 16 bits; floats are scaled from 0 to 1.
+Nothing is stretched to the extremes of an image.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark_spec.errors import RefusedPictureError, SourceError
+from benchmark_spec.extras import require
+
+Picture = Any
+"""A ``PIL.Image.Image``, of mode RGB where nothing else is said."""
+
+_FEATURE_OF = {
+    "AVIF": "avif", "BMP": "", "GIF": "", "JPEG": "jpg", "JPEG2000": "jpg_2000", "PNG": "zlib",
+    "PPM": "", "TIFF": "", "WEBP": "webp",
+}  # fmt: skip
+"""The formats that are read, for which Pillow starts no other program, and what it needs for each.
+
+AVIF comes with Pillow 11.3."""
+
+MOST_PIXELS = 175_000_000
+"""Larger pictures are refused before they are decoded; Pillow's own limit is little above."""
+
+ORIENTATION = 0x0112
+"""The EXIF tag that says how a picture is turned; 1, or none, if it is not."""
+
+_EIGHT_BITS = frozenset(
+    {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
+)
+_PREMULTIPLIED = {"La": "LA", "RGBa": "RGBA"}
+
+
+def decode(
+    image: Path | bytes, name: str = "", *, longest: int | None = None, extra: str = "builders"
+) -> Picture:
+    """Read an image file as RGB, upright, on white where it is transparent.
+
+    Parameters
+    ----------
+    image
+        The file or its content.
+    name
+        How an error calls it; by default an error says only what is wrong.
+    longest
+        No side of the picture is to be longer, in pixels; larger ones are made smaller.
+    extra
+        Of this package, which installs Pillow.
+
+    Raises
+    ------
+    RefusedPictureError
+        If it has more than :data:`MOST_PIXELS` pixels, or no known white (:func:`rgb`).
+    SourceError
+        If it is no image of a known format, or damaged.
+    MissingPackageError
+        Without Pillow.
+    """
+    with opened(image, name, extra=extra) as file:
+        picture = rgb(loaded(file, longest and 2 * longest))
+        if longest:
+            picture.thumbnail((longest, longest), require("PIL.Image").Resampling.LANCZOS)
+    return picture
+
+
+@cache
+def formats() -> tuple[str, ...]:
+    """List the formats that are read with the installed Pillow."""
+    has = require("PIL.features").check
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a feature that it is too old to know
+        return tuple(form for form, needs in _FEATURE_OF.items() if not needs or has(needs))
+
+
+@contextmanager
+def opened(image: Path | bytes, name: str = "", *, extra: str = "builders") -> Iterator[Picture]:
+    """Open an image file, of which only the header is read, as a picture of any mode.
+
+    Parameters and errors are those of :func:`decode`, which Pillow's own become inside, too.
+    """
+    pil = require("PIL.Image", extra)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            content = BytesIO(image) if isinstance(image, bytes) else image
+            with pil.open(content, formats=formats()) as file:
+                _check_size(*file.size)
+                yield file
+    except RefusedPictureError as error:
+        raise RefusedPictureError(_said(name, error.what), fix=error.fix) from None
+    except pil.DecompressionBombError as error:
+        raise RefusedPictureError(_said(name, str(error))) from None
+    except pil.UnidentifiedImageError:  # whose message is an address in memory
+        raise SourceError(
+            _said(name, "no image of a known format"), expected=f"one of {', '.join(formats())}"
+        ) from None
+    except Exception as error:  # what Pillow raises about damaged files is of many kinds
+        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise SourceError(_said(name, problem), expected="a whole image") from None
+
+
+def _check_size(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise RefusedPictureError(f"{width} x {height} pixels, more than {MOST_PIXELS:,}")
+
+
+def _said(name: str, problem: str) -> str:
+    return f"{name} cannot be read as a picture: {problem}" if name else problem
+
+
+def loaded(file: Picture, draft: int | None = None) -> Picture:
+    """Decode a file that :func:`opened` gives: upright, 8 bits a channel, transparency kept.
+
+    With `draft` the sides may be as short as that many pixels, where the format then decodes
+    faster.
+    """
+    if draft:
+        file.draft(None, (draft, draft))
+    file.load()
+    if file.getexif().get(ORIENTATION, 1) != 1:
+        file = require("PIL.ImageOps").exif_transpose(file)
+    return _of_eight_bits(file)
+
+
+def rgb(picture: Picture) -> Picture:
+    """Convert a picture of any mode to RGB, on white where it is transparent.
+
+    Modes I;16 and I hold 16 bits, of which the high byte is kept; floats of mode F are scaled from
+    0 to 1.  Raises a RefusedPictureError where such values are outside, or the mode is another.
+    """
+    picture = _of_eight_bits(picture)
+    if picture.mode == "P" or "transparency" in picture.info or "A" in picture.getbands():
+        picture = picture.convert("RGBA")
+        white = require("PIL.Image").new("RGBA", picture.size, "white")
+        picture = require("PIL.Image").alpha_composite(white, picture)
+    return picture.convert("RGB")
+
+
+def _of_eight_bits(picture: Picture) -> Picture:
+    """Scale what has more bits a channel to grey levels, by the range of its type."""
+    mode = picture.mode
+    if mode in _EIGHT_BITS:
+        return picture
+    if mode in _PREMULTIPLIED:
+        return picture.convert(_PREMULTIPLIED[mode])
+    if mode not in ("F", "I") and not mode.startswith("I;16"):
+        raise RefusedPictureError(f"Pillow's mode {mode}, whose white is unknown", fix=_FIX)
+    values, white = np.asarray(picture), 1 if mode == "F" else 65535
+    if not ((values >= 0) & (values <= white)).all():
+        raise RefusedPictureError(f"values of mode {mode} outside 0 to {white}", fix=_FIX)
+    levels = np.rint(values * np.float32(255)) if mode == "F" else values >> 8
+    grey = require("PIL.Image").fromarray(levels.astype(np.uint8))
+    if "transparency" in picture.info:
+        opaque = values != picture.info["transparency"]
+        grey.putalpha(require("PIL.Image").fromarray(opaque.astype(np.uint8) * np.uint8(255)))
+    return grey
+
+
+_FIX = "decide which value is white, and save it anew with 8 or 16 bits a channel"
