@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, listing
+from builders.sources.labels import is_missing
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class CsvList:
                 f"{name}: the header is {header!r}", where=f"{file}, line 1", expected=self.expected
             )
         said: dict[str, str] = {}
+        empty: dict[int, str] = {}
         for number, fields in lines[1:]:
             problem = self._problem(fields, said)
             if problem:
@@ -70,14 +72,22 @@ class CsvList:
                     expected=self.expected,
                 )
             said[fields[0]] = fields[1].strip()
+            if is_missing(fields[1]):
+                empty[number] = fields[0]
+        if empty:
+            number, of = next(iter(empty.items()))
+            raise SourceError(
+                f"{name}: {len(empty)} of {len(said)} lines say nothing: line {number} gives {of} "
+                f"no {self.header[1]}{self.no_value}",
+                where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
+                expected=self.expected,
+            )
         return said
 
     def _problem(self, fields: list[str], said: dict[str, str]) -> str:
         """Say what is wrong with a line, after those of `said`; empty if nothing is."""
         if len(fields) != len(self.header):
             return f"has {len(fields)} fields, not {len(self.header)}"
-        if not fields[1].strip():
-            return f"gives {fields[0]} no {self.header[1]}{self.no_value}"
         return f"names {fields[0]} again" if fields[0] in said else ""
 
 

@@ -13,6 +13,7 @@ from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, 
 from benchmark_spec.extras import require
 from builders.sources.checking import keeps_damaged, number_images, without_duplicates
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
+from builders.sources.labels import labels_of
 from builders.sources.pictures import check_bytes
 from fslbench_data.files.pictures import decode, formats
 
@@ -41,7 +42,8 @@ def read(
 ) -> ImageSet:
     """Read a split: classes in the order of the label's names, images in the order of rows.
 
-    Labels that are no ``ClassLabel`` are taken as text, and sorted.  The `path` of an image is
+    Labels that are no ``ClassLabel`` are taken as text, and sorted; which are missing says
+    :func:`builders.sources.labels.is_missing`.  The `path` of an image is
     ``<split>#<row>``, its `sha256` that of the encoded image.
 
     Parameters
@@ -73,7 +75,7 @@ def read(
         if column not in rows.column_names:
             raise UnknownNameError("column", column, rows.column_names, where=where)
     fingerprint = rows._fingerprint
-    labels, class_names = _labels(rows.select_columns(label), label)
+    labels, class_names, missing = labels_of(rows.select_columns(label), label)
     texts = _texts(rows.select_columns(text), text, split) if text else None
     with _refusing(f"{repo}: column {image!r} holds no images"):
         encoded = require("datasets").Image(decode=False)
@@ -81,9 +83,7 @@ def read(
     digests, damaged = _look_at_images(rows, image, name, progress)
     if keeps_damaged():
         damaged = {}
-    for row, of_row in enumerate(labels):
-        if of_row is None:
-            damaged.setdefault(row, "has no label")
+    damaged = missing | damaged
     if damaged and not allow_missing:
         row = min(damaged)
         raise SourceError(
@@ -94,7 +94,7 @@ def read(
         )
     classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}
     for row, of_row in enumerate(labels):
-        if of_row is not None and row not in damaged:
+        if row not in damaged:
             classes[of_row].append(Item(f"{split}#{row}", sha256=digests.get(row)))
     classes, duplicates = without_duplicates(
         name, where, classes, lambda item: item.sha256, allow_missing=allow_missing
@@ -189,24 +189,6 @@ def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
         raise UnknownNameError("split", split, splits, where=repo)
     with _refusing(f"{repo} cannot be loaded"):
         return datasets.load_dataset(repo, config, split=split, revision=commit)
-
-
-def _labels(rows: Any, column: str) -> tuple[list[str | None], list[str]]:
-    """Read the label of each row, None where it has none; and all labels in their order."""
-    datasets = require("datasets")
-    feature = rows.features[column]
-    if not isinstance(feature, datasets.ClassLabel | datasets.Value):
-        raise SourceError(
-            f"column {column!r} holds no labels, but {type(feature).__name__}",
-            expected="a class label, a text or a number in each row",
-            fix="name the column of labels",
-        )
-    values = list(rows[column])
-    if isinstance(feature, datasets.ClassLabel):
-        names: list[str] = list(feature.names)
-        return [None if v is None or v < 0 else names[v] for v in values], names
-    texts = [None if value is None else str(value) for value in values]
-    return texts, sorted({text for text in texts if text is not None})
 
 
 def _look_at_images(

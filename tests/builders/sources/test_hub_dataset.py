@@ -152,6 +152,47 @@ def test_rows_without_any_label(tmp_path: Path, write: Write) -> None:
         hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "labels", "missing"),
+    [
+        ("string", ["a", None, "b", "", "  "], [1, 3, 4]),
+        ("string", ["a", "nan", "b", "-1", "<NA>"], [1, 3, 4]),
+        ("int64", [1, -1, 2, None, 0], [1, 3]),
+        ("float64", [1.0, float("nan"), 2.0, -1.0, None], [1, 3, 4]),
+    ],
+)
+def test_missing_labels_are_refused_or_recorded(
+    tmp_path: Path, write: Write, kind: str, labels: list[Any], missing: list[int]
+) -> None:
+    write(labels, _value(kind))
+    rows = ", ".join(map(str, missing))
+    with pytest.raises(
+        SourceError, match=rf"{len(missing)} of 5 rows .* row 1 has no label(.|\n)*: {rows}\n"
+    ):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    kept = [row for row in range(5) if row not in missing]
+    assert sorted(found.images.column("path").to_pylist()) == [f"train#{row}" for row in kept]
+    assert found.provenance["left_out"] == {"images": [f"train#{row}" for row in missing]}
+
+
+def test_class_labels_that_name_no_class(tmp_path: Path, write: Write) -> None:
+    write([0, 1, 2, None], _classes("a", "", "nan"))
+    with pytest.raises(SourceError, match=r"3 of 4 rows .* row 1 has no label, but(.|\n)*1, 2, 3"):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    assert found.class_names == ("a",)
+
+
+def test_labels_of_a_list_beside_pictures(tmp_path: Path, draw: Draw) -> None:
+    for mark, name in enumerate("abc"):
+        draw(tmp_path / f"repo/train/{name}.png", mark=mark)
+    lines = "file_name,label\na.png,1\nb.png,\nc.png,-1\n"
+    (tmp_path / "repo/train/metadata.csv").write_text(lines)
+    with pytest.raises(SourceError, match=r"2 of 3 rows .* row 1 has no label"):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+
+
 def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> None:
     write([0, 1, 0, -1, 1, 1], _classes("a", "b"), damage={1: b"no image", 2: None})
     with pytest.raises(SourceError, match="3 of 6 rows cannot be used: row 1 is damaged"):

@@ -125,6 +125,7 @@ def test_groups_of_a_list(tmp_path: Path, draw: Draw) -> None:
         ("path,group\n", "lists no image"),
         ("path,group\ncat/a.png\n", "line 2 has 1 fields, not 2"),
         ("path,group\ncat/a.png,\n", "line 2 gives cat/a.png no group"),
+        ("path,group\ncat/a.png,-1\ncat/b.png,1\ndog/c.png,nan\n", "2 of 3 lines(.|\n)*lines 2, 4"),
         ("path,group\ncat/a.png,1\ncat/a.png,2\n", "line 3 names cat/a.png again"),
         ("path,group\ncat/a.png,1\ncat/z.png,2\n", "1 of 2 paths are no images .* cat/z.png"),
         ('path,group\ncat/a.png,"1\n', "cannot be read: unexpected end of data"),
