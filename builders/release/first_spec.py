@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmark_spec.errors import SourceError
-from builders.sources.raw_files import folders, image_files
+from builders.sources.image_folder import list_images
 
 LISTS = {
     "groups": "path,group",
@@ -30,15 +29,9 @@ def first_spec(folder: Path, file: str = "") -> str:
     Raises
     ------
     SourceError
-        If it has no folders of classes with images.
+        As :func:`builders.sources.image_folder.list_images` does.
     """
-    classes = folders(folder) if folder.is_dir() else []
-    sizes = {label: len(image_files(folder, label, deep=True)) for label in classes}
-    if not any(sizes.values()):
-        raise SourceError(
-            f"{folder} has no folders of classes with images",
-            expected="one folder a class: FOLDER/<class>/.../<image>.jpg",
-        )
+    sizes = {label: len(paths) for label, paths in list_images(folder).paths.items()}
     return "\n".join(_lines(folder, sizes, file)) + "\n"
 
 

@@ -15,6 +15,7 @@ from builders.sources.checking import keeps_damaged, number_images, without_dupl
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
 from builders.sources.labels import labels_of
 from builders.sources.pictures import check_bytes
+from builders.sources.raw_files import image_files
 from fslbench_data.files.pictures import decode, formats
 
 LAYOUT = "whatever datasets.load_dataset reads: a repository of the Hub, or a folder of Parquet"
@@ -66,7 +67,7 @@ def read(
         If there is no such config, split or column; lists those that exist.
     SourceError
         If the repository cannot be reached, or images or labels are missing or damaged, or an
-        image is there twice.
+        image is there twice, or `datasets` passes over pictures of a folder.
     """
     where = f"{repo}, {split}"
     commit = _commit(str(repo), revision)
@@ -80,6 +81,9 @@ def read(
     with _refusing(f"{repo}: column {image!r} holds no images"):
         encoded = require("datasets").Image(decode=False)
         rows = rows.select_columns(image).cast_column(image, encoded)
+    first = (len(rows) and rows[0][image]) or {}
+    if commit is None and first.get("path") and first.get("bytes") is None:
+        _check_none_passed_over(Path(repo))
     digests, damaged = _look_at_images(rows, image, name, progress)
     if keeps_damaged():
         damaged = {}
@@ -189,6 +193,21 @@ def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
         raise UnknownNameError("split", split, splits, where=repo)
     with _refusing(f"{repo} cannot be loaded"):
         return datasets.load_dataset(repo, config, split=split, revision=commit)
+
+
+def _check_none_passed_over(folder: Path) -> None:
+    """Refuse a folder of pictures some of which `datasets` passes over, by the endings it knows."""
+    known = require("datasets.packaged_modules.imagefolder.imagefolder").ImageFolder.EXTENSIONS
+    pictures = image_files(folder, "", deep=True)
+    lost = [path for path in pictures if Path(path).suffix.lower() not in known]
+    if lost:
+        raise SourceError(
+            f"{len(lost)} of {len(pictures)} pictures are of endings that datasets passes over: "
+            f"{listing(lost, 4)}",
+            where=str(folder),
+            expected="endings such as .jpg and .png",
+            fix="rename them, or read the folder with the source image_folder",
+        )
 
 
 def _look_at_images(

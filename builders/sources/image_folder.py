@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, listing
 from builders.sources.checking import check_and_number
 from builders.sources.group_list import read_groups
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
-from builders.sources.raw_files import IMAGE_SUFFIXES, folders, image_files, sha256_of_files
+from builders.sources.labels import is_missing
+from builders.sources.raw_files import folders, image_files, sha256_of_files
 from builders.sources.superclass_list import read_superclasses
 from builders.sources.text_list import read_texts
+from fslbench_data.files.pictures import formats
 
 LISTS = ("groups", "superclasses", "texts")
 LAYOUT = "<class>/**/*.jpg (or another image format): one folder a class"
+_PART = re.compile(
+    "((data|images?)[^a-z]*)?"
+    "(base|dev|development|eval|evaluation|novel|test|testing|train|training|val|valid|validation)"
+    "[^a-z]*((data|images?|set|split)[^a-z]*)?"
+)
+"""How data sets name the folders of their parts, in lower case: train2017, val, test_set."""
 OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], *LISTS))
 
 
@@ -71,18 +80,19 @@ def read(
     Raises
     ------
     SourceError
-        If there are no folders of classes, or a class without images, or an image that is
-        damaged, missing (a link that leads nowhere) or there twice, or groups or superclasses that
-        are none.
+        If there are no folders of classes, or these are parts such as ``train`` and ``test``, or
+        pictures lie beside them; a folder whose name is a missing label, or a class without images;
+        an image that is damaged, missing (a link that leads nowhere) or there twice; or groups or
+        superclasses that are none.
     """
-    listing = list_images(folder, groups=groups, superclasses=superclasses, texts=texts)
+    listed = list_images(folder, groups=groups, superclasses=superclasses, texts=texts)
     images = check_and_number(
         name,
         about,
         folder,
         {
-            label: [Item(path, group=listing.group.get(path)) for path in of_class]
-            for label, of_class in listing.paths.items()
+            label: [Item(path, group=listed.group.get(path)) for path in of_class]
+            for label, of_class in listed.paths.items()
         },
         allow_missing=allow_missing,
         provenance={
@@ -93,8 +103,8 @@ def read(
         },
         progress=progress,
     )
-    images = replace(images, texts=listing.text_of)
-    return images.with_superclasses(listing.superclass_of) if superclasses else images
+    images = replace(images, texts=listed.text_of)
+    return images.with_superclasses(listed.superclass_of) if superclasses else images
 
 
 def list_images(
@@ -102,15 +112,24 @@ def list_images(
 ) -> Listing:
     """List images and read the lists of them; parameters and errors are those of :func:`read`."""
     classes = folders(folder, lost=True) if folder.is_dir() else []
-    if not classes:
+    paths = {label: image_files(folder, label, deep=True) for label in classes}
+    if not any(paths.values()):
         raise SourceError(
-            f"{folder} has no folders of classes"
+            f"{folder} has no folders of classes with images"
             if folder.is_dir()
             else f"there is no folder {folder}",
             where=str(folder),
-            expected=f"one folder a class, with images ({', '.join(sorted(IMAGE_SUFFIXES))})",
+            expected=f"one folder a class: FOLDER/<class>/.../<image>, of {', '.join(formats())}",
         )
-    paths = {label: image_files(folder, label, deep=True) for label in classes}
+    _check_layout(folder, paths)
+    if missing := [label for label in classes if is_missing(label)]:
+        raise SourceError(
+            f"{len(missing)} of {len(classes)} folders name no class: "
+            + listing([f"{label!r} ({len(paths[label])} images)" for label in missing]),
+            where=str(folder),
+            expected="folders that have the names of classes",
+            fix="move the images without a label out of the raw folder, or give the class a name",
+        )
     every = {path for of_class in paths.values() for path in of_class}
     return Listing(
         paths,
@@ -118,3 +137,27 @@ def list_images(
         read_texts(folder, texts, every) if texts else None,
         read_superclasses(folder, superclasses, classes) if superclasses else {},
     )
+
+
+def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:
+    """Refuse pictures beside the folders of classes, and parts of a data set in place of classes.
+
+    Parts are all folders or some that hold folders; `paths` has the images of each.
+    """
+    if beside := image_files(folder, ""):
+        raise SourceError(
+            f"{len(beside)} picture{'s lie' if len(beside) > 1 else ' lies'} beside the folders of "
+            f"classes: {listing(beside, 4)}",
+            where=str(folder),
+            expected="every picture in the folder of its class",
+            fix="move each into the folder of its class, or out of the raw folder",
+        )
+    parts = [name for name in paths if _PART.fullmatch(name.casefold())]
+    split = [name for name in parts if paths[name] and all(p.count("/") > 1 for p in paths[name])]
+    if len(split) > 1 or (len(parts) == len(paths) and (split or len(parts) > 1)):
+        raise SourceError(
+            f"{listing(parts)} in {folder}: no classes, but parts of a data set",
+            where=str(folder),
+            expected="one folder a class",
+            fix=f"name the folder of one part, such as {folder / (split or parts)[-1]}",
+        )

@@ -9,14 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.declared import parsed_json
-from benchmark_spec.errors import SourceError, listing
+from benchmark_spec.errors import RefusedPictureError, SourceError, listing
 from builders.sources.image_set import Item
 from fslbench_data.files import sha256_of
+from fslbench_data.files.pictures import opened
 
-IMAGE_SUFFIXES = frozenset(
-    {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+_READ = (
+    "apng avif avifs bmp dib gif j2c j2k jfif jif jp2 jpc jpe jpeg jpf jpg jpx mpo pbm pfm pgm png "
+    "pnm ppm tif tiff webp"
 )
-"""Of image files, in lower case; all others are passed over."""
+_REFUSED = (
+    "arw blp bpg cr2 cr3 cur dcx dds djvu dng emf eps exr fit fits fli hdr heic heif hif icns ico "
+    "jxl jxr nef orf pcd pct pcx pict ps psb psd qoi raf ras rw2 sgi svg svgz tga wdp wmf xbm xcf "
+    "xpm"
+)
+PICTURE_ENDINGS = frozenset(f".{ending}" for ending in f"{_READ} {_REFUSED}".split())
+"""Of files that are meant as pictures, in lower case, whether :mod:`fslbench_data.files.pictures`
+reads their format or not."""
 
 
 def folders(folder: Path, *, lost: bool = False) -> list[str]:
@@ -36,8 +45,9 @@ def folders(folder: Path, *, lost: bool = False) -> list[str]:
 
 
 def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
-    """List image files in ``folder/below``, as paths relative to `folder`, sorted as text.
+    """List the pictures in ``folder/below``, as paths relative to `folder`, sorted as text.
 
+    Those are the files of an ending for pictures, and all whose content is a picture that is read.
     None where there is no such folder.  With `deep`, those in folders further down too.  Links
     are followed; one that leads nowhere counts as a file, so that it is found missing.
     """
@@ -47,10 +57,22 @@ def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
         for name in inside:
             _check_link(Path(place, name))
         for name in files:
-            if _counts(name) and Path(name).suffix.lower() in IMAGE_SUFFIXES:
+            if _counts(name) and _is_picture(Path(place, name)):
                 paths.append(Path(place, name).relative_to(folder).as_posix())
                 _check_name(folder, paths[-1])
     return sorted(paths)
+
+
+def _is_picture(path: Path) -> bool:
+    if path.suffix.lower() in PICTURE_ENDINGS:
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with opened(path):
+            return True
+    except SourceError as error:
+        return isinstance(error, RefusedPictureError)
 
 
 def items_in(folder: Path, below: str) -> list[Item]:

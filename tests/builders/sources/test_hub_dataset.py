@@ -193,6 +193,15 @@ def test_labels_of_a_list_beside_pictures(tmp_path: Path, draw: Draw) -> None:
         hub_dataset.read(tmp_path / "repo", **PETS)
 
 
+def test_pictures_that_datasets_would_pass_over(tmp_path: Path, draw: Draw) -> None:
+    for mark, name in enumerate(("cat/a.png", "dog/a.png", "cat/b.heic", "dog/b.avif", "dog/c")):
+        draw(tmp_path / "repo/train" / name, mark=mark)
+    with pytest.raises(
+        SourceError, match=r"3 of 5 pictures .* passes over: train/cat/b\.heic, (.|\n)*image_folder"
+    ):
+        hub_dataset.read(tmp_path / "repo", **PETS)
+
+
 def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> None:
     write([0, 1, 0, -1, 1, 1], _classes("a", "b"), damage={1: b"no image", 2: None})
     with pytest.raises(SourceError, match="3 of 6 rows cannot be used: row 1 is damaged"):

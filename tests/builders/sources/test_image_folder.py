@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import SourceError, SpecError
+from builders.release.first_spec import first_spec
 from builders.sources import image_folder
 from builders.sources.image_set import About
 from builders.sources.read import read_source
@@ -52,6 +53,86 @@ def test_folders_that_will_not_do(tmp_path: Path, draw: Draw) -> None:
     assert found.provenance["left_out"] == {"classes": ["bird"], "images": ["dog/a.jpg"]}
     (tmp_path / "bird").rmdir()
     with pytest.raises(SourceError, match=r"1 file .* dog/a.jpg is damaged"):
+        image_folder.read(tmp_path, name="pets", about=ABOUT)
+
+
+def test_no_picture_is_passed_over(tmp_path: Path, draw: Draw) -> None:
+    """Whatever its ending; what is no picture is, as are hidden files."""
+    endings = ("jfif", "jpe", "avif", "JPG", "dib", "pnm", "apng", "jpg~", "part", "txt")
+    for mark, ending in enumerate(endings):
+        draw(tmp_path / f"cat/deep/er/{mark}.{ending}", mark=mark)
+    draw(tmp_path / "cat/without", mark=99)
+    draw(tmp_path / "dog/a.png", mark=100)
+    for name in ("notes.txt", "Thumbs.db", ".DS_Store", "list.csv", "page.pdf", "numbers.npy"):
+        (tmp_path / "cat" / name).write_text("P1 is BM, not a picture")
+    found = image_folder.read(tmp_path, name="pets", about=ABOUT)
+    paths = sorted([f"cat/deep/er/{n}.{ending}" for n, ending in enumerate(endings)])
+    assert found.images.column("path").to_pylist() == [*paths, "cat/without", "dog/a.png"]
+
+
+@pytest.mark.parametrize("ending", ["heic", "svg", "psd", "eps", "PS", "tga", "jxl", "CR2", "ico"])
+def test_pictures_of_a_format_that_is_not_read_are_refused(
+    tmp_path: Path, draw: Draw, ending: str
+) -> None:
+    draw(tmp_path / "cat/a.png", mark=1)
+    draw(tmp_path / "dog/a.png", mark=2)
+    for number in range(2):
+        (tmp_path / f"cat/{number}.{ending}").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n")
+    with pytest.raises(SourceError, match=rf"2 files .* cat/0\.{ending} is (.|\n)*BMP, GIF, JPEG"):
+        image_folder.read(tmp_path, name="pets", about=ABOUT)
+    found = image_folder.read(tmp_path, name="pets", about=ABOUT, allow_missing=True)
+    assert found.provenance["left_out"] == {"images": [f"cat/{n}.{ending}" for n in (0, 1)]}
+
+
+def test_pictures_beside_the_folders_of_classes(tmp_path: Path, draw: Draw) -> None:
+    draw(tmp_path / "cat/a.png", mark=1)
+    draw(tmp_path / "dog/a.png", mark=2)
+    draw(tmp_path / "b.jfif", mark=3)
+    draw(tmp_path / "a.jpg", mark=4)
+    with pytest.raises(SourceError, match=r"2 pictures lie beside .*: a\.jpg, b\.jfif"):
+        image_folder.read(tmp_path, name="pets", about=ABOUT, allow_missing=True)
+    with pytest.raises(SourceError, match="2 pictures lie beside"):
+        first_spec(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [("train", "test"), ("base", "novel", "val"), ("Train2017", "test_set"), ("validation",)],
+)
+def test_parts_are_no_classes(tmp_path: Path, draw: Draw, parts: tuple[str, ...]) -> None:
+    for mark, part in enumerate(parts):
+        draw(tmp_path / part / "cat/a.png", mark=mark)
+        draw(tmp_path / part / "dog/a.png", mark=10 + mark)
+    said = rf"no classes, but parts(.|\n)*name the folder of one part, such as {tmp_path}"
+    with pytest.raises(SourceError, match=said):
+        image_folder.read(tmp_path, name="pets", about=ABOUT)
+    with pytest.raises(SourceError, match=said):
+        first_spec(tmp_path)
+    found = image_folder.read(tmp_path / parts[0], name="pets", about=ABOUT)
+    assert found.class_names == ("cat", "dog")
+
+
+def test_parts_beside_other_folders_and_classes_called_like_parts(
+    tmp_path: Path, draw: Draw
+) -> None:
+    draw(tmp_path / "one/train/cat/a.png", mark=1)
+    draw(tmp_path / "one/test/cat/b.png", mark=2)
+    draw(tmp_path / "one/figures/c.png", mark=3)
+    with pytest.raises(SourceError, match=r"test, train in .*: no classes, but parts"):
+        image_folder.read(tmp_path / "one", name="pets", about=ABOUT)
+    draw(tmp_path / "two/train/freight/a.png", mark=1)
+    draw(tmp_path / "two/car/b.png", mark=2)
+    draw(tmp_path / "two/test tube/b.png", mark=3)
+    found = image_folder.read(tmp_path / "two", name="vehicles", about=ABOUT)
+    assert found.class_names == ("car", "test tube", "train")
+
+
+@pytest.mark.parametrize("label", ["-1", "nan", "NaN", "null", "None", " "])
+def test_folders_that_stand_for_missing_labels(tmp_path: Path, draw: Draw, label: str) -> None:
+    draw(tmp_path / "cat/a.png", mark=1)
+    draw(tmp_path / label / "b.png", mark=2)
+    draw(tmp_path / label / "c.png", mark=3)
+    with pytest.raises(SourceError, match=rf"1 of 2 folders .* no class: '{label}' \(2 images\)"):
         image_folder.read(tmp_path, name="pets", about=ABOUT)
 
 
