@@ -55,7 +55,7 @@ def picture_problems(entry: Table, table: pa.Table, sizes: NDArray[np.int64]) ->
     if not np.array_equal(table.column("image_id").to_numpy(), np.arange(first, last)):
         yield f"has not one row for each image from {first} to {last - 1}, in order"
         return
-    labels = np.repeat(np.arange(sizes.size), sizes)[first:last]
+    labels = np.searchsorted(sizes.cumsum(), np.arange(first, last), "right")
     if not np.array_equal(table.column("label").to_numpy(), labels):
         yield "has labels that are not the class ids"
     if shards != number_of_picture_shards(int(sizes.sum())):

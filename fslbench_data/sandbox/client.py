@@ -1,10 +1,11 @@
-"""Read Parquet submissions that come from strangers: memory and time stay bounded.
+"""Read Parquet submissions and logs that come from strangers: memory and time stay bounded.
 
 A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate
 to gigabytes and schemas nested so deep that the reader crashes; no look at its footer tells,
 since a footer can lie.  So a process of its own reads such files (:mod:`.server`), under a limit
-on its memory and on its time, and counts what comes out as it comes (:mod:`.reader`).  One process
-reads many files; one that it does not survive, or that takes too much, costs a new process.
+on its memory and on its time, and counts what comes out as it comes (:mod:`.reader`,
+:mod:`.column_reader`).  One process reads many files; one that it does not survive, or that takes
+too much, costs a new process.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import atexit
 import os
 import stat
 import sys
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
@@ -20,14 +22,14 @@ from threading import RLock
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
-from fslbench_data.sandbox.limits import LIMITS, MIB, Limits
+from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB, Limits
 from fslbench_data.sandbox.process import EndedError, Process
 from fslbench_data.submission.bindings import METADATA_KEY
 from fslbench_data.submission.canonical import printable
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission
 
-__all__ = ["LIMITS", "Limits", "read_untrusted"]
+__all__ = ["LIMITS", "Limits", "read_untrusted", "read_untrusted_columns"]
 
 _lock = RLock()
 _server: Process | None = None
@@ -42,6 +44,38 @@ def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     """
     path = Path(path)
     source = printable(str(path))
+    _check(path, source)
+    table = _read(path, source, limits)
+    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
+    table = table.replace_schema_metadata(None)
+    if metadata is None:
+        return Submission(table, source=source, package_version="unknown")
+    methods, bindings, version = read_metadata(metadata, source)
+    return Submission(table, methods, bindings, source, version)
+
+
+def read_untrusted_columns(
+    path: Path, wanted: Collection[str], limits: Limits = LOG_LIMITS
+) -> pa.Table:
+    """Read the wanted columns of any Parquet file as they are, without trusting a byte of it.
+
+    The limit on memory holds on Linux only.  Raises a TooLargeError if the file passes a limit, or
+    reading it takes more memory or time than it may; an UnreadableError if it cannot be read, or
+    ends the process that reads it.
+    """
+    path = Path(path)
+    source = printable(str(path))
+    try:
+        _check(path, source)
+        return _read(path, source, limits, sorted(wanted))
+    except UnreadableError as error:
+        raise error.saying(fix="write the file again") from None
+    except TooLargeError as error:
+        raise error.saying(fix="give the log of fewer tasks or methods") from None
+
+
+def _check(path: Path, source: str) -> None:
+    """Refuse what is no regular file with the ending of Parquet files."""
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError) as error:
@@ -53,19 +87,17 @@ def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
             expected="a file ending in .parquet",
             fix="write the submission with Submission.write",
         )
-    table = _read(path, source, limits)
-    metadata = (table.schema.metadata or {}).get(METADATA_KEY)
-    table = table.replace_schema_metadata(None)
-    if metadata is None:
-        return Submission(table, source=source, package_version="unknown")
-    methods, bindings, version = read_metadata(metadata, source)
-    return Submission(table, methods, bindings, source, version)
 
 
-def _read(path: Path, where: str, limits: Limits) -> pa.Table:
-    """Let the other process read a file, which messages call `where`."""
+def _read(path: Path, where: str, limits: Limits, columns: list[str] | None = None) -> pa.Table:
+    """Let the other process read a file, which messages call `where`: a submission, or columns."""
     global _server
-    request = {"path": str(path.absolute()), "where": where, "limits": asdict(limits)}
+    request = {
+        "path": str(path.absolute()),
+        "where": where,
+        "limits": asdict(limits),
+        "columns": columns,
+    }
     with _lock:
         while True:
             first = _server is None
@@ -111,7 +143,7 @@ def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
 def _too_large(where: str, what: str) -> TooLargeError:
     return TooLargeError(
         f"{where} {what}",
-        expected="a submission of the usual kind, which takes a second or two",
+        expected="a file of the usual kind, which takes a second or two",
         fix="split it into several files; write it again with Submission.write",
     )
 

@@ -1,4 +1,4 @@
-"""What a stranger's submission may be at most."""
+"""What a stranger's submission, or log, may be at most."""
 
 from __future__ import annotations
 
@@ -44,3 +44,14 @@ class Limits:
 
 LIMITS = Limits()
 """Four times a method's answers to a release with Quickdraw in it, which are about a million."""
+
+LOG_LIMITS = Limits(
+    file_bytes=1024 * MIB,
+    metadata_bytes=64 * MIB,
+    list_values=200_000_000,
+    memory_bytes=6144 * MIB,
+    seconds=300.0,
+)
+"""Of a log of tasks: `list_values` are those of all its columns, such as forty methods' answers to
+40,000 tasks of 100 images; the limits on rows, names and groups do not count.
+"""

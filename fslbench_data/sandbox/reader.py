@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,8 +44,8 @@ def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
 
 
 def _read(path: Path, where: str, limits: Limits) -> pa.Table:
-    data = _whole(path, where, limits)
-    file = _open(data, limits)
+    data = whole_content(path, where, limits)
+    file = opened(data, limits)
     schema = file.schema_arrow
     _at_most(_MOST_COLUMNS, len(schema), "columns", where)
     canonical(schema.empty_table(), where)  # the wrong columns are not read
@@ -54,7 +55,7 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
         _at_most(limits.methods, len(methods), "methods in its metadata", where)
     _at_most(limits.rows, file.metadata.num_rows, "rows", where)
     try:
-        batches = list(_batches(_open(data, limits, texts_of(schema)), where, limits))
+        batches = list(_batches(opened(data, limits, texts_of(schema)), where, limits))
     except OSError:  # texts stored as differences cannot be read as dictionaries
         batches = list(_batches(file, where, limits))
     check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
@@ -67,10 +68,11 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
     return table.replace_schema_metadata(metadata and {METADATA_KEY: metadata})
 
 
-def _whole(path: Path, where: str, limits: Limits) -> bytes:
+def whole_content(path: Path, where: str, limits: Limits) -> bytes:
     """The file in memory, where it cannot change, once its footer is found small enough."""
     with path.open("rb") as file:
-        data = file.read(limits.file_bytes + 1)
+        size = os.fstat(file.fileno()).st_size  # so much memory is taken, whatever is read
+        data = file.read(min(size, limits.file_bytes) + 1)
     _at_most(limits.file_bytes, len(data), "bytes", where)
     if data[-4:] != b"PAR1" or len(data) < 12:
         raise unreadable(where, "it does not end as Parquet files do")
@@ -78,7 +80,7 @@ def _whole(path: Path, where: str, limits: Limits) -> bytes:
     return data
 
 
-def _open(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.ParquetFile:
+def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.ParquetFile:
     """A Parquet file; nothing is asked of its metadata, which can end the process that asks."""
     return pq.ParquetFile(
         pa.BufferReader(data),
@@ -137,7 +139,7 @@ def _check_names(names: pa.Array, column: str, where: str, limits: Limits) -> No
 def _at_most(limit: int, number: int, what: str, where: str) -> None:
     if number > limit:
         raise TooLargeError(
-            f"the submission has {number} {what}",
+            f"the file has {number} {what}",
             where=where,
             expected=f"at most {limit}",
             fix="split it into several files, or leave out what was written by mistake",

@@ -62,15 +62,19 @@ def _end_with(parent: int) -> None:
 
 def _reading() -> Answer:
     """Reads strangers' files; `taken` before any of them counts for none of them."""
-    from fslbench_data.sandbox import reader
+    from fslbench_data.sandbox import column_reader, reader
 
     taken = _address_space()
 
     def read(request: Any, _: Tables) -> Iterable[pa.Table]:
         where, limits = request["where"], Limits(**request["limits"])
+        path, columns = Path(request["path"]), request["columns"]
         _bound(taken + limits.memory_bytes, limits.seconds)
         try:
-            yield reader.read_bounded(Path(request["path"]), where, limits)
+            if columns is None:
+                yield reader.read_bounded(path, where, limits)
+            else:
+                yield column_reader.read_columns(path, where, columns, limits)
         except (FSLBenchError, MemoryError):
             raise
         except Exception as error:

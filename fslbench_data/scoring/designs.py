@@ -19,7 +19,7 @@ from analysis_sql.leave_one_out.kinds import FirstTasks
 from benchmark_spec.suites import IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.drawn import groups_of
+from fslbench_data.tasks.drawn import classes_of_images, groups_of
 from fslbench_data.tasks.pooled import Pool
 
 
@@ -108,7 +108,7 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
     groups = None
     if info.dataset in release.datasets_with("images"):
         groups = groups_of(release.images(info.dataset))
-    owner = np.repeat(np.arange(sizes.size), sizes)
+    owner = classes_of_images(sizes, info.dataset)
     if info.name.suite == "pooled":
         owner = _of_pool(release, info, sizes, owner, groups)
     tasks = release.task_set(info.dataset, str(info.name))

@@ -16,7 +16,7 @@ from benchmark_spec.errors import (
     rows,
     shown,
 )
-from fslbench_data.submission.task_log import TaskLog
+from fslbench_data.scoring.task_log import TaskLog
 
 Ints = NDArray[np.int64]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import TaskLogError, listing, shown
+from fslbench_data.scoring.id_table import numbers_by_id, texts_by_id
 from fslbench_data.scoring.own_answers import Answers
 from fslbench_data.scoring.own_draws import (
     REFUSED,
@@ -17,8 +18,8 @@ from fslbench_data.scoring.own_draws import (
     unit_draws,
     unseen_images,
 )
-from fslbench_data.submission.id_table import numbers_by_id, texts_by_id
-from fslbench_data.submission.task_log import TaskLog
+from fslbench_data.scoring.task_log import TaskLog
+from fslbench_data.tasks.drawn import check_images
 
 UNSEEN_WARNED = 0.02
 """Share of images that no task shows, by estimate, above which sizes of classes are wanted."""
@@ -138,6 +139,7 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints,
             expected="the number of images that the sampler draws from",
             fix="log an image under one id only, whatever its crop or augmentation",
         )
+    check_images(wanted, f"{log.source}, class sizes")
     return np.concatenate([owner, np.repeat(np.arange(len(wanted)), wanted - there)]), classes
 
 

@@ -17,7 +17,7 @@ from benchmark_spec.errors import FSLBenchWarning, TaskLogError, listing
 from fslbench_data.scoring.own_answers import Answers, answers_of, apart_text
 from fslbench_data.scoring.own_pool import Pool, pool_of
 from fslbench_data.scoring.own_report import OwnTasks, OwnTaskSet
-from fslbench_data.submission.task_log import TaskLog
+from fslbench_data.scoring.task_log import TaskLog
 
 
 def interval(

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
-from benchmark_spec.errors import SamplingError
+from benchmark_spec.errors import SamplingError, TooLargeError
 from benchmark_spec.protocol import Protocol
 
 Ids = NDArray[np.int32]
+
+MOST_IMAGES = 2**26
+"""Of a data set whose images are held one by one: some gigabytes.  Quickdraw has 50 million."""
 
 Positions = NDArray[np.int64]
 """Of classes in a data set, or of images in a class."""
@@ -79,6 +82,27 @@ def checked_sizes(
             fix="ask for fewer ways, shots or queries",
         )
     return sizes
+
+
+def classes_of_images(class_sizes: NDArray[np.int64], where: str) -> NDArray[np.int64]:
+    """Return the class of each image (N,), images in the order of their classes.
+
+    Raises a TooLargeError as :func:`check_images` does.
+    """
+    check_images(class_sizes, where)
+    return np.repeat(np.arange(class_sizes.size), class_sizes)
+
+
+def check_images(class_sizes: NDArray[np.int64], where: str) -> None:
+    """Refuse more images than may be held one by one, with a TooLargeError."""
+    images = sum(class_sizes.tolist())  # in Python's integers, which do not overflow
+    if images > MOST_IMAGES:
+        raise TooLargeError(
+            f"the classes have {images:,} images",
+            where=where,
+            expected=f"at most {MOST_IMAGES:,} where the images are counted one by one",
+            fix="see whether the sizes of the classes are right; else leave classes out",
+        )
 
 
 def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:

@@ -30,6 +30,7 @@ from fslbench_data.tasks.drawn import (
     DrawnTasks,
     Groups,
     checked_sizes,
+    classes_of_images,
     first_image_ids,
     split_support,
 )
@@ -83,7 +84,7 @@ class Pool:
         two classes: it could be left out of neither.
         """
         sizes = np.asarray(class_sizes, np.int64)
-        class_of = np.repeat(np.arange(sizes.size), sizes)
+        class_of = classes_of_images(sizes, dataset)
         start = _first_of_unit(class_of, groups, dataset)
         firsts, unit = np.unique(start, return_inverse=True)
         units = np.bincount(class_of[firsts], minlength=sizes.size).astype(np.int64)

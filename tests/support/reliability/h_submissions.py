@@ -6,14 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import own_logs
 import pyarrow as pa
+import pyarrow.parquet as pq
 from click.testing import CliRunner
+from hostile_parquet import Parquet
 
 from fslbench_data.cli import main
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.leaderboard.labels import unique_labels
 from fslbench_data.release.pictures import picture_name
 from fslbench_data.render.interval_text import labels
+from fslbench_data.scoring.own_tasks import interval
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -49,6 +53,22 @@ def _(world: World) -> str:
     path = world.folder / "x.jsonl"
     path.write_text(" ".join(json.dumps(_row(task_id=i)) for i in range(31)))
     return f"{len(Submission.read(path).table)} rows"
+
+
+@attempt("a log of tasks in Parquet that ends the process that reads it, given to `interval`")
+def _(world: World) -> str:
+    path = world.folder / "log.parquet"
+    file = Parquet.of(pa.table(own_logs.log(tasks=7)))
+    file.chunk(2)[16][1][2][1][1].append(0)  # a histogram of class_ids with a level too many
+    path.write_bytes(file.build())
+    return str(interval(path))
+
+
+@attempt("the same of a good log, `--class-sizes` of 999,999,999 images each")
+def _(world: World) -> str:
+    pq.write_table(pa.table(own_logs.log(tasks=60)), world.folder / "log.parquet")
+    sizes = dict.fromkeys(range(15), 999_999_999)
+    return str(interval(world.folder / "log.parquet", class_sizes=sizes))
 
 
 def _submission(name: str, world: World) -> Path:

@@ -20,12 +20,10 @@ from benchmark_spec.errors import (
     FSLBenchError,
     MethodNameError,
     SchemaError,
-    TooLargeError,
     UnreadableError,
 )
-from fslbench_data.submission import task_log_table
-from fslbench_data.submission.id_table import numbers_by_id, texts_by_id
-from fslbench_data.submission.task_log import TaskLog
+from fslbench_data.scoring.id_table import numbers_by_id, texts_by_id
+from fslbench_data.scoring.task_log import TaskLog
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 
@@ -320,13 +318,6 @@ def test_no_file_and_no_table(tmp_path: Path) -> None:
             TaskLog.read(source)
     with pytest.raises(SchemaError, match="the log is a int"):
         TaskLog.read(3)
-
-
-def test_a_small_file_that_holds_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = _parquet(tmp_path / "x.parquet", LOG)
-    monkeypatch.setattr(task_log_table, "MOST_VALUES", 500)
-    with pytest.raises(TooLargeError, match="holds 819 values"):
-        TaskLog.read(path)
 
 
 def test_tables_of_two_columns(tmp_path: Path) -> None:

@@ -8,18 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from benchmark_spec.errors import SchemaError, TooLargeError, UnreadableError, listing, shown
+from benchmark_spec.errors import SchemaError, UnreadableError, listing, shown
+from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission.canonical import printable
 from fslbench_data.submission.columns import is_text
 from fslbench_data.submission.frames import Frame, frame_table, is_frame
 from fslbench_data.submission.nesting import check_lines
 from fslbench_data.submission.quoting import check_quotes
-from fslbench_data.submission.reading import check_rows
-
-MOST_VALUES = 200_000_000
-"""Entries of a Parquet file's lists, which may be far smaller than what it holds."""
 
 
 def table_of(
@@ -30,8 +26,9 @@ def table_of(
     Parameters
     ----------
     source
-        A Parquet, CSV or JSON Lines file; a frame of pandas or polars, or whatever else gives
-        Arrow; a mapping of columns; a list of rows, each a mapping.
+        A Parquet file, which a process of its own reads; a CSV or JSON Lines file; a frame of
+        pandas or polars, or whatever else gives Arrow; a mapping of columns; a list of rows, each a
+        mapping.
     needed, optional
         The columns that are read; others are left alone.  Of the optional ones, too, those that are
         of no one kind.
@@ -151,7 +148,7 @@ def read_csv(path: Path) -> pa.Table:
 def _of_file(path: Path, needed: Collection[str], optional: Collection[str]) -> pa.Table:
     wanted = (*needed, *optional)
     readers = {
-        ".parquet": lambda: _read_parquet(path, wanted),
+        ".parquet": lambda: read_untrusted_columns(path, wanted),
         ".csv": lambda: read_csv(path),
         ".jsonl": lambda: _read_json_lines(path, needed, optional),
         ".ndjson": lambda: _read_json_lines(path, needed, optional),
@@ -171,33 +168,6 @@ def _of_file(path: Path, needed: Collection[str], optional: Collection[str]) -> 
         raise SchemaError(f"the file doubles column {listing(list(map(shown, doubled)))}",
                           where=str(path), fix="drop one of them")  # fmt: skip
     return table.select([name for name in table.column_names if name in wanted])
-
-
-def _read_parquet(path: Path, wanted: Collection[str]) -> pa.Table:
-    file = pq.ParquetFile(path)
-    leaves = [
-        (number, file.schema.column(number).path)
-        for number in range(len(file.schema))
-        if file.schema.column(number).path.split(".")[0] in wanted
-    ]
-    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
-    values = sum(group.column(number).num_values for group in groups for number, _ in leaves)
-    if values > MOST_VALUES:
-        raise TooLargeError(
-            f"{path} holds {values:,} values",
-            expected=f"at most {MOST_VALUES:,}",
-            fix="give the log of fewer tasks or methods",
-        )
-    texts = [
-        name for number, name in leaves if file.schema.column(number).physical_type == "BYTE_ARRAY"
-    ]
-    columns = [name for name in file.schema_arrow.names if name in wanted]
-    try:
-        table = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False).read(columns)
-    except OSError:  # texts stored as differences cannot be read so
-        table = pq.ParquetFile(path, pre_buffer=False).read(columns)
-    check_rows(table.num_rows, file.metadata.num_rows, str(path))
-    return table
 
 
 def _read_json_lines(path: Path, needed: Collection[str], optional: Collection[str]) -> pa.Table:

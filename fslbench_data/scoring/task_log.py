@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import AccuracyError, CountError, SchemaError, listing, rows, shown
 from benchmark_spec.naming import check_method_name
+from fslbench_data.scoring.task_log_table import table_of
 from fslbench_data.submission import columns
 from fslbench_data.submission.csv_cells import parse_integers
 from fslbench_data.submission.id_lists import labels_of, list_column, parsed_lists
-from fslbench_data.submission.task_log_table import table_of
 
 NEEDED = ("method", "task", "class_ids")
 ROLES = ("support_ids", "query_ids")

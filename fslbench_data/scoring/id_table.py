@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.errors import SchemaError, UnreadableError, rows, shown
+from fslbench_data.scoring.task_log_table import check_file, read_csv, table_of
 from fslbench_data.submission.canonical import printable
-from fslbench_data.submission.task_log_table import check_file, read_csv, table_of
 
 
 def texts_by_id(source: object, key: str, value: str, what: str) -> dict[str, str]:
@@ -70,7 +70,7 @@ def numbers_by_id(source: object, key: str, value: str, what: str) -> dict[str, 
             raise SchemaError(
                 f"{value} of {key} {shown(name)} is {shown(text)}",
                 where=where,
-                expected="a whole number from 1",
+                expected="a whole number from 1, below 1,000,000,000",
             )
         numbers[name] = int(text)
     return numbers

@@ -1,0 +1,141 @@
+"""Strangers' logs in Parquet: read column by column in the sandbox, whatever the file does."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import own_logs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hostile_parquet import PAGE_COMPRESSED, PAGE_UNCOMPRESSED, Parquet, inflating, put
+
+from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
+from fslbench_data.sandbox.client import read_untrusted_columns
+from fslbench_data.sandbox.limits import LOG_LIMITS, MIB
+from fslbench_data.scoring.id_table import numbers_by_id
+from fslbench_data.scoring.own_tasks import interval
+from fslbench_data.scoring.task_log import TaskLog
+from fslbench_data.tasks.pooled import Pool
+
+LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
+SIZES = {"class": list(range(8)), "n_images": [20] * 8}
+
+
+def _histogram(columns: own_logs.Columns, name: str) -> bytes:
+    """A file whose statistics of a column have an entry too many, which pyarrow does not survive.
+
+    It ends the process of whoever looks at the column's chunk in the footer.
+    """
+    file = Parquet.of(pa.table(columns))
+    chunk = list(columns).index(name)
+    histogram = file.chunk(chunk)[16][1][2][1][1]  # of repetition levels, in SizeStatistics
+    histogram.append(0)
+    return file.build()
+
+
+def _with_page(columns: own_logs.Columns, name: str, size: int) -> bytes:
+    """A file of a page that inflates to so many bytes."""
+    file = Parquet.of(pa.table(columns), use_dictionary=False, compression="zstd")
+    chunk = list(columns).index(name)
+    ((header, _),) = file.pages(chunk)
+    data = inflating("zstd", size)
+    put(header, PAGE_UNCOMPRESSED, size)
+    put(header, PAGE_COMPRESSED, len(data))
+    file.replace(chunk, [(header, data)])
+    return file.build()
+
+
+@pytest.mark.parametrize("name", ["class_ids", "image_ids"])
+def test_a_log_that_ends_the_process_that_looks_at_its_footer(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    path.write_bytes(_histogram(LOG, name))
+    with pytest.raises(UnreadableError, match=r"log\.parquet (cannot be read|ends the process)"):
+        TaskLog.read(path)
+
+
+def test_any_damage_is_an_error_of_ours(tmp_path: Path) -> None:
+    """Of the footer, byte by byte, as a transfer or a fuzzer does it."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table(LOG), path)
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for at in range(start, len(data) - 8, (len(data) - start) // 40):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x7F]) + data[at + 1 :])
+        with suppress(FSLBenchError):
+            TaskLog.read(path)
+
+
+@pytest.mark.parametrize("form", ["sizes", "groups"])
+def test_the_other_files_of_a_log_are_read_so_too(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{form}.parquet"
+    columns = {"class": [[c] for c in range(8)], "n_images": [20] * 8}
+    path.write_bytes(_histogram(columns, "class"))
+    with pytest.raises(UnreadableError, match=rf"{form}\.parquet"):
+        numbers_by_id(path, "class", "n_images", form)
+    pq.write_table(pa.table(SIZES), path)
+    assert numbers_by_id(path, "class", "n_images", form) == {str(c): 20 for c in range(8)}
+
+
+def test_a_page_that_inflates(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    path.write_bytes(_with_page(LOG, "n_correct", 1200 * MIB))
+    assert path.stat().st_size < MIB
+    limits = replace(LOG_LIMITS, memory_bytes=256 * MIB)
+    with pytest.raises(TooLargeError, match="more than 256 MiB of memory to read"):
+        read_untrusted_columns(path, ("method", "n_correct"), limits)
+    assert read_untrusted_columns(path, ("method",), limits).num_rows == 21
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"list_values": 503}, "more than 503 values"),
+        ({"file_bytes": 100}, "101 bytes"),
+        ({"metadata_bytes": 100}, "bytes of footer"),
+    ],
+)
+def test_each_limit(limits: dict[str, int], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table(LOG), path)
+    wanted = ("method", "class_ids", "image_ids")  # 21 + 21·5 + 21·5·3 values are 441
+    assert read_untrusted_columns(path, (*wanted, "task", "n_query", "n_correct"), LOG_LIMITS)
+    with pytest.raises(TooLargeError, match=said):
+        read_untrusted_columns(
+            path, (*wanted, "task", "n_query", "n_correct"), replace(LOG_LIMITS, **limits)
+        )
+
+
+@pytest.mark.parametrize("group", [1000, 4])
+def test_columns_come_as_they_are(group: int, tmp_path: Path) -> None:
+    """Texts within lists, with other dictionaries in each row group, and other columns left out."""
+    texts = [[[f"{i}" for i in own] for own in ids] for ids in LOG["image_ids"]]
+    table = pa.table({**LOG, "image_ids": texts, "note": [{"a": 1}] * 21})
+    path = tmp_path / "log.parquet"
+    pq.write_table(table.replace_schema_metadata({"x": "y"}), path, row_group_size=group)
+    read = read_untrusted_columns(path, own_logs.ROW)
+    assert read.column_names == list(LOG)
+    assert read.to_pydict() == {**LOG, "image_ids": texts}
+    assert not read.schema.metadata
+    assert read_untrusted_columns(path, ("nothing",)).column_names == []
+    pq.write_table(table.slice(0, 0), path)
+    assert read_untrusted_columns(path, ("task",)).num_rows == 0
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_sizes_of_a_billion_images(file: bool, tmp_path: Path) -> None:
+    sizes: object = {str(c): 999_999_999 for c in range(15)}
+    if file:
+        (tmp_path / "sizes.json").write_text(json.dumps(sizes))
+        sizes = tmp_path / "sizes.json"
+    with pytest.raises(TooLargeError, match=r"have 14,999,999,985 images\n.*class sizes"):
+        interval(own_logs.log(tasks=60), class_sizes=sizes)  # type: ignore[arg-type]
+
+
+def test_a_pool_of_a_billion_images() -> None:
+    """As classes of a stranger's release may claim."""
+    with pytest.raises(TooLargeError, match="2,000,000,000 images"):
+        Pool.of([10**9] * 2, dataset="cub", seed=1)
