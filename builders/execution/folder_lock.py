@@ -32,7 +32,15 @@ def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
     The system takes it back when this process ends, however it ends: processes that are forked
     from it do not keep it.
     """
-    lock = (folder / file).open("ab")  # which changes nothing, whatever file this is
+    try:  # which changes nothing, whatever file this is
+        lock = open(folder / file, "ab", opener=_itself)  # noqa: SIM115
+    except OSError as error:  # a link or a FIFO among them
+        raise OutputError(
+            f"cannot lock {folder}: {error.strerror}",
+            where=str(folder / file),
+            expected="a regular file that may be written, or none",
+            fix=f"remove {file}",
+        ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -42,6 +50,11 @@ def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
         ) from None
     _held.add(lock)
     return lock
+
+
+def _itself(path: str, flags: int) -> int:
+    """Open a file, not what a link leads to; without waiting for who reads a FIFO."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def _let_go() -> None:

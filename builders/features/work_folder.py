@@ -25,6 +25,7 @@ from benchmark_spec.errors import OutputError, SourceError
 from builders.execution.folder_lock import lock_folder, make_folder
 from builders.sources.image_set import ImageSet
 from fslbench_data.files import whole_file, write_whole
+from fslbench_data.files.kept import is_kept, read_kept
 
 JOURNAL_FILE = "extraction.json"
 LOCK_FILE = ".lock"
@@ -68,7 +69,7 @@ class WorkFolder:
         if anew or self.recorded is None:
             for path in self._files():
                 path.unlink()
-            write_whole(self._journal, json.dumps(wanted, indent=1) + "\n")
+            write_whole(self._journal, json.dumps(wanted, indent=1) + "\n", follow=False)
             self.recorded = wanted
         elif self.recorded != wanted:
             raise OutputError(
@@ -81,7 +82,7 @@ class WorkFolder:
         self._blocks = {}
         for path in self._files():
             match = _BLOCK_FILE.fullmatch(path.name)
-            if match and hashlib.sha256(path.read_bytes()).hexdigest() == match[2]:
+            if match and is_kept(path) and _sha256(read_kept(path)) == match[2]:
                 self._blocks[int(match[1])] = path
             elif not path.name.endswith(".json"):
                 path.unlink()
@@ -92,12 +93,12 @@ class WorkFolder:
     ) -> None:
         """Keep a block, float16 (n, D) or texts (n,), and what was wrong with images of zeros."""
         if problems:
-            write_whole(self._problems(block), json.dumps(dict(problems)) + "\n")
+            write_whole(self._problems(block), json.dumps(dict(problems)) + "\n", follow=False)
         else:
             self._problems(block).unlink(missing_ok=True)
         data = _npy(values)
-        path = self.folder / f"{block:08d}.{hashlib.sha256(data).hexdigest()}.npy"
-        with whole_file(path, clear=False) as temporary:
+        path = self.folder / f"{block:08d}.{_sha256(data)}.npy"
+        with whole_file(path, clear=False, follow=False) as temporary:
             temporary.write_bytes(data)
         self._blocks[block] = path
 
@@ -149,7 +150,7 @@ class WorkFolder:
         if not self._journal.exists():
             return None
         try:
-            content = parsed_json(self._journal.read_bytes())
+            content = parsed_json(read_kept(self._journal))
         except (OSError, ValueError) as error:
             content = error
         if not isinstance(content, dict):
@@ -164,7 +165,7 @@ class WorkFolder:
 def _problems_of(path: Path) -> dict[str, str]:
     """Tell what a file of problems holds: texts by image id."""
     try:
-        problems = parsed_json(path.read_bytes())
+        problems = parsed_json(read_kept(path))
         if all(key.isdecimal() and isinstance(text, str) for key, text in problems.items()):
             return dict(problems)
         problem = "it holds other things than texts by image id"
@@ -175,6 +176,10 @@ def _problems_of(path: Path) -> dict[str, str]:
         where=str(path),
         fix="remove the folder and extract again",
     )
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _npy(array: NDArray[Any]) -> bytes:

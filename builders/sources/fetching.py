@@ -87,7 +87,7 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 def _archive(package: Package, folder: Path, progress: Progress) -> Path:
     """Return the package's file in the folder, downloaded if it is not there."""
     archive = folder / package.file
-    if archive.exists():
+    if archive.is_file():  # whatever else has the name is replaced
         progress(f"{package.file}: checking")
         _check(
             package, archive, f"remove it, so that it is downloaded again, or {_by_hand(folder)}"
@@ -147,8 +147,7 @@ def _unpack(package: Package, archive: Path, folder: Path) -> None:
             raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
         (temporary / MARK).write_text(package.sha256, encoding="ascii")
         target = folder / package.name
-        if target.exists():
-            shutil.rmtree(target)
+        _remove(target)
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -207,7 +206,14 @@ def _by_hand(folder: Path, package: Package | None = None) -> str:
 
 def _emptied(folder: Path) -> Path:
     """Return an empty folder; what an interrupted fetch has left there is removed."""
-    if folder.exists():
-        shutil.rmtree(folder)
+    _remove(folder)
     folder.mkdir()
     return folder
+
+
+def _remove(path: Path) -> None:
+    """Remove what has that name: a folder with its content, a link but not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

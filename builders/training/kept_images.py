@@ -19,6 +19,7 @@ from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
 from builders.training.source import raw_folder, read_images
 from fslbench_data.files import whole_file
+from fslbench_data.files.kept import is_kept, open_kept
 
 Pair = tuple[TrainingImages, TrainingImages]
 """What is trained on, and what is validated on."""
@@ -39,7 +40,7 @@ def keep_images(
     """
     path = folder / f"{data_digest(data)}.npz"
     state = raw_state(raw_folder(data, raw))
-    if path.exists() and (raw is None or _loaded(path, "state") == state):
+    if is_kept(path) and (raw is None or _loaded(path, "state") == state):
         return path
     images, validation = read_images(data, raw, told)
     parts = [images] if validation is images else [images, validation]
@@ -47,7 +48,7 @@ def keep_images(
     for name, part in zip(_PARTS, parts, strict=False):
         arrays |= {f"{name}_{key}": np.asarray(value) for key, value in vars(part).items()}
     make_folder(folder)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with whole_file(path, follow=False) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
     return path
 
@@ -55,7 +56,7 @@ def keep_images(
 def load_images(path: Path) -> Pair:
     """Load what :func:`keep_images` has written; SpecError if it is damaged."""
     try:
-        with np.load(path) as arrays:
+        with open_kept(path) as file, np.load(file) as arrays:
             parts = [_part(arrays, n) for n in _PARTS if f"{n}_pixels" in arrays]
         return parts[0], parts[-1]
     except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
@@ -70,7 +71,7 @@ def _part(arrays: Any, name: str) -> TrainingImages:
 
 def _loaded(path: Path, name: str) -> str:
     try:
-        with np.load(path) as arrays:
+        with open_kept(path) as file, np.load(file) as arrays:
             return str(arrays[name])
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise _damaged(path, error) from None

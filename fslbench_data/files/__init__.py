@@ -31,7 +31,7 @@ _TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}" + re.escape(_ENDING))
 
 
 @contextmanager
-def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
+def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> Iterator[Path]:
     """Yield a temporary path; on success `path` holds what was written there.
 
     A regular file, or none, is replaced at once by the temporary file, which lies beside it.
@@ -39,13 +39,15 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
     such as ``/dev/stdout`` are written to in place.  Nothing else is.  Raises an OutputError if the
     file cannot be written; what stood at `path` before still stands.
 
+    Without `follow`, as in a cache, a link, a FIFO or a device is itself replaced.
+
     With `clear`, what killed writers of the same file left beside it is removed.  Who writes many
     files into one folder calls :func:`clear_temporary` once instead.
     """
     name = Path(path)
     temporary: Path | None = None
     try:
-        target = _replaced(name)
+        target = _replaced(name, follow)
         if target is not None and clear:
             clear_temporary(target.parent, target.name)
         with _temporary(target) as temporary:
@@ -60,7 +62,7 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
                 mask = os.umask(0)
                 os.umask(mask)
             temporary.chmod(0o666 & ~mask)
-            if _replaced(name) != target:
+            if _replaced(name, follow) != target:
                 raise OutputError(
                     f"{name} became something else while it was written",
                     fix="write it again, or name another file",
@@ -76,9 +78,9 @@ def whole_file(path: Path | str, *, clear: bool = True) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def write_whole(path: Path | str, text: str) -> None:
-    """Write a text file (UTF-8) that appears whole or not at all."""
-    with whole_file(path) as temporary:
+def write_whole(path: Path | str, text: str, *, follow: bool = True) -> None:
+    """Write a text file (UTF-8) that appears whole or not at all, as :func:`whole_file` does."""
+    with whole_file(path, follow=follow) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
 
@@ -115,11 +117,16 @@ def temporary_of(name: str) -> str | None:
     return match[1] if match else None
 
 
-def _replaced(name: Path) -> Path | None:
+def _replaced(name: Path, follow: bool = True) -> Path | None:
     """Find the regular file, or the free place, that a name leads to; None to write in place.
 
-    Raises an OutputError for a folder, a socket, or whatever else cannot be written into.
+    Without `follow` it is the name itself.  Raises an OutputError for a folder, a socket, or
+    whatever else cannot be written into.
     """
+    if not follow:
+        if name.is_dir() and not name.is_symlink():
+            raise OutputError(f"{name} is a folder", fix="remove it")
+        return Path(os.path.realpath(name.parent), name.name)
     if _descriptor(name) is not None:
         return None
     try:

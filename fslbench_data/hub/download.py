@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 from collections.abc import Callable
@@ -35,7 +36,7 @@ def fetch(
     """
     from huggingface_hub import hf_hub_download
 
-    def download() -> str:
+    def get() -> str:
         return hf_hub_download(
             repo_id,
             path,
@@ -45,6 +46,13 @@ def fetch(
             library_name="fslbench",
             library_version=__version__,
         )
+
+    def download() -> str:
+        found = Path(get())
+        if not found.is_file():  # a FIFO or a device has its name in the cache
+            forget(found)
+            return get()
+        return str(found)
 
     for attempt in range(_ATTEMPTS):
         try:
@@ -87,8 +95,11 @@ def fetch_checked(
 
 
 def forget(path: Path) -> None:
-    """Take a file out of the cache, with the content behind a symbolic link."""
-    path.resolve().unlink(missing_ok=True)
+    """Take a file out of the cache, with the blob behind a symbolic link, and nothing elsewhere."""
+    behind = Path(os.path.realpath(path))
+    repositories = [folder.parent for folder in path.parents if folder.name == "snapshots"]
+    if any(behind.parent == Path(os.path.realpath(r), "blobs") for r in repositories):
+        behind.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmark_spec.errors import OutputError
 from fslbench_data.files import file_state, write_whole
+from fslbench_data.files.kept import read_kept
 from fslbench_data.hub.address import is_commit, version_of
 
 
@@ -41,7 +42,7 @@ class Memory:
     def pin(self, tag: str) -> Pin | None:
         """What the tag named when it was first loaded, if that is known."""
         try:
-            raw = json.loads(self.pin_path(tag).read_bytes())
+            raw = json.loads(read_kept(self.pin_path(tag)))
             pin = Pin(raw["commit"], raw["manifest"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
@@ -59,7 +60,7 @@ class Memory:
     def is_whole(self, path: Path, sha256: str) -> bool:
         """Whether a cached file was found to have that SHA-256, and was not touched since."""
         try:
-            return self._mark(sha256).read_text(encoding="ascii") == file_state(path)
+            return read_kept(self._mark(sha256)) == file_state(path).encode()
         except (OSError, ValueError):
             return False
 
@@ -75,6 +76,6 @@ class Memory:
     def _write(self, path: Path, text: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
+            write_whole(path, text, follow=False)
         except (OSError, OutputError):
             return  # a cache that may only be read

@@ -3,13 +3,15 @@
 They lie in ``fslbench/features`` below the assets folder of the Hub's cache (HF_HOME/assets) and
 can be removed at any time.  A copy is named after the files that it was made of and what their
 values stand for, so it never grows old.  The mark beside it holds its size, time and inode when it
-was finished; a copy that does not fit its mark, or the header of its shape, is made again.
+was finished; a copy that does not fit its mark or the header of its shape, or is no regular file of
+the user's own, is made again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from benchmark_spec.errors import OutputError
 from fslbench_data.files import clear_temporary, file_state, whole_file, write_whole
+from fslbench_data.files.kept import open_kept, read_kept
 
 LEFT_FREE = 2**30
 """Bytes that a disk keeps free: where a copy would leave it less, none is made."""
@@ -63,11 +66,11 @@ class FeatureCopy:
     def open(self) -> NDArray[Any] | None:
         """The features (N, D), memory-mapped and read-only; None if there is no whole copy."""
         try:
-            state, size = file_state(self.path), self.path.stat().st_size
-            if self.mark.read_text(encoding="ascii") != state:
-                return None
-            dimensions, rest = divmod(size - _HEADER, self._bytes_of(1))
-            with self.path.open("rb") as file:
+            with open_kept(self.path) as file:
+                if read_kept(self.mark) != file_state(self.path).encode():
+                    return None
+                size = os.fstat(file.fileno()).st_size
+                dimensions, rest = divmod(size - _HEADER, self._bytes_of(1))
                 if rest or dimensions < 1 or file.read(_HEADER) != self._header(dimensions):
                     return None
                 shape = (self.rows, dimensions)
@@ -86,13 +89,13 @@ class FeatureCopy:
             clear_temporary(self.path.parent)
             if shutil.disk_usage(self.path.parent).free < self._bytes_of(dimensions) + LEFT_FREE:
                 return False
-            with whole_file(self.path) as temporary:
+            with whole_file(self.path, follow=False) as temporary:
                 with temporary.open("wb") as file:
                     file.write(self._header(dimensions))
                     for part in parts:
                         np.ascontiguousarray(part).tofile(file)
                 state = file_state(temporary)
-            write_whole(self.mark, state)
+            write_whole(self.mark, state, follow=False)
         except (OSError, OutputError):
             return False
         return True

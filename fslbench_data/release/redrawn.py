@@ -4,7 +4,8 @@ A release says their digest; classes, groups and provenance say how they are dra
 is kept in ``fslbench/tasks`` below the assets folder of the Hub's cache (HF_HOME/assets); where
 nothing can be written there, in a folder of the user's own below the temporary one; else nowhere.
 It is named after its digest and compared with it whenever it is read, so it never grows old, and it
-can be removed at any time.
+can be removed at any time.  Only a regular file of the user's own is read; whatever else has its
+name is replaced.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputErro
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Table
 from fslbench_data.files import whole_file
+from fslbench_data.files.kept import is_kept, is_own_folder
 from fslbench_data.release.tables import read_table
 from fslbench_data.tasks.drawn import Groups
 from fslbench_data.tasks.redraw import draw_again
@@ -56,6 +58,8 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
     for folder in _folders():
         with suppress(OSError, FSLBenchError):
             path = folder / f"{entry.digest}.parquet"
+            if not is_kept(path):
+                continue
             table = read_table(path, entry, lambda t: schemas.check(t, schemas.task_set(name), ""))
             if content_digest(table) == entry.digest:
                 return table
@@ -72,7 +76,7 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
         )
     for folder in _folders(make=True):
         with suppress(OSError, OutputError):
-            with whole_file(folder / f"{digest}.parquet") as temporary:
+            with whole_file(folder / f"{digest}.parquet", follow=False) as temporary:
                 pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
             break
     return table
@@ -91,12 +95,8 @@ def _folders(*, make: bool = False) -> Iterator[Path]:
     with suppress(OSError):
         if make:
             own.mkdir(mode=0o700, exist_ok=True)
-        state = own.lstat()
-        others = stat.S_IRWXG | stat.S_IRWXO
-        mine = not hasattr(os, "getuid") or (
-            state.st_uid == os.getuid() and not state.st_mode & others
-        )
-        if stat.S_ISDIR(state.st_mode) and mine:  # nobody else can put links there
+        others = stat.S_IRWXG | stat.S_IRWXO if hasattr(os, "getuid") else 0
+        if is_own_folder(own) and not own.lstat().st_mode & others:  # others can put nothing there
             yield own
 
 

@@ -22,6 +22,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from benchmark_spec.tables import Table
+from fslbench_data.files.kept import is_kept, is_own_folder
 from fslbench_data.files.scratch import scratch_folder
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import open_table, readable
@@ -50,9 +51,9 @@ def stored_pictures(release: Release, dataset: str) -> list[Path]:
     entries = [(table, release.files.path(table)) for table in tables]
     digests = json.dumps([table.sha256 for table, _ in entries])
     folder = _pictures_folder() / hashlib.sha256(digests.encode()).hexdigest()
-    if not folder.is_dir():
+    if not is_own_folder(folder):
         _write(entries, folder)
-    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    paths = sorted(path for path in folder.iterdir() if is_kept(path))
     if len(paths) != sum(table.rows for table, _ in entries):
         raise OutputError(
             f"{folder} does not hold every picture any more",
@@ -110,10 +111,11 @@ def _write(entries: Sequence[tuple[Table, Path]], folder: Path) -> None:
             whole.mkdir()
             for image_id, data in enumerate(_pictures(entries)):
                 (whole / f"{image_id:08d}{_suffix(data)}").write_bytes(data)
-            if not folder.exists():
-                whole.rename(folder)
+            if not folder.is_dir() or folder.is_symlink():
+                folder.unlink(missing_ok=True)
+            whole.rename(folder)
     except OSError as error:
-        if folder.is_dir():  # another process was faster
+        if is_own_folder(folder):  # another process was faster
             return
         raise OutputError(
             f"pictures cannot be written into {folder.parent}: {error.strerror}",

@@ -16,6 +16,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     CorruptReleaseError,
     LicenceError,
+    OutputError,
     SourceError,
     SpecError,
     UnknownNameError,
@@ -219,8 +220,24 @@ def test_verify_looks_at_them(folder: Path, tmp_path: Path, change: str) -> None
 
 def test_files_that_vanish_are_missed(release: Release) -> None:
     stored_pictures(release, "tiny")[3].unlink()
-    from benchmark_spec.errors import OutputError
+    with pytest.raises(OutputError, match="every picture"):
+        stored_pictures(release, "tiny")
 
+
+@pytest.mark.parametrize("dangling", [False, True])
+def test_links_are_not_taken_for_kept_pictures(
+    release: Release, tmp_path: Path, dangling: bool
+) -> None:
+    """Neither a folder that is a link, which is replaced, nor a file that is one."""
+    stored = stored_pictures(release, "tiny")
+    folder, elsewhere = stored[0].parent, tmp_path / "elsewhere"
+    folder.rename(elsewhere)
+    folder.symlink_to(tmp_path / "nowhere" if dangling else elsewhere)
+    assert stored_pictures(release, "tiny") == stored
+    assert not folder.is_symlink()
+    assert len(list(elsewhere.iterdir())) == 24
+    stored[3].unlink()
+    stored[3].symlink_to(elsewhere / stored[3].name)
     with pytest.raises(OutputError, match="every picture"):
         stored_pictures(release, "tiny")
 

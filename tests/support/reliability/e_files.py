@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 from tiny_features import write_pictures
 
@@ -18,6 +20,8 @@ from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.files import temporary_of, write_whole
+from fslbench_data.files.kept import is_kept
+from fslbench_data.release.redrawn import redrawn
 from fslbench_data.release.release import Release, load_release
 from reliability import Section, World
 
@@ -221,3 +225,31 @@ def _(world: World) -> str:
     same = "the files of a run in peace" if _content(folder) == _content(peace) else "other files"
     killed = run.returncode == -signal.SIGKILL and left
     return f"{same if killed else 'not killed'}; the second time: {again[1]}"
+
+
+def _drawn(world: World, put: Callable[[Path], None]) -> str:
+    """Something lies where a drawn task set is kept, and the set is asked for again."""
+    path = "tasks/closed-5w1s1q/digits.parquet"
+    (table,) = (table for table in world.embedded.manifest.tables if table.path == path)
+    entry = replace(table, drawn=True)
+    sizes = world.embedded.classes("digits").column("n_images").to_pylist()
+    with patch("huggingface_hub.constants.HF_ASSETS_CACHE", str(world.folder)):
+        redrawn(entry, lambda: (sizes, None))
+        kept = world.folder / f"fslbench/tasks/{entry.digest}.parquet"
+        kept.unlink()
+        put(kept)
+        tasks = redrawn(entry, lambda: (sizes, None)).num_rows
+    return f"{tasks} tasks; a regular file again: {is_kept(kept)}"
+
+
+@attempt("a link to another file lies where a drawn task set is kept")
+def _(world: World) -> str:
+    other = world.folder / "other"
+    other.write_text("precious")
+    said = _drawn(world, lambda kept: kept.symlink_to(other))
+    return f"{said}; the other file: {other.read_text()}"
+
+
+@attempt("a FIFO that nobody writes to lies there")
+def _(world: World) -> str:
+    return _drawn(world, lambda kept: os.mkfifo(kept))

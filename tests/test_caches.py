@@ -1,0 +1,297 @@
+"""What is kept to save work: other things under its names are neither opened nor written to."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark_spec.errors import OutputError
+from benchmark_spec.tables import Table
+from builders.execution.folder_lock import lock_folder
+from builders.features.work_folder import JOURNAL_FILE, WorkFolder
+from builders.training import kept_images
+from builders.training.images import TrainingImages
+from builders.training.settings import DataSettings
+from fslbench_data.files import whole_file
+from fslbench_data.files.kept import is_kept, is_own_folder, open_kept, read_kept
+from fslbench_data.hub import download
+from fslbench_data.hub.tag_memory import Memory, Pin
+from fslbench_data.release.feature_cache import FeatureCopy
+from fslbench_data.release.redrawn import redrawn
+from fslbench_data.release.release import Release
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """End what hangs."""
+
+    def late(*_: object) -> None:
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Caches are in a folder of the test's own, and so is the temporary one."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "assets"
+
+
+Use = Callable[[], object]
+"""Uses a cache as if for the first time, and gives what it holds then."""
+
+
+def _drawn(folder: Path, embedded: Release) -> Use:
+    """Task sets that a release holds no table of."""
+    table = next(
+        t for t in embedded.manifest.tables if t.path == "tasks/closed-5w1s1q/digits.parquet"
+    )
+    entry: Table = replace(table, drawn=True)
+    sizes = embedded.classes("digits").column("n_images").to_pylist()
+    return lambda: redrawn(entry, lambda: (sizes, None)).num_rows
+
+
+def _features(folder: Path, embedded: Release) -> Use:
+    def use() -> object:
+        copy = FeatureCopy.of(["a" * 64], None, 2)
+        values = copy.open()
+        if values is None:
+            assert copy.write(3, [np.ones((2, 3), np.float16)])
+            values = copy.open()
+        return None if values is None else values.tolist()
+
+    return use
+
+
+def _memory(folder: Path, embedded: Release) -> Use:
+    """Tags, and marks of whole files."""
+
+    def use() -> object:
+        memory, pin = Memory("org/name"), Pin("0a" * 20, "ff" * 32)
+        (folder / "file").write_bytes(b"x")
+        sha256 = hashlib.sha256(b"x").hexdigest()
+        if memory.pin("v1.0.0") is None:
+            memory.remember_pin("v1.0.0", pin)
+        if not memory.is_whole(folder / "file", sha256):
+            memory.remember_whole(folder / "file", sha256)
+        return memory.pin("v1.0.0"), memory.is_whole(folder / "file", sha256)
+
+    return use
+
+
+def _training_images(folder: Path, embedded: Release) -> Use:
+    images = TrainingImages(np.zeros((4, 2, 2), np.uint8), np.array([2, 2]), "0" * 64)
+    data = DataSettings(source="digits")
+    kept = folder / "assets/images"
+
+    def use() -> object:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kept_images, "read_images", lambda *_: (images, images))
+            path = kept_images.keep_images(data, None, kept, lambda _: None)
+        return kept_images.load_images(path)[0].digest
+
+    return use
+
+
+def _blocks(folder: Path, embedded: Release) -> Use:
+    """Features of an unfinished extraction."""
+
+    def use() -> object:
+        work = WorkFolder(folder / "assets/blocks")
+        done = work.begin({"of": 1})
+        if not done:
+            work.add(0, np.ones((2, 3), np.float16), {0: "dark"})
+        values = work.values(0).tolist()
+        problems = work.problems()
+        work.close()
+        return values, problems
+
+    return use
+
+
+CACHES = {
+    "drawn task sets": _drawn,
+    "features": _features,
+    "tags and marks": _memory,
+    "images of trainings": _training_images,
+    "blocks of features": _blocks,
+}
+
+
+def _link(path: Path, victim: Path) -> None:
+    path.symlink_to(victim)
+
+
+def _link_to_a_copy(path: Path, victim: Path) -> None:
+    """What is looked for, but not under its own name."""
+    copy = victim.with_name(f"{path.name}.copy")
+    copy.write_bytes(CONTENT[path])
+    path.symlink_to(copy)
+
+
+def _dangling(path: Path, victim: Path) -> None:
+    path.symlink_to(victim.with_name("nowhere"))
+
+
+def _fifo(path: Path, victim: Path) -> None:
+    os.mkfifo(path)
+
+
+def _link_to_a_fifo(path: Path, victim: Path) -> None:
+    os.mkfifo(victim.with_name(f"{path.name}.fifo"))
+    path.symlink_to(victim.with_name(f"{path.name}.fifo"))
+
+
+CONTENT: dict[Path, bytes] = {}
+OBSTACLES = [_link, _link_to_a_copy, _dangling, _fifo, _link_to_a_fifo]
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files that a cache has made, without locks and journals: those say whose they are."""
+    left = {".lock", JOURNAL_FILE, "file", "victim"}
+    return [p for p in folder.rglob("*") if not p.is_dir() and p.name not in left]
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+@pytest.mark.parametrize("cache", CACHES)
+def test_what_is_no_regular_file_is_replaced(
+    cache: str,
+    obstacle: Callable[[Path, Path], None],
+    tmp_path: Path,
+    assets: Path,
+    embedded: Release,
+) -> None:
+    use = CACHES[cache](tmp_path, embedded)
+    first = use()
+    made = _files(assets)
+    assert made
+    others = tmp_path / "others"
+    others.mkdir()
+    victim = others / "victim"
+    victim.write_bytes(b"precious")
+    for path in made:
+        CONTENT[path] = path.read_bytes()
+        path.unlink()
+        obstacle(path, victim)
+    before = {p: p.lstat().st_mtime_ns for p in others.iterdir()}
+    with within(20):
+        assert use() == first
+    assert {p: p.lstat().st_mtime_ns for p in others.iterdir()} == before
+    assert victim.read_bytes() == b"precious"
+    assert _files(assets)
+    assert all(is_kept(path) for path in _files(assets))
+
+
+def test_the_lock_of_a_folder_is_no_link_and_no_fifo(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "far")
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("link", "fifo"):
+        with within(20), pytest.raises(OutputError, match="cannot lock"):
+            lock_folder(tmp_path, name, "build")
+    assert not (tmp_path / "far").exists()
+    lock_folder(tmp_path, "lock", "build").close()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs a second user")
+def test_files_of_others_are_not_read(tmp_path: Path) -> None:
+    path, folder = tmp_path / "x", tmp_path / "f"
+    path.write_bytes(b"theirs")
+    folder.mkdir()
+    assert is_kept(path)
+    assert is_own_folder(folder)
+    assert read_kept(path) == b"theirs"
+    for one in (path, folder):
+        os.chown(one, 12345, 12345)
+    assert not is_kept(path)
+    assert not is_own_folder(folder)
+    with pytest.raises(OSError, match="own"):
+        open_kept(path)
+    with whole_file(path, follow=False) as temporary:
+        temporary.write_bytes(b"ours")
+    assert read_kept(path) == b"ours"
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "x/y").mkdir(parents=True)
+    with pytest.raises(OutputError, match="is a folder"), whole_file(tmp_path / "x", follow=False):
+        pass
+    assert (tmp_path / "x/y").is_dir()
+    assert not is_kept(tmp_path / "x")
+    assert not is_kept(Path("a\0b"))
+
+
+# ---- the Hub's own cache, where links lead from snapshots to blobs -------------------------------
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """The name of a file in a snapshot of a repository."""
+    repo = tmp_path / "hub/datasets--org--name"
+    (repo / "blobs").mkdir(parents=True)
+    (repo / "snapshots" / "0a").mkdir(parents=True)
+    return repo / "snapshots" / "0a" / "x.parquet"
+
+
+def test_what_a_snapshot_leads_to_elsewhere_is_not_removed(snapshot: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    snapshot.symlink_to(victim)
+    download.forget(snapshot)
+    assert victim.read_bytes() == b"precious"
+    assert not snapshot.is_symlink()
+
+
+@pytest.mark.parametrize("by", ["blob", "file"])
+def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path) -> None:
+    blob = snapshot.parents[2] / "blobs" / ("0" * 64)
+    if by == "blob":
+        blob.write_bytes(b"x")
+        snapshot.symlink_to(Path("../../blobs") / blob.name)
+    else:
+        snapshot.write_bytes(b"x")
+    download.forget(snapshot)
+    assert not blob.exists()
+    assert not snapshot.is_symlink()
+    assert not snapshot.exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "circle"])
+def test_a_fifo_in_the_hubs_cache_is_fetched_anew(
+    kind: str, snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob = snapshot.parents[2] / "blobs" / ("0" * 64)
+    if kind == "fifo":
+        os.mkfifo(snapshot)
+    elif kind == "circle":
+        snapshot.symlink_to(snapshot)
+    else:
+        os.mkfifo(blob)
+        snapshot.symlink_to(blob)
+
+    def give(*_: Any, **__: Any) -> str:
+        if not os.path.lexists(snapshot):  # as the Hub's client: what has the name is taken
+            snapshot.write_bytes(b"x")
+        return str(snapshot)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", give)
+    with within(20):
+        assert download.fetch("org/name", "x.parquet", "0a").read_bytes() == b"x"
+    assert not blob.exists()
