@@ -17,7 +17,7 @@ from fslbench_data.cli.options import FILE, output_to, release_option
 @click.option(
     "--seed",
     "seeds",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=0, max=2**64 - 1),
     multiple=True,
     help="Instead of each file's own; may be repeated.",
 )
@@ -82,6 +82,13 @@ def _tell(text: str) -> None:
     "--task-set", "task_sets", multiple=True, metavar="S", help="By default all of the data sets."
 )
 @click.option("--name", metavar="NAME", help="Of the method in the results.")
+@click.option(
+    "--method",
+    "own",
+    default="",
+    metavar="MODULE:CLASS",
+    help="Needed where a method of your own was trained: its module is imported, which runs it.",
+)
 @release_option
 @output_to(about="Results (.parquet).", required=True)
 def answer(
@@ -89,6 +96,7 @@ def answer(
     datasets: tuple[str, ...],
     task_sets: tuple[str, ...],
     name: str | None,
+    own: str,
     release: str | None,
     path: Path,
 ) -> None:
@@ -107,7 +115,7 @@ def answer(
     from builders.training.trained import load_trained
 
     submission = answer_tasks(
-        load_trained(folder), load_release(release), name=name, datasets=datasets,
+        load_trained(folder, own), load_release(release), name=name, datasets=datasets,
         task_sets=task_sets, journal=folder / "answers.journal", show_progress=True,
     )  # fmt: skip
     submission.write(path)

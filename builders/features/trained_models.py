@@ -40,20 +40,20 @@ def find(spec: str, folder: Path | None) -> TrainedFolder:
 
 
 def load(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """Load the network of ``FOLDER``."""
-    from builders.training.trained import load_trained
+    """Load the network of ``FOLDER``; no code of a method of one's own is needed, or run."""
+    from builders.training.trained import load_network, training_name
 
     if paper is not None:
         raise BackboneError(f"{FAMILY}:{spec} has its own preprocessing", fix="leave +paper out")
     place = find(spec, folder).folder
-    trained = load_trained(place)
-    side = 3 * trained.settings.data.side
+    network, settings, about = load_network(place)
+    side = 3 * settings.data.side
     return Backbone.of(
         f"{FAMILY}:{place.resolve().name}",
-        _flat(trained.method.network),
+        _flat(network),
         Preprocessing((side, side), (side, side), "bilinear", (0, 0, 0), (1, 1, 1), side="both"),
-        weights_sha256=trained.about["weights_sha256"],
-        weights={"file": "weights.pt", "method": trained.name},
+        weights_sha256=about["weights_sha256"],
+        weights={"file": "weights.pt", "method": training_name(settings)},
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmark_spec.errors import SpecError, UnknownNameError
+from benchmark_spec.declared import is_text, is_whole
+from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, printable, shown
 from builders.training.method import Method
 from builders.training.methods import METHODS
 from builders.training.networks import Conv4, Network, ResNet12
@@ -20,6 +18,14 @@ from fslbench_data.evaluation.loader import load_object
 OWN = "MODULE:CLASS, such as my_methods:MyMethod"
 _OF_DATA = ("classes", "side", "way")
 """What a method may ask for beside its settings."""
+_MOST = 10**9
+_SHAPES = {
+    bool: ("true or false", lambda value: isinstance(value, bool)),
+    int: ("a whole number", lambda value: is_whole(value, -_MOST, _MOST)),
+    float: ("a number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST),
+    str: ("a text", is_text),
+}
+"""What a setting of one of our methods is, by the type of its default."""
 
 
 def method_class(name: str) -> type[Method]:
@@ -63,20 +69,20 @@ def short_name(method: str) -> str:
     return method.rpartition(":")[2]
 
 
-def code_sha256(method: str) -> str:
-    """Compute the SHA-256 of the file that holds a method of one's own; empty for one of ours."""
-    if ":" not in method:
-        return ""
-    file = inspect.getsourcefile(method_class(method))
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
-
-
 def check_method(settings: RunSettings) -> None:
     """Raise UnknownNameError or SpecError if there is no such method or setting of it."""
-    takes = set(signature(method_class(settings.method)).parameters) - {"network", *_OF_DATA}
-    for name in settings.settings:
-        if name not in takes:
-            raise UnknownNameError(f"setting of {settings.method}", name, takes)
+    takes = signature(method_class(settings.method)).parameters
+    names = set(takes) - {"network", *_OF_DATA}
+    for name, value in settings.settings.items():
+        if name not in names:
+            raise UnknownNameError(f"setting of {settings.method}", name, names)
+        words, fits = _SHAPES.get(type(takes[name].default), ("", None))
+        if fits and settings.method in METHODS and not fits(value):
+            raise SpecError(
+                f"{name} is {shown(value)}",
+                where=f"settings of {settings.method}",
+                expected=f"{words}, such as {takes[name].default}",
+            )
 
 
 def build_method(settings: RunSettings, classes: int) -> Method:
@@ -97,8 +103,13 @@ def build_method(settings: RunSettings, classes: int) -> Method:
     torch.manual_seed(settings.seed)
     try:
         return kind(build_network(settings.network), **needed, **settings.settings)
-    except TypeError as error:
-        raise SpecError(f"{settings.method} takes no such settings: {error}") from None
+    except FSLBenchError:
+        raise
+    except Exception as error:  # of a method of one's own, or of torch for want of memory
+        raise SpecError(
+            f"{settings.method} cannot be made with these settings: {type(error).__name__}: "
+            f"{printable(str(error))}"
+        ) from error
 
 
 def build_network(settings: NetworkSettings) -> Network:

@@ -1,4 +1,4 @@
-"""The digest of weights."""
+"""What weights are: their digest, and their shapes and types."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def state_sha256(state: Mapping[str, Any]) -> str:
         digest.update(f"{name} {str(values.dtype).removeprefix('torch.')} {shape}\n".encode())
         digest.update(values.reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def shapes_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the shape and the type of each of the weights, by name."""
+    return {name: (tuple(values.shape), values.dtype) for name, values in state.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmark_spec.errors import SpecError
-from builders.training.building import code_sha256
-from builders.training.digest import state_sha256
-from builders.training.images import TrainingImages
+from benchmark_spec.declared import is_whole, parsed_json
+from benchmark_spec.errors import FSLBenchError, SpecError
+from builders.training.about import ABOUT, NEEDED, check_same, checked, damaged, finished
+from builders.training.digest import shapes_of, state_sha256
 from builders.training.method import Method
-from builders.training.settings import RunSettings, of_description
 from fslbench_data.files import whole_file, write_whole
+from fslbench_data.files.regular import open_regular
 
-CHECKPOINT, WEIGHTS, CURVE, ABOUT = "checkpoint.pt", "weights.pt", "curve.csv", "trained.json"
-_OF_TRAINING = ("settings", "images", "start")
+CHECKPOINT, WEIGHTS, CURVE = "checkpoint.pt", "weights.pt", "curve.csv"
 _OF_BITS = ("threads", "device", "code")
 """What other bits come of, so that one training has one of each."""
 
@@ -49,31 +48,6 @@ class Progress:
     best: dict[str, Tensor] = field(default_factory=dict)
 
 
-def describe(
-    settings: RunSettings, images: TrainingImages, validation: TrainingImages, device: str
-) -> dict[str, Any]:
-    """Tell what a training's weights depend on, as values of JSON."""
-    code = code_sha256(settings.method)
-    return {
-        "settings": settings.describe(),
-        "images": {"train": images.digest, "validate": validation.digest},
-        "classes": int(images.class_sizes.size),
-        **({"code": code} if code else {}),
-        "device": device,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-
-
-def finished(folder: Path) -> dict[str, Any] | None:
-    """Return what ``trained.json`` says; None where no training has been finished."""
-    try:
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    return about
-
-
 def begun(folder: Path) -> dict[str, Any] | None:
     """Tell how a training was begun that lies in a folder, finished or not; None for no training.
 
@@ -81,25 +55,8 @@ def begun(folder: Path) -> dict[str, Any] | None:
     """
     about = finished(folder)
     if about is None and (folder / CHECKPOINT).exists():
-        about = json.loads(_checkpoint(folder)["about"])
+        about = _checkpoint(folder)["about"]
     return about
-
-
-def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Refuse a folder that was begun with other settings or images."""
-    then = {**then, "settings": of_description(then["settings"]).describe()}
-    for name in _OF_TRAINING:
-        if name not in now:
-            continue
-        before, today = json.loads(json.dumps([then[name], now[name]]))
-        if before != today:
-            differing = list(_differences(before, today))
-            raise SpecError(
-                f"{folder} was begun with other {name}: {'; '.join(differing[:8])}",
-                where=str(folder),
-                expected="the settings and images that it was begun with",
-                fix="name a new folder, or give the training's file another name",
-            )
 
 
 def save(
@@ -116,7 +73,7 @@ def save(
         "optimizer": optimizer.state_dict(),
         "progress": vars(progress),
     }
-    with whole_file(folder / CHECKPOINT) as file:
+    with whole_file(folder / CHECKPOINT, follow=False) as file:
         torch.save(kept, file)
 
 
@@ -130,7 +87,7 @@ def resume(
     if not (folder / CHECKPOINT).exists():
         return Progress()
     kept = _checkpoint(folder)
-    then = {"device": "cpu", **json.loads(kept["about"])}
+    then = {"device": "cpu", **kept["about"]}
     check_same(then, about, folder)
     for name in _OF_BITS:
         if then.get(name) != about.get(name):
@@ -142,19 +99,40 @@ def resume(
                 if name == "code"
                 else f"give --{name} {then.get(name)}, or name a new folder",
             )
-    method.load_state_dict(kept["method"])
-    optimizer.load_state_dict(kept["optimizer"])
-    return Progress(**kept["progress"])
+    try:
+        method.load_state_dict(kept["method"])
+        optimizer.load_state_dict(kept["optimizer"])
+        progress = Progress(**kept["progress"])
+        _check_progress(progress, method)
+    except Exception as error:  # torch has no kind of its own for a state of something else
+        raise damaged(folder / CHECKPOINT, f"{type(error).__name__}: {error}") from None
+    return progress
+
+
+def _check_progress(progress: Progress, method: Method) -> None:
+    """Raise a ValueError for a progress that no training of the method has had."""
+    rows = [(type(step), type(loss), type(right)) for step, loss, right in progress.curve]
+    steps = [step for step, _, _ in progress.curve]
+    if (
+        not is_whole(progress.step, 1, 2**53)
+        or any(type(loss) is not float for loss in progress.losses)
+        or rows != [(int, float, float)] * len(rows)
+        or steps != sorted(set(steps))
+        or (steps and not 0 < steps[0] <= steps[-1] <= progress.step)
+        or shapes_of(progress.best) != (shapes_of(method.state_dict()) if steps else {})
+    ):
+        raise ValueError("steps, losses or the best weights are not those of a training")
 
 
 def finish(folder: Path, about: Mapping[str, Any], progress: Progress) -> str:
     """Write what a finished training leaves; gives the digest of its weights."""
     digest = state_sha256(progress.best)
-    with whole_file(folder / WEIGHTS) as file:
+    with whole_file(folder / WEIGHTS, follow=False) as file:
         torch.save(progress.best, file)
     kept = max(progress.curve, key=lambda row: row[2])
     of_weights = {"step": kept[0], "accuracy": kept[2], "weights_sha256": digest}
-    write_whole(folder / ABOUT, json.dumps({**about, **of_weights}, indent=2) + "\n")
+    text = json.dumps({**about, **of_weights}, indent=2) + "\n"
+    write_whole(folder / ABOUT, text, follow=False)
     (folder / CHECKPOINT).unlink(missing_ok=True)
     return digest
 
@@ -165,28 +143,16 @@ def write_curve(folder: Path, progress: Progress) -> None:
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["step", "loss", "accuracy"])
     writer.writerows([(step, f"{loss:.6f}", f"{acc:.4f}") for step, loss, acc in progress.curve])
-    write_whole(folder / CURVE, lines.getvalue())
+    write_whole(folder / CURVE, lines.getvalue(), follow=False)
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
+    path = folder / CHECKPOINT
     try:
-        kept: dict[str, Any] = torch.load(
-            folder / CHECKPOINT, map_location="cpu", weights_only=True
-        )
+        with open_regular(path) as file:
+            kept: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+        return {**kept, "about": checked(parsed_json(kept["about"]), NEEDED, path)}
+    except FSLBenchError:
+        raise
     except Exception as error:  # torch has no kind of its own for a file that is none of its
-        raise SpecError(
-            f"{folder / CHECKPOINT} cannot be read: {type(error).__name__}",
-            where=str(folder),
-            expected="what a stopped training left",
-            fix="remove it, and the training begins anew",
-        ) from None
-    return kept
-
-
-def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Name what differs between two values of JSON, such as ``training.steps 5, now 6``."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*then, *now]):
-            yield from _differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))
-    elif then != now:
-        yield f"{name} {json.dumps(then)}, now {json.dumps(now)}"
+        raise damaged(path, type(error).__name__) from None

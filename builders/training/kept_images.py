@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +26,11 @@ from fslbench_data.files.kept import is_kept, open_kept
 Pair = tuple[TrainingImages, TrainingImages]
 """What is trained on, and what is validated on."""
 _PARTS = ("train", "validate")
+_DAMAGE = (
+    OSError, ValueError, LookupError, EOFError, NotImplementedError, RuntimeError, MemoryError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
+"""What reading a damaged file raises."""
 
 
 def data_digest(data: DataSettings) -> str:
@@ -59,21 +66,26 @@ def load_images(path: Path) -> Pair:
         with open_kept(path) as file, np.load(file) as arrays:
             parts = [_part(arrays, n) for n in _PARTS if f"{n}_pixels" in arrays]
         return parts[0], parts[-1]
-    except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise _damaged(path, error) from None
 
 
 def _part(arrays: Any, name: str) -> TrainingImages:
-    return TrainingImages(
-        arrays[f"{name}_pixels"], arrays[f"{name}_class_sizes"], str(arrays[f"{name}_digest"])
-    )
+    pixels, sizes = arrays[f"{name}_pixels"], arrays[f"{name}_class_sizes"]
+    if (
+        (pixels.dtype, pixels.ndim, sizes.dtype, sizes.ndim) != (np.uint8, 3, np.int64, 1)
+        or (sizes < 0).any()
+        or sizes.sum() != len(pixels)
+    ):
+        raise ValueError("its arrays do not fit together")
+    return TrainingImages(pixels, sizes, str(arrays[f"{name}_digest"]))
 
 
 def _loaded(path: Path, name: str) -> str:
     try:
         with open_kept(path) as file, np.load(file) as arrays:
             return str(arrays[name])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise _damaged(path, error) from None
 
 

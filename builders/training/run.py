@@ -15,23 +15,17 @@ from pathlib import Path
 
 import torch
 
+from benchmark_spec.errors import FSLBenchError, MethodFailedError
 from builders.execution.folder_lock import lock_folder, make_folder
+from builders.training.about import check_same, describe, finished
 from builders.training.building import build_method
 from builders.training.episodes import draw_episode, draw_labelled, generator
-from builders.training.folder import (
-    Progress,
-    check_same,
-    describe,
-    finish,
-    finished,
-    resume,
-    save,
-    write_curve,
-)
+from builders.training.folder import Progress, finish, resume, save, write_curve
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, TrainingSettings
 from builders.training.start import load_start
+from fslbench_data.evaluation.whose_line import lines_of
 
 SECONDS = 60
 """Between two checkpoints, at most: what a kill costs.  Each validation has one, too."""
@@ -65,6 +59,8 @@ def train(
         if the training whose network it starts from is not finished.
     OutputError
         If another training runs in the folder.
+    MethodFailedError
+        If the method raises.
     """
     make_folder(folder)
     with lock_folder(folder, ".training.lock", "training"):
@@ -82,12 +78,14 @@ def train(
             told(f"goes on after step {progress.step:,}")
         saved = time.monotonic()
         while progress.step < settings.training.steps:
-            progress.losses.append(_step(method, optimizer, settings, images, progress.step))
+            with _of_method(settings, progress.step):
+                progress.losses.append(_step(method, optimizer, settings, images, progress.step))
             progress.step += 1
             end = progress.step == settings.training.steps
             judged = end or progress.step % settings.validation.every == 0
             if judged:
-                told(_judge(method, settings, validation, progress))
+                with _of_method(settings, progress.step):
+                    told(_judge(method, settings, validation, progress))
                 write_curve(folder, progress)
             if judged or time.monotonic() - saved > SECONDS:
                 save(folder, about, method, optimizer, progress)
@@ -169,6 +167,21 @@ def _optimizer(method: Method, how: TrainingSettings) -> torch.optim.Optimizer:
 def _device(method: Method) -> torch.device:
     """Tell where a method's weights are."""
     return next(method.parameters()).device
+
+
+@contextmanager
+def _of_method(settings: RunSettings, step: int) -> Iterator[None]:
+    """Turn what a method raises, such as for images that are too small, into an error of ours."""
+    try:
+        yield
+    except FSLBenchError:
+        raise
+    except Exception as error:
+        raise MethodFailedError(
+            f"{settings.method} raised {type(error).__name__}: {error}",
+            where=f"step {step + 1}, {lines_of(error)}",
+            fix="see whether network, side, episode and settings fit the method",
+        ) from error
 
 
 @contextmanager

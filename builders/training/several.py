@@ -16,11 +16,13 @@ import torch
 from benchmark_spec.errors import EngineError, SpecError
 from builders.execution.engine import Engine, LocalEngine, Work, job_name
 from builders.execution.reproducible import reproducible
+from builders.training.about import ABOUT, check_same, finished
 from builders.training.building import check_method
-from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
+from builders.training.folder import CHECKPOINT, begun
 from builders.training.kept_images import data_digest, keep_images, load_images
 from builders.training.run import train
-from builders.training.settings import RunSettings, read_settings
+from builders.training.settings import RunSettings
+from builders.training.settings_file import read_settings
 from builders.training.start import check_start, start_name
 
 IMAGES = ".images"

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark_spec.errors import SpecError
-from builders.training.folder import finished
+from builders.training.about import finished
 from builders.training.method import Method
 from builders.training.settings import RunSettings
-from builders.training.trained import load_trained
+from builders.training.trained import load_network
 
 
 def start_name(settings: RunSettings) -> str:
@@ -46,10 +46,10 @@ def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
         If its weights are damaged.
     """
     check_start(settings, folder)
-    other = load_trained(folder / start_name(settings))
+    network, other, about_other = load_network(folder / start_name(settings))
     for about, ours, theirs in (
-        ("network", replace(settings.network, start=""), replace(other.settings.network, start="")),
-        ("side", settings.data.side, other.settings.data.side),
+        ("network", replace(settings.network, start=""), replace(other.network, start="")),
+        ("side", settings.data.side, other.data.side),
     ):
         if ours != theirs:
             raise SpecError(
@@ -58,5 +58,5 @@ def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
                 expected=f"{theirs}",
                 fix=f"give both files the same {about}",
             )
-    method.network.load_state_dict(other.method.network.state_dict())
-    return str(other.about["weights_sha256"])
+    method.network.load_state_dict(network.state_dict())
+    return str(about_other["weights_sha256"])

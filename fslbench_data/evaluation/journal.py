@@ -39,8 +39,9 @@ class Journal:
         self._file = None
         if path is None:
             return
-        if path.exists() and not path.is_file():
-            raise OutputError(f"{path} is no file", fix="name another output, or remove it")
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            what = "a link" if path.is_symlink() else "no file"
+            raise OutputError(f"{path} is {what}", fix="name another output, or remove it")
         try:
             kept = self._read(path, dict(run)) if path.exists() else b""
             if kept:

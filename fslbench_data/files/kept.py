@@ -13,6 +13,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from fslbench_data.files.regular import open_regular
+
 
 def is_kept(path: Path) -> bool:
     """Tell whether a kept file lies there."""
@@ -34,13 +36,11 @@ def is_own_folder(path: Path) -> bool:
 
 def open_kept(path: Path) -> BinaryIO:
     """Open a kept file to read it; raises an OSError if there is none."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
-    state = os.fstat(handle)
-    if not (stat.S_ISREG(state.st_mode) and _is_own(state)):
-        os.close(handle)
-        raise OSError(errno.EPERM, "not a regular file of one's own", str(path))
-    return os.fdopen(handle, "rb")
+    file = open_regular(path, getattr(os, "O_NOFOLLOW", 0))
+    if not _is_own(os.fstat(file.fileno())):
+        file.close()
+        raise OSError(errno.EPERM, "not a file of one's own", str(path))
+    return file
 
 
 def read_kept(path: Path) -> bytes:

@@ -22,8 +22,9 @@ pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builder
 
 from builders.execution.engine import LocalEngine  # noqa: E402
 from builders.training import kept_images, several  # noqa: E402
+from builders.training.about import ABOUT  # noqa: E402
 from builders.training.digest import state_sha256  # noqa: E402
-from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
+from builders.training.folder import CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
 from builders.training.settings import DataSettings  # noqa: E402
 from builders.training.trained import load_trained  # noqa: E402
 
@@ -148,7 +149,7 @@ def test_a_method_of_one_s_own(own: Path) -> None:
     about = json.loads(Path("out/own-0", ABOUT).read_text())
     assert about["settings"]["method"] == "own_methods:Cosine"
     assert lines == [f"own-0 {about['weights_sha256']}"]
-    trained = load_trained(Path("out/own-0"))
+    trained = load_trained(Path("out/own-0"), "own_methods:Cosine")
     assert trained.name == "Cosine-conv4-5w1s"
     assert type(trained.method).__name__ == "Cosine"
 
@@ -160,7 +161,7 @@ def test_its_module_is_needed_to_load_it(own: Path, monkeypatch: pytest.MonkeyPa
     sys.path[:] = [place for place in sys.path if place != str(own.parent)]
     del sys.modules["own_methods"]
     with pytest.raises(SpecError, match=r"no module 'own_methods'(.|\n)*folder that the module"):
-        load_trained(Path("../out/own-0"))
+        load_trained(Path("../out/own-0"), "own_methods:Cosine")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+from small_runs import OWN, write_run
 from tiny_features import write_pictures
 
 from builders.release.build import build_release
@@ -253,3 +255,46 @@ def _(world: World) -> str:
 @attempt("a FIFO that nobody writes to lies there")
 def _(world: World) -> str:
     return _drawn(world, lambda kept: os.mkfifo(kept))
+
+
+def _own_training(world: World) -> Path:
+    """A finished training of a method in `own_methods.py`, which then has other code."""
+    from builders.execution.engine import LocalEngine
+    from builders.training import several
+
+    code = world.folder / "own_methods.py"
+    code.write_text(OWN)
+    run = write_run(world.folder / "own.toml", method="own_methods:Cosine")
+    with chdir(world.folder):
+        list(several.train_all(several.plan([run], [], world.folder), None, engine=LocalEngine()))
+    code.write_text(OWN + "raise SystemExit('it runs')")
+    sys.path.remove(str(world.folder))
+    del sys.modules["own_methods"]
+    return world.folder / "own-0"
+
+
+@attempt("a stranger's training, whose `trained.json` names a module that lies about, is loaded")
+def _(world: World) -> str:
+    from builders.training.trained import load_trained
+
+    folder = _own_training(world)
+    with chdir(world.folder):
+        return load_trained(folder).name
+
+
+@attempt("the same, the module named, which has other code than the training had")
+def _(world: World) -> str:
+    from builders.training.trained import load_trained
+
+    folder = _own_training(world)
+    with chdir(world.folder):
+        return load_trained(folder, "own_methods:Cosine").name
+
+
+@attempt("a training with `seed = 18446744073709551616`")
+def _(world: World) -> str:
+    from builders.training.settings_file import read_settings
+
+    run = write_run(world.folder / "own.toml")
+    run.write_text("seed = 18446744073709551616\n" + run.read_text())
+    return str(read_settings(run).seed)

@@ -1,0 +1,121 @@
+"""What ``trained.json``, or a checkpoint, says of a training: what its weights depend on.
+
+A folder may come from somebody else, or be damaged: whatever stands there is checked first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark_spec.declared import TEXT, Expected, is_table, is_text, is_whole, parsed_json
+from benchmark_spec.errors import SpecError, shown
+from builders.training.images import TrainingImages
+from builders.training.own_code import code_of
+from builders.training.settings import RunSettings
+from builders.training.settings_file import of_description
+from fslbench_data.files.regular import read_regular
+
+ABOUT = "trained.json"
+_OF_TRAINING = ("settings", "images", "start")
+_MOST_BYTES = 2**24
+"""Of ``trained.json``, which has some hundred."""
+_HEX = Expected(
+    "64 hexadecimal digits", lambda v: is_text(v) and re.fullmatch("[0-9a-f]{64}", v) is not None
+)
+_COUNT = Expected("a whole number above 0", lambda value: is_whole(value, 1, 2**53))
+_OF_IMAGES = Expected(
+    "two texts, train and validate",
+    lambda v: is_table(v) and set(v) == {"train", "validate"} and all(map(is_text, v.values())),
+)
+_KINDS = {
+    "settings": Expected("a table", is_table), "images": _OF_IMAGES, "classes": _COUNT,
+    "device": TEXT, "threads": _COUNT, "torch": TEXT, "code": _HEX, "module": TEXT, "start": _HEX,
+    "step": _COUNT, "weights_sha256": _HEX,
+    "accuracy": Expected("a number", lambda value: type(value) in (int, float)),
+}  # fmt: skip
+NEEDED = ("settings", "images", "classes")
+"""What an unfinished training says, too."""
+
+
+def describe(
+    settings: RunSettings, images: TrainingImages, validation: TrainingImages, device: str
+) -> dict[str, Any]:
+    """Tell what a training's weights depend on, as values of JSON."""
+    return {
+        "settings": settings.describe(),
+        "images": {"train": images.digest, "validate": validation.digest},
+        "classes": int(images.class_sizes.size),
+        **code_of(settings.method),
+        "device": device,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def finished(folder: Path) -> dict[str, Any] | None:
+    """Return what ``trained.json`` says; None where no training has been finished.
+
+    SpecError if it is not what a training writes.
+    """
+    try:
+        about = parsed_json(read_regular(folder / ABOUT, _MOST_BYTES))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise damaged(folder / ABOUT, getattr(error, "strerror", None) or str(error)) from None
+    return checked(about, (*NEEDED, "weights_sha256"), folder / ABOUT)
+
+
+def checked(about: Any, needed: Sequence[str], path: Path) -> dict[str, Any]:
+    """Return what a file says of a training; SpecError if a training does not say such things."""
+    if not is_table(about):
+        raise damaged(path, f"it holds {shown(about)}, no table")
+    for name, expected in _KINDS.items():
+        if name in needed and name not in about:
+            raise damaged(path, f"it has no {name}")
+        if name in about and not expected.fits(about[name]):
+            raise damaged(path, f"{name} is {shown(about[name])}, not {expected.words}")
+    of_description(about["settings"])
+    return about
+
+
+def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Refuse a folder that was begun with other settings or images."""
+    then = {**then, "settings": of_description(then["settings"]).describe()}
+    for name in _OF_TRAINING:
+        if name not in now:
+            continue
+        before, today = json.loads(json.dumps([then[name], now[name]]))
+        if before != today:
+            differing = list(_differences(before, today))
+            raise SpecError(
+                f"{folder} was begun with other {name}: {'; '.join(differing[:8])}",
+                where=str(folder),
+                expected="the settings and images that it was begun with",
+                fix="name a new folder, or give the training's file another name",
+            )
+
+
+def damaged(path: Path, what: str) -> SpecError:
+    """Return the error about a file of a training that cannot be read."""
+    return SpecError(
+        f"{path} cannot be read: {what}",
+        where=str(path.parent),
+        expected="what a training wrote",
+        fix="remove it, and the training begins anew",
+    )
+
+
+def _differences(then: Any, now: Any, name: str = "") -> Iterator[str]:
+    """Name what differs between two values of JSON, such as ``training.steps 5, now 6``."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*then, *now]):
+            yield from _differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))
+    elif then != now:
+        yield f"{name} {json.dumps(then)}, now {json.dumps(now)}"
