@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from huggingface_hub import WebhookPayload, WebhooksServer
 from benchmark_spec.errors import FSLBenchError, HubError, listing
 from benchmark_spec.extras import require
 from builders.hub.front_page import FrontPage
+from builders.hub.gate import Gate
 from fslbench_data.hub.address import HubAddress
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.leaderboard.hub_files import HubResults
@@ -29,6 +31,8 @@ from fslbench_data.render.escaping import escaped
 PATH = "fslbench"
 """The webhook's address is ``/webhooks/fslbench``."""
 
+_EVENTS = f"/webhooks/{PATH}"
+_MOST_NUMBER = 10**9
 _REF = re.compile(r"refs/pr/([1-9][0-9]{0,8})")
 _MAIN = "refs/heads/main"
 _LOG = logging.getLogger(__name__)
@@ -48,6 +52,7 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
         and discussion is not None
         and discussion.isPullRequest
         and discussion.status in ("open", "draft")
+        and 0 < discussion.num < _MOST_NUMBER
     ):
         return [discussion.num]
     return []
@@ -93,7 +98,22 @@ def _comment(changes: Changes) -> str:
     return text + (f"\nIt also {listing(others, 10)}.\n" if others else "")
 
 
-def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
+@dataclass(frozen=True)
+class ReviewApp:
+    """A server of webhooks, behind a :class:`Gate`."""
+
+    server: WebhooksServer
+    secret: str
+
+    def launch(self, **options: Any) -> None:
+        """Start it; options are those of :meth:`huggingface_hub.WebhooksServer.launch`."""
+        from starlette.middleware import Middleware
+
+        gate = Middleware(Gate, events=(_EVENTS,), secret=self.secret)
+        self.server.launch(app_kwargs={"middleware": [gate]}, **options)
+
+
+def make_app(repo_id: str, secret: str | None = None) -> ReviewApp:
     """Make the app of one results repository; its front page is the leaderboard.
 
     Events are answered at once and worked off one after another, so that neither the Hub waits
@@ -110,8 +130,6 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
         of results, cannot be read, or there is no login to comment with.
     """
     require("gradio", "app")
-    from huggingface_hub import WebhooksServer
-
     secret = os.environ.get("WEBHOOK_SECRET") if secret is None else secret
     if not secret:
         raise HubError(
@@ -123,11 +141,11 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
     with hub_errors("looking at its own account", repo_id):
         _LOG.info("reviewing %s as %s", repo_id, api().whoami()["name"])
     front = FrontPage(repo_id)
-    app = WebhooksServer(ui=front.blocks(), webhook_secret=secret)
+    server = WebhooksServer(ui=front.blocks(), webhook_secret=secret)
     queue = ThreadPoolExecutor(max_workers=1)
     queue.submit(_work, "the leaderboard", front.renew)
 
-    @app.add_webhook(PATH)
+    @server.add_webhook(PATH)
     async def on_event(payload: WebhookPayload) -> dict[str, Any]:
         numbers = pull_requests(payload, repo_id)
         for number in numbers:
@@ -136,7 +154,7 @@ def make_app(repo_id: str, secret: str | None = None) -> WebhooksServer:
             queue.submit(_work, "the leaderboard", front.renew)
         return {"pull_requests": numbers}
 
-    return app
+    return ReviewApp(server, secret)
 
 
 def _work(what: str, work: Callable[[], bool | None]) -> None:

@@ -109,6 +109,28 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
     gradio.close_all(verbose=False)
 
 
+def _first_line(address: str, path: str, *headers: str) -> str:
+    """What the app answers before a body of 300 MB has come."""
+    host, port = address.removeprefix("http://").strip("/").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        lines = [f"POST {path} HTTP/1.1", f"Host: {host}", "Content-Length: 300000000", *headers]
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + b" " * 1000)
+        return connection.recv(200).split(b"\r\n")[0].decode()
+
+
+def test_the_app_reads_no_large_bodies_and_takes_no_uploads(posted: Any) -> None:
+    """Whoever sends them is answered before they have come."""
+    where = "/webhooks/fslbench"
+    assert " 401 " in _first_line(posted.address, where)
+    assert " 403 " in _first_line(posted.address, where, "X-Webhook-Secret: another")
+    assert " 413 " in _first_line(posted.address, where, f"X-Webhook-Secret: {SECRET}")
+    assert " 413 " in _first_line(posted.address, "/gradio_api/queue/join")
+    assert " 404 " in _first_line(posted.address, "/gradio_api/upload")
+    assert posted(event(1, discussion__num=float("nan")))[0] == 400
+    assert posted(event(1, discussion__num=float("inf")))[0] == 400
+    assert posted(event(1, discussion__num=-1)) == (200, {"pull_requests": []})
+
+
 def wait_for_comments(hub: HubServer, number: int, many: int) -> list[str]:
     """The comments of a pull request, once there are so many besides its description."""
     deadline = time.monotonic() + 60
