@@ -30,7 +30,7 @@ from benchmark_spec.errors import (
 from fslbench_data.cli import main
 from fslbench_data.render.own_tasks_text import notes
 from fslbench_data.scoring.own_draws import class_draws, pair_draws, unit_draws, unseen_images
-from fslbench_data.submission.task_log import COUNTS
+from fslbench_data.scoring.task_log import COUNTS
 
 LOG = own_logs.log()
 SIZES = dict.fromkeys(range(15), 60)
