@@ -47,6 +47,7 @@ COMMANDS = {
     "interval": [
         "fslbench interval own_log.jsonl",
         "fslbench interval own_log_apart.jsonl --superclasses own_superclasses.json",
+        "fslbench interval own_log_few.jsonl --class-sizes own_sizes.csv --no-training",
     ],
     "leaderboard": [
         "fslbench leaderboard --results results --dataset digits",

@@ -36,6 +36,14 @@ from fslbench_data.cli.options import (
     metavar="FILE",
     help="Classes of classes, for what new ones would change: class and superclass.",
 )
+@click.option(
+    "--no-training",
+    "trained",
+    flag_value=False,
+    type=bool,
+    default=None,
+    help="The methods train nothing before the tasks: there are no training runs to differ.",
+)
 @level_option
 @report_format_option
 @output_option
@@ -44,6 +52,7 @@ def interval(
     class_sizes: Path | None,
     groups: Path | None,
     superclasses: Path | None,
+    trained: bool | None,
     level: float,
     output_format: str | None,
     path: Path | None,
@@ -51,9 +60,10 @@ def interval(
     """Say what new images and new classes might change about the means in LOG.
 
     LOG holds random tasks drawn anywhere, without a release, one row a method and task: method,
-    task, class_ids, image_ids (support and query, class by class), and n_correct with n_query or
-    accuracy; Parquet, CSV (lists as JSON) or JSON Lines. Methods that answered the same tasks are
-    compared pairwise. docs/own_tasks.md shows the few lines that write such a log.
+    task, class_ids, support_ids and query_ids (class by class), and n_correct with n_query or
+    accuracy; of several training runs, run. Parquet, CSV (lists as JSON) or JSON Lines. Methods
+    that answered the same tasks are compared pairwise. docs/own_tasks.md shows the few lines that
+    write such a log.
     """
     import warnings
 
@@ -68,7 +78,12 @@ def interval(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FSLBenchWarning)  # which stand in the report
         report = run(
-            log, class_sizes=class_sizes, groups=groups, superclasses=superclasses, level=level
+            log,
+            class_sizes=class_sizes,
+            groups=groups,
+            superclasses=superclasses,
+            trained=trained,
+            level=level,
         )
     write(
         output_format,

@@ -12,12 +12,12 @@ from benchmark_spec.suites import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Leaderboard
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (
-    ONE_MODEL,
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     bracket,
     missing_text,
+    one_model_text,
     plus_minus,
     set_title,
     with_bracket,
@@ -212,7 +212,7 @@ def marks(rows: Sequence[Row]) -> list[str]:
     single = [row.method for row in rows if row.of_one_model]
     return [
         *([f"{runs}."] if runs else []),
-        *([f"{ONE_MODEL.format(_names(single))}."] if single else []),
+        *([f"{one_model_text(single, 10)}."] if single else []),
         *([PARTIAL_NOTE] if any(row.rank is None and not row.stopped for row in rows) else []),
         *([COPIES_NOTE] if any(row.also for row in rows) else []),
         *([f"{_names(prefixes)}: {PREFIX_NOTE}"] if prefixes else []),

@@ -11,7 +11,7 @@ from analysis_sql.intervals.near_perfect import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import listing
 from fslbench_data.render.answer_rows import BESIDE, beside
-from fslbench_data.render.interval_text import ONE_MODEL, STOPPED, TRANSDUCTIVE
+from fslbench_data.render.interval_text import STOPPED, TRANSDUCTIVE, one_model_text
 from fslbench_data.render.place_words import NAME, listed, of_places
 from fslbench_data.render.report_tables import UNBOUND_NOTE
 from fslbench_data.render.sentences import stopped_text
@@ -137,8 +137,9 @@ def _of_scores(answer: Answer) -> Iterator[str]:
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if runs := _names(answer, lambda score: score.runs > 1):
         yield f"several training runs, counted in ± and verdicts: {runs}"
-    if single := _names(answer, lambda score: score.of_one_model):
-        yield f"{ONE_MODEL.format(single)} (more: column run; trains nothing: trained=False)"
+    names = dict.fromkeys(score.method for score in answer.scores if score.of_one_model)
+    if single := one_model_text([shortened(name, NAME) for name in names]):
+        yield f"{single} (more: column run; trains nothing: trained=False)"
     if few := [h for h in answer.headlines if h.images == "open" and h.scored.n_tasks < FEW_TASKS]:
         every = len(answer.headlines)
         where = f" on {len(few)} of {every} sets" if every > 1 else ""

@@ -27,8 +27,14 @@ TRANSDUCTIVE_NOTE = (
 AT_MOST = "± is at most so much, by a bound,"
 """Before what it is about, and the reason."""
 
-ONE_MODEL = "one training run of {}: what is said holds for this one trained model"
-"""Names of methods go into it; of those it is unknown by how much training anew changes them."""
+
+def one_model_text(names: Sequence[str], most: int = 3) -> str:
+    """Say of which methods one training run is here; it is unknown by how much others differ."""
+    if not names:
+        return ""
+    of = "this one trained model" if len(names) == 1 else "these trained models alone"
+    each = "each " if len(names) > 1 else ""
+    return f"one training run {each}of {listing(names, most)}: what is said holds for {of}"
 
 
 def capital(text: str) -> str:

@@ -42,6 +42,7 @@ def own_json(report: OwnTasks) -> str:
             "unseen": report.unseen,
             "sizes_known": report.sizes_known,
             "roles": report.roles,
+            "trained": report.trained,
             "run_column": report.run_column,
             "superclasses": report.superclasses,
             "estimands": estimands(report),

@@ -12,7 +12,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
 from benchmark_spec.version import __version__
-from fslbench_data.render.interval_text import ONE_MODEL, VERDICT_STYLES, capital
+from fslbench_data.render.interval_text import VERDICT_STYLES, capital, one_model_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.own_report import Estimate, OwnTasks, OwnTaskSet
 
@@ -132,6 +132,7 @@ def _runs(report: OwnTasks, group: OwnTaskSet) -> list[str]:
     """Which methods have several training runs, and which one."""
     several = [f"{name} {n}" for name, n in zip(group.methods, group.runs, strict=True) if n > 1]
     single = [name for name, n in zip(group.methods, group.runs, strict=True) if n == 1]
+    single = [] if report.trained is False else single
     said = []
     if several:
         said.append(
@@ -139,7 +140,7 @@ def _runs(report: OwnTasks, group: OwnTaskSet) -> list[str]:
             f"{listing(several, MOST_NAMED)}."
         )
     if single:
-        said.append(f"{capital(ONE_MODEL.format(listing(single, MOST_NAMED)))}.")
+        said.append(f"{capital(one_model_text(single, MOST_NAMED))}.")
     return said
 
 

@@ -11,11 +11,11 @@ from benchmark_spec.errors import listing
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.render.answer_grid import MARKS
 from fslbench_data.render.interval_text import (
-    ONE_MODEL,
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     capital,
+    one_model_text,
     plus_minus,
 )
 from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
@@ -99,14 +99,14 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
     marks = {*"".join(map(cell_marks, cells)), *([TRANSDUCTIVE] if content.transductive else [])}
     used = [NOTES[mark] for mark in NOTES if mark in marks]
     signature = content.signature
-    single = listing(content.of_one_model, 4)
+    single = one_model_text(content.of_one_model, 4)
     missing = any(cell is None for column in content.columns for cell in column.cells)
     return (
         _tasks_text(content),
         _strong_text(content, cells),
         *used,
         *(["–: not answered."] if missing else []),
-        *([f"{capital(ONE_MODEL.format(single))}."] if single else []),
+        *([f"{capital(single)}."] if single else []),
         *_near_perfect(cells),
         f"FSLBench {signature.package_version}, release {_release(content)}.",
     )

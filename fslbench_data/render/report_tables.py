@@ -12,15 +12,14 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.evidence import FEW_TASKS
-from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import (
-    ONE_MODEL,
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     VERDICT_STYLES,
     difference_text,
     labels,
     missing_text,
+    one_model_text,
     plus_minus,
     set_title,
     verdict_of,
@@ -167,12 +166,6 @@ def runs_text(scores: Sequence[Score]) -> str:
     )
 
 
-def one_model_text(scores: Sequence[Score]) -> str:
-    """Name the methods of which one trained model was run; empty if there are none."""
-    names = [score.method for score in scores if score.of_one_model]
-    return ONE_MODEL.format(listing(names, 3)) if names else ""
-
-
 def _marks(each: TaskSetReport) -> tuple[str, ...]:
     """What a reader of this one table must know: runs, and the mark of transductive methods."""
     runs = runs_text(each.scores)
@@ -184,7 +177,11 @@ def _marks(each: TaskSetReport) -> tuple[str, ...]:
         *missing_text(each.units),
         *((unseen_text(aware.classes, each.level),) if aware is not None else ()),
         *((f"{runs}.",) if runs else ()),
-        *((f"{one}.",) if (one := one_model_text(each.scores)) else ()),
+        *(
+            (f"{one}.",)
+            if (one := one_model_text([s.method for s in each.scores if s.of_one_model]))
+            else ()
+        ),
         *((TRANSDUCTIVE_NOTE,) if marked else ()),
         *stopped,
         *((STOPPED_NOTE,) if stopped else ()),

@@ -101,7 +101,7 @@ def _block(
         )
     if runs := runs_text(each.scores[:limit]):
         parts.append(Text(runs))
-    if single := one_model_text(each.scores[:limit]):
+    if single := one_model_text([s.method for s in each.scores[:limit] if s.of_one_model]):
         parts.append(Text(single))
     parts.extend(Text(line) for line in stopped_text(each.scores[:limit]))
     parts.extend(Text(line) for line in prefix_text(each.scores, each.scored.n_tasks))

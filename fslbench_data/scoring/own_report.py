@@ -205,6 +205,8 @@ class OwnTasks:
         Whether the classes' sizes were given; else the images seen are taken for all.
     roles
         Whether the log says which images are support and which query.
+    trained
+        False where nothing is trained before the tasks; None where nothing is said of it.
     run_column
         The log's column that names training runs; empty without any.
     superclasses
@@ -222,6 +224,7 @@ class OwnTasks:
     unseen: float
     sizes_known: bool
     roles: bool
+    trained: bool | None
     run_column: str
     superclasses: int
     sets: tuple[OwnTaskSet, ...]

@@ -26,6 +26,7 @@ def interval(
     class_sizes: Mapping[object, int] | str | Path | None = None,
     groups: object = None,
     superclasses: object = None,
+    trained: bool | None = None,
     level: float = 0.95,
 ) -> OwnTasks:
     """Compute what new images and new classes might change about means over random tasks.
@@ -36,10 +37,12 @@ def interval(
     Parameters
     ----------
     log
-        One row a method and task: method, task, class_ids (K), image_ids (K·m, class by class in
-        the order of class_ids, or K lists of m), and n_correct with n_query, or accuracy, 0 to 1,
-        or any other statistic of a task in its place.  A Parquet, CSV or JSON Lines file; a frame
-        of pandas or polars; an Arrow table; a mapping of columns; a list of rows.
+        One row a method, training run and task: method, run (where there are several), task,
+        class_ids (K), support_ids and query_ids (K·S and K·Q, class by class in the order of
+        class_ids, or K lists), or image_ids in their place, and n_correct with n_query, or
+        accuracy, 0 to 1, or any other statistic of a task in its place.  A Parquet, CSV or JSON
+        Lines file; a frame of pandas or polars; an Arrow table; a mapping of columns; a list of
+        rows.
     class_sizes
         Images that may be drawn of each class: a mapping, a .json file of one, or a table with the
         columns class and n_images.  Without it the images seen are taken for all, which is refused
@@ -47,6 +50,9 @@ def interval(
     groups, superclasses
         Of images that are not independent, such as shots of one scene, and of classes: the same
         forms, with the columns image and group, class and superclass.
+    trained
+        False where the methods train nothing before the tasks, so that there are no training runs
+        to differ.
     level
         Such as 0.95.
 
@@ -89,7 +95,7 @@ def interval(
     said = list(dict.fromkeys(said))
     for text in said:
         warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
-    return _report(read, pool, sets, level, said)
+    return _report(read, pool, sets, level, said, trained)
 
 
 def _set_of(log: TaskLog, group: Answers, design: TaskDesign, level: float) -> OwnTaskSet:
@@ -148,7 +154,12 @@ def _run_terms(group: Answers) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 def _report(
-    log: TaskLog, pool: Pool, sets: list[OwnTaskSet], level: float, said: list[str]
+    log: TaskLog,
+    pool: Pool,
+    sets: list[OwnTaskSet],
+    level: float,
+    said: list[str],
+    trained: bool | None,
 ) -> OwnTasks:
     above = pool.superclass_of_class
     return OwnTasks(
@@ -159,6 +170,7 @@ def _report(
         pool.unseen,
         pool.sizes_known,
         log.roles,
+        trained,
         log.run_column,
         0 if above is None else len(set(above.tolist())),
         tuple(sets),

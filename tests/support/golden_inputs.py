@@ -456,6 +456,17 @@ def own_log_apart(path: Path) -> None:
     write_lines(path, joined([own_logs.log(tasks=300), apart]))
 
 
+def own_log_few(path: Path) -> None:
+    """A method on 20 tasks, in three training runs that another answers once, with roles."""
+    parts = [own_logs.log(methods={"often": 0.1 + run / 50}, tasks=20) for run in range(3)]
+    columns = joined([*parts, own_logs.log(methods={"once": 0.05}, tasks=20)])
+    images = columns.pop("image_ids")
+    columns["support_ids"] = [[own[:5] for own in ids] for ids in images]
+    columns["query_ids"] = [[own[5:] for own in ids] for ids in images]
+    columns["seed"] = [run for run in range(3) for _ in range(20)] + [0] * 20
+    write_lines(path, columns)
+
+
 def own_log_wrong(path: Path) -> None:
     """The third row has a class twice."""
     columns = own_logs.log(tasks=300)
@@ -511,6 +522,7 @@ INPUTS: dict[str, Make] = {
     "own_log.jsonl": own_log,
     "own_log.csv": own_log_csv,
     "own_log_apart.jsonl": own_log_apart,
+    "own_log_few.jsonl": own_log_few,
     "own_log_wrong.jsonl": own_log_wrong,
     "own_sizes.csv": own_sizes,
     "own_sizes_wrong.json": own_sizes_wrong,
