@@ -17,6 +17,8 @@ _STACKED = 4
 """Marks on one letter; more of them run into the lines above and below."""
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """A cell that begins with one of these is a formula to a spreadsheet."""
+_CELL = re.compile(r";[\s\"']*([=+\-@＝＋－＠])")
+"""Where cells are parted by semicolons, as spreadsheets do in most of Europe, another begins."""
 MAX_METHOD_NAME = 200
 MAX_TEXT = 10_000
 
@@ -82,6 +84,10 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
         wrong = f"{mark[0]} is a mark that tables give"
     elif name.startswith(_FORMULA):
         wrong = f"a spreadsheet takes what begins with {name[0]} for a formula"
+    elif mark := _CELL.search(name):
+        wrong = (
+            f"a spreadsheet that parts cells by ; takes what begins with {mark[1]} for a formula"
+        )
     elif _most_marks(name) > _STACKED:
         wrong = f"more than {_STACKED} marks stand on one letter"
     if wrong:

@@ -73,8 +73,7 @@ def save(
         "optimizer": optimizer.state_dict(),
         "progress": vars(progress),
     }
-    with whole_file(folder / CHECKPOINT, follow=False) as file:
-        torch.save(kept, file)
+    _save(folder / CHECKPOINT, kept)
 
 
 def resume(
@@ -127,8 +126,7 @@ def _check_progress(progress: Progress, method: Method) -> None:
 def finish(folder: Path, about: Mapping[str, Any], progress: Progress) -> str:
     """Write what a finished training leaves; gives the digest of its weights."""
     digest = state_sha256(progress.best)
-    with whole_file(folder / WEIGHTS, follow=False) as file:
-        torch.save(progress.best, file)
+    _save(folder / WEIGHTS, progress.best)
     kept = max(progress.curve, key=lambda row: row[2])
     of_weights = {"step": kept[0], "accuracy": kept[2], "weights_sha256": digest}
     text = json.dumps({**about, **of_weights}, indent=2) + "\n"
@@ -144,6 +142,12 @@ def write_curve(folder: Path, progress: Progress) -> None:
     writer.writerow(["step", "loss", "accuracy"])
     writer.writerows([(step, f"{loss:.6f}", f"{acc:.4f}") for step, loss, acc in progress.curve])
     write_whole(folder / CURVE, lines.getvalue(), follow=False)
+
+
+def _save(path: Path, content: Mapping[str, Any]) -> None:
+    """Write with torch, into a file: into what it makes of a path torch writes the path's name."""
+    with whole_file(path, follow=False) as temporary, temporary.open("wb") as file:
+        torch.save(content, file)
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:

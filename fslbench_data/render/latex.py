@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from benchmark_spec.errors import SpecError, shown
+from fslbench_data.render.latex_letters import beyond_pdflatex, composed, in_mathematics
 from fslbench_data.render.table import Table, one_line
 
 SIMILAR = "∼"
@@ -30,12 +31,15 @@ def latex(
     label
         Of the first float; others have it with their number.  By default they follow from titles.
     """
-    parts = [f"% {one_line(signature)}"] if signature else []
-    parts.append(r"% needs \usepackage{booktabs}")
+    floats = []
     for number, together in enumerate(_together(tables), start=1):
         own = f"{label}-{number}" if label and number > 1 else label
-        parts.append("\n".join(_float(together, "table*" if page else "table", own)))
-    return "\n\n".join([*parts, *(f"% {one_line(note)}" for note in notes)]) + "\n"
+        floats.append("\n".join(_float(together, "table*" if page else "table", own)))
+    parts = [f"% {one_line(signature)}"] if signature else []
+    parts.append(r"% needs \usepackage{booktabs}")
+    if beyond := beyond_pdflatex("".join(floats)):
+        parts.append(f"% needs lualatex, and a font that has them, for {' '.join(beyond)}")
+    return "\n\n".join([*parts, *floats, *(f"% {one_line(note)}" for note in notes)]) + "\n"
 
 
 def check_label(label: str) -> None:
@@ -104,7 +108,7 @@ def _sentence(text: str) -> str:
     return text if not text or text.endswith(".") else f"{text}."
 
 
-_TEX = {
+TEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
@@ -134,6 +138,14 @@ _TEX = {
     "[": "{[}",  # which a row's end, and a rule, would take for their option
     "]": "{]}",
 }
+"""What stands for characters that LaTeX, or a table in it, would take for something else."""
+
+
+def tex_of(character: str) -> str:
+    """Return what stands for a character in LaTeX."""
+    return TEX.get(character) or in_mathematics(character)
+
+
 _SIGNED = re.compile(r"^[+-](?=\d|$)")
 _MARKS = re.compile(r"[-+0=?·]+")
 """Several verdicts, whose signs would else become dashes."""
@@ -141,9 +153,9 @@ _MARKS = re.compile(r"[-+0=?·]+")
 
 def _tex(text: str) -> str:
     """Text for LaTeX: specials escaped, a sign before a number and those of verdicts set as one."""
-    text = one_line(text)
+    text = composed(one_line(text))
     if text.startswith("*"):  # which the end of the row before would take for its own
         return f"{{*}}{_tex(text[1:])}"
     signs = re.finditer(r"[+-]", text) if _MARKS.fullmatch(text) else _SIGNED.finditer(text)
     signed = {match.start() for match in signs}
-    return "".join(f"${c}$" if i in signed else _TEX.get(c, c) for i, c in enumerate(text))
+    return "".join(f"${c}$" if i in signed else tex_of(c) for i, c in enumerate(text))

@@ -23,8 +23,25 @@ def test_names_that_no_method_can_have(name: str) -> None:
         check_method_name(name)
 
 
+@pytest.mark.parametrize("sign", list("=+-@＝＋－＠"))
+@pytest.mark.parametrize("before", ["", "a;", "a; ", 'a;"', "a;b; '"])
+def test_names_that_a_spreadsheet_takes_for_formulas(before: str, sign: str) -> None:
+    """Also of those that part cells by semicolons, as in most of Europe."""
+    with pytest.raises(MethodNameError, match="spreadsheet"):
+        check_method_name(f"{before}{sign}1+1")
+
+
 def test_names_that_a_method_can_have() -> None:
-    for name in ("dinov2/NCC", "Ünïcode [with] brackets", "x" * 200):
+    for name in (
+        "a; b=1",
+        "a;b",
+        "a=b;c",
+        "α-TIM",
+        "__proto__",
+        "dinov2/NCC",
+        "Ünïcode [with] brackets",
+        "x" * 200,
+    ):
         assert check_method_name(name) == name
 
 

@@ -265,7 +265,8 @@ def _check_name(name: Any) -> None:
     _require(name.isprintable() and name == name.strip(), "a name with what is not seen")
     hidden = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0"
     _require(not re.search(f"[{hidden}]", name), "a name with what is not seen")
-    _require(name[0] not in "=+-@＝＋－＠", "a formula")
+    cells = [cell.lstrip("\"' ") or " " for cell in name.split(";")[1:]]
+    _require(all(cell[0] not in "=+-@＝＋－＠" for cell in [name, *cells]), "a formula")
     _require("†" not in name and "‡" not in name, "a mark of tables")
     marks = "".join("m" if unicodedata.category(c)[0] == "M" else " " for c in name)
     _require("mmmmm" not in marks, "marks upon marks")

@@ -17,6 +17,8 @@ from fslbench_data.render.csv_format import COLUMNS
 from fslbench_data.render.figures.claims import CLAIMS, halfwidth
 from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.latex import TEX, tex_of
+from fslbench_data.render.latex_letters import beyond_pdflatex, composed
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.answer_html import answers_html
 from fslbench_data.render.page.encoding import Encoded, counts, floats
@@ -102,6 +104,7 @@ def page_content(
     progress("pictures")
     hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
     of_release = set(selected.references.methods) if selected.references else set()
+    letters = composed("".join(names))
     return {
         "answer": answers_html(answers, level),
         "pictures": pictures_html(selected.release, [*hard], opens, images),
@@ -125,6 +128,8 @@ def page_content(
         "verdicts": VERDICT_NAMES,
         "prefix": PREFIX,
         "columns": list(COLUMNS),
+        "tex": {c: tex_of(c) for c in dict.fromkeys([*TEX, *letters]) if tex_of(c) != c},
+        "beyond_pdflatex": beyond_pdflatex("".join(map(tex_of, letters))),
         "methods": list(names),
         "reference": [name in of_release for name in names],
         "chosen": [names.index(name) for name in chosen],

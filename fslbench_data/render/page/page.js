@@ -159,6 +159,7 @@ function signalled(spec, signals) { // the compiled chart: a forest's axis says 
   for (const legend of spec.legends || []) if (legend.size) legend.values = { signal: "sizes" };
   return { ...spec, signals: [...spec.signals, ...Object.entries(signals()).map(([name, value]) => ({ name, value }))] };
 }
+const keyed = (value) => (typeof value === "string" && value in Object.prototype ? `${value}\u200b` : value); // Vega keeps things by name in plain objects
 async function draw(name, rows, caption, label, how = "", subject = "") {
   const signals = () => {
     const most = charts[name].params[0].value;
@@ -166,7 +167,8 @@ async function draw(name, rows, caption, label, how = "", subject = "") {
     return { sizes: tasks.length ? [...new Set([low, Math.floor((low + high) / 2), high])] : [], direction: `${subject.length > most ? `…${subject.slice(1 - most)}` : subject} better →`, named: [...new Set(rows.map((row) => row.named))] };
   };
   const element = $(name);
-  rows = fslbench.rows[name] = rows.map((row, place) => ({ place, ...row }));
+  fslbench.rows[name] = rows.map((row, place) => ({ place, ...row }));
+  rows = fslbench.rows[name].map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, keyed(value)])));
   const height = name in LINE ? LINE[name] * Math.max(rows.length, 1) : charts[name].height;
   const code = document.createElement("code");
   code.textContent = how;
@@ -516,10 +518,10 @@ function csvText() {
 }
 function latexText() {
   const { columns, rows } = tableRows();
-  const special = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
-  const text = (value) => String(value).replace(/[\\{}$&#_%~^]/g, (c) => special[c] || `\\${c}`);
+  const text = (value) => Array.from(String(value).normalize("NFC"), (c) => content.tex[c] || c).join("");
   const lines = rows.map((row) => `${columns.map((name) => text(shownCell(name, row[name]))).join(" & ")} \\\\`);
-  return [`% ${content.signature[state.level]}`, `\\begin{tabular}{${columns.map((name) => (TEXTS.has(name) ? "l" : "r")).join("")}}`, "\\toprule",
+  const beyond = content.beyond_pdflatex.filter((c) => lines.some((line) => line.includes(c)));
+  return [`% ${content.signature[state.level]}`, ...(beyond.length ? [`% needs lualatex, and a font that has them, for ${beyond.join(" ")}`] : []), `\\begin{tabular}{${columns.map((name) => (TEXTS.has(name) ? "l" : "r")).join("")}}`, "\\toprule",
     `${columns.map(text).join(" & ")} \\\\`, "\\midrule", ...lines, "\\bottomrule", "\\end{tabular}", ""].join("\n");
 }
 function download(text, name, type) {

@@ -94,6 +94,7 @@ def test_killed_and_gone_on_with(
     assert told[0] == f"goes on after step {killed_at}"
     assert (tmp_path / "r" / CURVE).read_text() == (finished / CURVE).read_text()
     assert not (tmp_path / "r" / CHECKPOINT).exists()
+    assert (tmp_path / "r" / WEIGHTS).read_bytes() == (finished / WEIGHTS).read_bytes()
 
 
 def test_a_folder_is_one_training_s(finished: Path, images: TrainingImages, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.leaderboard.labels import unique_labels
 from fslbench_data.release.pictures import picture_name
 from fslbench_data.render.interval_text import labels
+from fslbench_data.render.latex import latex
+from fslbench_data.render.table import Column, Table
 from fslbench_data.scoring.own_tasks import interval
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
@@ -86,6 +88,18 @@ def _(world: World) -> str:
         main, ["validate", "--recognise", str(path)]
     )
     return f"exit code {result.exit_code}; {result.stdout.split(', bound')[0]}"
+
+
+@attempt("a method called `a;=1+1`, whose CSV a spreadsheet parts at semicolons")
+def _(world: World) -> str:
+    return str(_submission("a;=1+1", world))
+
+
+@attempt("the row of `α-TIM` in a LaTeX table, and what stands above a table with `Метод`")
+def _(world: World) -> str:
+    text = latex([Table("", (Column("method", str),), ("α-TIM", "Метод"))], "")
+    row = next(line for line in text.splitlines() if "TIM" in line)
+    return f"`{row}`; `{text.split(chr(10) * 2)[1]}`"
 
 
 @attempt("a method called `mine †`, as if it were marked")

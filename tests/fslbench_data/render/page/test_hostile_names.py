@@ -1,0 +1,58 @@
+"""Names that JavaScript's objects have of themselves, in a page that keeps things by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fslbench_data as fb
+from fslbench_data.release.release import Release
+from fslbench_data.scoring.selection import Selection
+
+from .conftest import Open
+
+NAMES = ("__proto__", "constructor", "toString", "α-TIM", "中")
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
+    """A page of methods with such names on a ladder of task sets."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    pytest.importorskip("altair", reason="needs the extra `report`")
+    from fslbench_data.render.page.make import make_page
+
+    folder, results = tmp_path_factory.mktemp("page"), list[Path]()
+    for seed, name in enumerate(NAMES):
+        recorder, rng = fb.Recorder(name), np.random.default_rng(seed)
+        for step in ("random", "support", "intra", "inter", "biased"):
+            tasks = embedded.task_set("openclipart", f"open_{step}_titles-5w5s5q")
+            labels = tasks.query_label
+            guess = rng.integers(5, size=labels.shape)
+            right = rng.random(labels.shape) < 0.5 + 0.08 * seed
+            recorder.add_task_set(tasks, np.where(right, labels, guess))
+        results.append(folder / f"{seed}.parquet")
+        recorder.submission().write(results[-1])
+    chosen = Selection(datasets=("openclipart",), references=False)
+    return make_page(results, embedded, folder, chosen)
+
+
+@pytest.mark.slow
+def test_choices_of_such_methods(hostile_page: Path, open_page: Open) -> None:
+    tab = open_page("#dataset=openclipart&a=α-TIM&b=中", file=hostile_page)
+    for field, name in (
+        ("a", "__proto__"),
+        ("a", "constructor"),
+        ("b", "__proto__"),
+        ("a", "α-TIM"),
+    ):
+        tab.choose(field, name)
+        assert tab.errors == []
+        for chart in ("ladder", "worst"):
+            assert name in [text.removesuffix("\u200b") for text in tab.labels(chart)], chart
+    with tab.page.expect_download() as waiting:
+        tab.page.click("#latex")
+    latex = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert r"$\alpha$-TIM" in latex
+    assert "% needs lualatex, and a font that has them, for 中" in latex

@@ -1,0 +1,83 @@
+"""Names with Greek and other letters in LaTeX: set by pdfLaTeX, or told to be for LuaLaTeX."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from pathlib import Path
+
+import pytest
+from typesetting import typeset
+
+import fslbench_data as fb
+from fslbench_data.render import latex_letters
+from fslbench_data.render.latex import latex, tex_of
+from fslbench_data.render.table import Column, Table
+
+GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩϑϕϖϱϵ"
+
+
+def _table(*names: str) -> Table:
+    return Table("", (Column("method", lambda name: name, strong=lambda name: True),), names)
+
+
+def _document(text: str) -> str:
+    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    return f"{head}\n{text}\n\\end{{document}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "tex"),
+    [
+        ("α-TIM", r"$\alpha$-TIM"),
+        ("ε", r"$\varepsilon$"),
+        ("Ω", r"$\Omega$"),
+        ("Α", r"$\mathrm{A}$"),
+        ("µ", r"$\mu$"),
+        ("𝛼𝐋", r"$\alpha$$L$"),
+        ("ℓ₂", r"$\ell$$_{2}$"),
+        ("L²", "L$^{2}$"),
+        ("é", "é"),
+        ("e\u0301", "é"),
+        ("→", r"$\rightarrow$"),
+        ("中", "中"),
+    ],
+)
+def test_letters(text: str, tex: str) -> None:
+    composed = latex_letters.composed(text)
+    assert "".join(map(tex_of, composed)) == tex
+    assert f"{{{tex}}}" in latex([_table(text)], "")
+
+
+def test_what_pdflatex_lacks_is_told() -> None:
+    text = latex([_table("Метод", "中M", "α-TIM é")], "signature of 文")
+    assert "% needs lualatex, and a font that has them, for М е т о д 中\n" in text
+    assert "lualatex" not in latex([_table("α-TIM", "Ünïcode ł ∞ R²")], "signature of 文")
+
+
+def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
+    """All letters of Latin and Greek scripts and all signs that are mapped, one a row."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
+    codes = (*range(0xA0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2300))
+    candidates = [*map(chr, codes)]
+    candidates += [*GREEK, *latex_letters._MATHEMATICS, *"𝛼𝐋𝟚"]
+    found = [c for c in candidates if unicodedata.normalize("NFC", c) == c and c.isprintable()]
+    good = [c for c in found if not latex_letters.beyond_pdflatex(tex_of(c))]
+    assert set(GREEK) <= set(good)
+    assert len(good) > 380
+    text = latex([_table("".join(good[at : at + 40])) for at in range(0, len(good), 40)], "")
+    assert "lualatex" not in text
+    said = typeset(tmp_path, _document(text))
+    assert "Missing character" not in said
+
+
+def test_a_method_with_a_greek_name(toy: fb.Release, tmp_path: Path) -> None:
+    """As in the paper's own table, whole."""
+    recorder = fb.Recorder("α-TIM")
+    recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, 3, 2, 4])
+    recorder.submission().write(tmp_path / "x.parquet")
+    text = fb.table(tmp_path / "x.parquet", toy).latex()
+    assert r"$\alpha$-TIM" in text
+    if shutil.which("pdflatex") is not None:
+        typeset(tmp_path, _document(text))
