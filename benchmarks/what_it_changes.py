@@ -4,8 +4,7 @@ The reference methods of a release are compared with each other, every pair, on 
 image collection and protocol, and what each kind of interval would claim is counted.
 
 error bars: in tables `closed error bars`
-    The field's habit: two closed intervals of the `closed` set, 600 tasks that reuse images, do not
-    overlap.
+    The field's habit: two closed intervals of a set that reuses images do not overlap.
 closed
     The closed interval of the difference, task by task, on the same set leaves out 0.
 open, class-aware
@@ -110,12 +109,11 @@ def rows(report: Report, suite: str) -> list[Row]:
     made = []
     for (dataset, text), task_set in sets.items():
         name = TaskSetName.parse(text)
-        twins = [sets.get((dataset, f"{each}-{name.protocol}")) for each in ("open", "closed")]
-        opened, closed = twins
-        if name.suite != suite or opened is None or closed is None:
+        opened = sets.get((dataset, f"open-{name.protocol}"))
+        if name.suite != suite or opened is None:
             continue
-        habit, disjoint, reusing = claims(closed), claims(opened), claims(task_set)
-        by_kind = {kind: habit[kind] for kind in CLAIMED}
+        disjoint, reusing = claims(opened), claims(task_set)
+        by_kind = {kind: reusing[kind] for kind in CLAIMED}
         by_kind |= {kind: disjoint[kind] for kind in ("open", "class-aware")}
         by_kind |= {kind: reusing[kind] for kind in LEFT_OUT if kind in reusing}
         shots = name.protocol.shot

@@ -132,15 +132,21 @@ def comparison_columns(
         yield Column("T", lambda c: c.difference.tasks, "right")
     first, *beside = each.shown_kinds
     about = BESIDE[first].about if first in BESIDE else CARRIED[first]
-    yield Column(about, lambda c: c.verdict, "center", style=_style)
+    yield Column(about, bound(verdict_of, kind=first), "center", style=_style)
     for kind in beside:
         about = BESIDE[kind].about
         yield Column(about, bound(verdict_of, kind=kind), "center", style=_style)
     yield Column("error bars", lambda c: c.verdict_direct, "center")
     if each.leaves_out:
-        yield Column(CARRIED["closed"], lambda c: c.verdict_closed, "center")
+        yield Column(CARRIED["closed"], _of_these_images, "center")
     elif _closed_beside(each):
         yield Column("closed error bars", lambda c: c.verdict_closed, "center")
+
+
+def _of_these_images(comparison: Comparison) -> Verdict | None:
+    """Return the verdict for the images of a set that reuses them; a rule to stop is of that."""
+    of_rule = comparison.interval_kind == "closed"
+    return comparison.verdict if of_rule else comparison.verdict_closed
 
 
 def _style(verdict: Verdict) -> str:

@@ -36,7 +36,7 @@ def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
     SubmissionError
         If nothing is compared.
     """
-    shown = _alike([each for each in sets if each.counted.any()])
+    shown = _of_habit(_alike([each for each in sets if each.counted.any()]))
     if not shown:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     counts = count_verdicts(_codes(shown))
@@ -64,12 +64,30 @@ def _alike(sets: Sequence[TaskSetReport]) -> list[TaskSetReport]:
     return [each for each, kind in zip(sets, leading, strict=True) if kind == first]
 
 
+def _of_habit(sets: Sequence[TaskSetReport]) -> list[TaskSetReport]:
+    """Those where the field's habit has a verdict, if there are any.
+
+    Shares of different pairs do not belong side by side.
+    """
+    found = [each for each in sets if (_habit(each) & each.counted).any()]
+    return found or list(sets)
+
+
+def _habit(each: TaskSetReport) -> NDArray[np.bool_]:
+    """Say of which pairs (F, M) closed error bars have a verdict."""
+    codes = claims_of(each).get(CLOSED_ERROR_BARS)
+    return np.zeros(each.counted.shape, np.bool_) if codes is None else codes >= 0
+
+
 def _codes(sets: Sequence[TaskSetReport]) -> dict[str, Codes]:
     """Verdicts on the pairs that count, by claim, where there are any."""
     codes: dict[str, list[Codes]] = {}
     for each in sets:
+        counted, habit = each.counted, _habit(each)
+        if (counted & habit).any():
+            counted = counted & habit
         for claim, verdicts in claims_of(each).items():
-            codes.setdefault(claim, []).append(verdicts[each.counted & (verdicts >= 0)])
+            codes.setdefault(claim, []).append(verdicts[counted & (verdicts >= 0)])
     joined = {claim: np.concatenate(parts) for claim, parts in codes.items()}
     return {claim: some for claim, some in joined.items() if some.size}
 
