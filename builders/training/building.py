@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from benchmark_spec.declared import is_text, is_whole
+from benchmark_spec.declared import TEXT, Expected, is_whole
 from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, printable, shown
 from builders.training.method import Method
 from builders.training.methods import METHODS
@@ -20,10 +20,12 @@ _OF_DATA = ("classes", "side", "way")
 """What a method may ask for beside its settings."""
 _MOST = 10**9
 _SHAPES = {
-    bool: ("true or false", lambda value: isinstance(value, bool)),
-    int: ("a whole number", lambda value: is_whole(value, -_MOST, _MOST)),
-    float: ("a number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST),
-    str: ("a text", is_text),
+    bool: Expected("true or false", lambda value: isinstance(value, bool)),
+    int: Expected("a whole number", lambda value: is_whole(value, -_MOST, _MOST)),
+    float: Expected(
+        "a number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST
+    ),
+    str: TEXT,
 }
 """What a setting of one of our methods is, by the type of its default."""
 
@@ -76,12 +78,12 @@ def check_method(settings: RunSettings) -> None:
     for name, value in settings.settings.items():
         if name not in names:
             raise UnknownNameError(f"setting of {settings.method}", name, names)
-        words, fits = _SHAPES.get(type(takes[name].default), ("", None))
-        if fits and settings.method in METHODS and not fits(value):
+        expected = _SHAPES.get(type(takes[name].default))
+        if expected and settings.method in METHODS and not expected.fits(value):
             raise SpecError(
                 f"{name} is {shown(value)}",
                 where=f"settings of {settings.method}",
-                expected=f"{words}, such as {takes[name].default}",
+                expected=f"{expected.words}, such as {takes[name].default}",
             )
 
 

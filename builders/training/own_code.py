@@ -43,14 +43,16 @@ def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
             expected=f"a module that Python finds, in a file of its own: {OWN}",
             fix="call from the folder that the module lies in, or install it",
         )
-    for found in (lambda: sha256_of(file), lambda: code_of(method).get("code")):
-        if (code := found()) != about.get("code"):
-            raise BackboneError(
-                f"the code of {shown(method)} is not that which {folder} was trained with",
-                where=str(file),
-                expected=f"SHA-256 {about.get('code', 'in its trained.json')}; found {code}",
-                fix="put the method's code back, or train again",
-            )
+    wanted, found = about.get("code"), sha256_of(file)
+    if found == wanted:
+        found = code_of(method).get("code", "")
+    if found != wanted:
+        raise BackboneError(
+            f"the code of {shown(method)} is not that which {folder} was trained with",
+            where=str(file),
+            expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
+            fix="put the method's code back, or train again",
+        )
 
 
 def source_of(module: str) -> Path | None:
