@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import tomllib
 from importlib import import_module
@@ -97,3 +98,33 @@ def test_accuracies_by_hand(root: Path) -> None:
     each = cells[1].split("(")[0].split("/")
     means = [100 * np.mean(seed) for seed in per_seed]
     assert np.allclose([float(of) for of in each], means, atol=0.005)
+
+
+def test_what_print_says_is_on_the_page(root: Path, trained: ModuleType) -> None:
+    printed = import_module("benchmarks.trained.printed")
+    assert "\n".join(printed.lines()) in (root / PAGE).read_text(encoding="utf-8")
+
+
+def test_figures_of_print_are_typed_rightly(root: Path, trained: ModuleType) -> None:
+    """Against a list of all cells of the paper's tables, where it is at hand."""
+    path = root.parent / "shared/design/paper2_tables.csv"
+    if not path.exists():
+        pytest.skip("needs the list of the paper's cells")
+    names = {
+        ("S7", "Acc"): "accuracy",
+        ("S7", "wAcc-A"): "worst",
+        ("S8", "wAcc-A ViT-GPT2"): "worst_vit_gpt2",
+        ("S8", "wAcc-A BLIP"): "worst_blip",
+        ("3", "wAcc-R"): "worst_random_table3",
+        ("3", "wAcc-A"): "worst_table3",
+    }
+    with (root / "benchmarks/trained/printed.csv").open() as file:
+        ours = {(r["dataset"], r["shots"], r["method"]): r for r in csv.DictReader(file)}
+    compared = 0
+    with path.open() as file:
+        for cell in csv.DictReader(file):
+            if column := names.get((cell["table"], cell["figure"])):
+                mine = ours[cell["dataset"], cell["shots"], cell["method"]][column]
+                assert float(mine) == float(cell["value"]), cell
+                compared += 1
+    assert compared == 360

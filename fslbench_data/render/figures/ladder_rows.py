@@ -34,27 +34,33 @@ def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> F
 
 
 def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Accuracy against wAcc on the last step of a ladder; only some methods may be named."""
+    """Accuracy on random tasks against wAcc on the last step; only some methods may be named.
+
+    As Figures 5 and S1 of Zheng et al. (ECCV 2024); on the last step where no method answered
+    random tasks.
+    """
     scores = report.answers.scores(level)
     answered = {step for steps in scores.values() for step in steps}
     steps = map(step_of, reversed(report.answers.infos))
     last = next((step for step in steps if step in answered), "")
+    first = "random" if "random" in answered else last
     rows = [
         {
             "method": method,
             "named": method if not methods or method in methods else OTHERS,
-            "accuracy": of.accuracy.mean,
-            **ends(of.accuracy),
+            "accuracy": on_first.accuracy.mean,
+            **ends(on_first.accuracy),
             "worst": of.worst.mean,
             **{f"worst_{end}": value for end, value in ends(of.worst).items()},
         }
         for method, steps in scores.items()
-        if (of := steps.get(last))
+        if (of := steps.get(last)) and (on_first := steps.get(first))
     ]
     _check_shown([row for row in rows if row["named"] != OTHERS], report)
     order = {name: i for i, name in enumerate(methods)}
     rows.sort(key=lambda row: order.get(str(row["named"]), len(order)))
-    title = f"{report.dataset}/{report.name}, {last}: accuracy and worst-class accuracy"
+    about = f"accuracy on {first} tasks, worst-class accuracy on {last} ones"
+    title = f"{report.dataset}/{report.name}: {about}"
     return Figure("worst", title, ladder_caption(report, level), tuple(rows))
 
 
