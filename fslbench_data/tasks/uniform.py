@@ -110,8 +110,11 @@ def _class_sequence(
         drawn = eligible[stream.subsets(counts, way)]
         keep = min(_until_used_up(drawn, left), int(min(missing, block)))
         if keep < block:
-            stream.seek(start)
-            stream.subsets(counts[:keep], way)
+            if stream.position == start + block * way:  # no word was skipped
+                stream.seek(start + keep * way)
+            else:
+                stream.seek(start)
+                stream.subsets(counts[:keep], way)
             drawn = drawn[:keep]
         left -= np.bincount(drawn.reshape(-1), minlength=left.size)
         missing -= keep
