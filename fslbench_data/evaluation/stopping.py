@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.stopping import ConfidenceSequence
-from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
+from benchmark_spec.errors import SpecError, SubmissionError
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
@@ -26,9 +26,7 @@ class Rival:
 
     def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
         if isinstance(versus, str):
-            if versus not in release.methods:
-                raise UnknownNameError("reference method", versus, release.methods)
-            versus = dict(zip(release.methods, release.references(), strict=True))[versus]
+            versus = release.reference(versus, counts_only=True)
         self._answers: Validated = validate(versus, release, taken=())
         if len(self._answers.methods) != 1:
             raise SubmissionError(

@@ -43,5 +43,13 @@ def find_tables(manifest: Manifest, kind: Kind, dataset: str, name: str) -> list
     )
 
 
+def find_results(manifest: Manifest, method: str) -> Table:
+    """Find the results of a reference method; raise an UnknownNameError if there are none."""
+    tables = {table.name: table for table in manifest.tables if table.kind == "results"}
+    if method not in tables:
+        raise UnknownNameError("reference method", method, tables)
+    return tables[method]
+
+
 def _text(manifest: Manifest) -> str:
     return f"release {manifest.name}@{manifest.version}"

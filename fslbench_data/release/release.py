@@ -27,7 +27,7 @@ from fslbench_data.release.folder import (
     embedded_folder,
     read_manifest,
 )
-from fslbench_data.release.listed import about, check_dataset, find_tables
+from fslbench_data.release.listed import about, check_dataset, find_results, find_tables
 from fslbench_data.release.reference_results import read_results
 from fslbench_data.release.shown import release_html, release_text
 from fslbench_data.release.tables import read_table
@@ -180,11 +180,13 @@ class Release:
         only
             Leave out results on other task sets than these; their rows are not even checked.
         """
-        of_all = [
-            read_results(table, self.files.path(table), counts_only=counts_only)
-            for table in self._tables("results")
-        ]
+        of_all = [self.reference(name, counts_only=counts_only) for name in self.methods]
         return tuple(of_all if only is None else [results.on(only) for results in of_all])
+
+    def reference(self, name: str, *, counts_only: bool = False) -> Submission:
+        """One reference method's results; `counts_only` as for :meth:`references`."""
+        table = find_results(self.manifest, name)
+        return read_results(table, self.files.path(table), counts_only=counts_only)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.

@@ -193,7 +193,7 @@ def _methods_of(
             where=f"release {release}",
             fix="name a submission file, FILE::METHOD, or a reference method",
         )
-        return dict(zip(release.methods, release.references(), strict=True))[name]
+        return release.reference(name)
     file, _, method = text.partition("::")
     submission = Submission.read(file)
     if not method:
