@@ -85,6 +85,8 @@ class Selected:
         In the release's order.
     left_out
         Task sets made with attributes that are answered too, but read with ``--bias``.
+    alone
+        Whether the answers are the reference methods' own, without a submission.
     """
 
     release: Release
@@ -93,6 +95,7 @@ class Selected:
     references: Validated | None
     infos: tuple[TaskSetInfo, ...]
     left_out: tuple[TaskSetInfo, ...] = ()
+    alone: bool = False
 
     @property
     def parts(self) -> tuple[Validated, ...]:
@@ -108,8 +111,11 @@ class Selected:
     def on_ladders(self) -> Selected:
         """Select the same methods on the task sets made with attributes, by class."""
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
+        there = replace(self, infos=ladders, left_out=())
+        if self.alone:
+            return replace(there, answers=_references_alone(self.release, counts_only=False))
         by_class = self.references and reference_results(self.release, ladders, counts_only=False)
-        return replace(self, references=by_class, infos=ladders, left_out=())
+        return replace(there, references=by_class)
 
 
 def select(
@@ -145,7 +151,7 @@ def select(
     beside = selection.references and submission is not None
     taken = release.methods if beside else ()
     if submission is None:
-        answers = _references_alone(release)
+        answers = _references_alone(release, counts_only=not by_class)
     else:
         unbound = selection.allow_unbound
         answers = validate(submission, release, taken=taken, allow_unbound=unbound)
@@ -159,7 +165,8 @@ def select(
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
     references = reference_results(release, infos, counts_only=not by_class) if beside else None
-    return Selected(release, selection, answers, references, tuple(infos), tuple(left_out))
+    alone = submission is None
+    return Selected(release, selection, answers, references, tuple(infos), tuple(left_out), alone)
 
 
 def _with_whole_names(
@@ -202,8 +209,8 @@ def _reference_results(
     return replace(validate(merged, release, taken=()), are_references=True)
 
 
-def _references_alone(release: Release) -> Validated:
-    references = reference_results(release, counts_only=False)
+def _references_alone(release: Release, *, counts_only: bool) -> Validated:
+    references = reference_results(release, counts_only=counts_only)
     if references is None:
         raise SubmissionError(
             f"release {release} has no reference methods to compare with each other",
