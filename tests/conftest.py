@@ -28,6 +28,7 @@ from hub_server.server import bound_socket
 from benchmark_spec.protocol import Protocol, TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
+from fslbench_data.tasks import TaskSetInfo
 
 # No test reaches the real Hub: whatever imports huggingface_hub from here on talks to this port,
 # where nobody answers until a test asks for `hub`.
@@ -89,13 +90,16 @@ def _designs_made_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _package_read_once() -> Iterator[None]:
-    """The reference results and tasks of the package are read once, not in each of the commands."""
+    """The reference results, tasks and right answers of the package are read once, not in each of
+    the commands."""
     from fslbench_data.release import release as opening
     from fslbench_data.release.folder import embedded_folder
     from fslbench_data.scoring import sql
 
     inside, read_results, tasks = embedded_folder(), opening.read_results, sql._tasks
+    column = Release._column
     results: dict[tuple[Path, bool], Submission] = {}
+    columns: dict[tuple[str, str], Any] = {}
     of_tasks: list[pa.Table] = []
 
     def results_once(table: Any, path: Path, *, counts_only: bool = False) -> Submission:
@@ -112,9 +116,17 @@ def _package_read_once() -> Iterator[None]:
             of_tasks.append(tasks(release))
         return of_tasks[0]
 
+    def column_once(release: Release, info: TaskSetInfo, name: str) -> Any:
+        if release is not load_release():
+            return column(release, info, name)
+        if (info.text, name) not in columns:
+            columns[info.text, name] = column(release, info, name)
+        return columns[info.text, name]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "read_results", results_once)
         patch.setattr(sql, "_tasks", tasks_once)
+        patch.setattr(Release, "_column", column_once)
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ Publish = Callable[..., Result]
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Makes a release of two data sets, 2 of classes and 3 of tasks."""
+    """Makes a release of two data sets, 2 of classes and 3 of tasks; none is made twice."""
 
+    @cache
     def make(
         version: str = "1.0.0",
         *,
