@@ -113,7 +113,10 @@ def _run(words: list[str]) -> str:
     return result.stdout
 
 
-RUN = ["figures", "planning", "leaderboard", "sql"]
+RUN = [
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("figures", "planning", "sql")),
+    "leaderboard",
+]
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -173,7 +176,7 @@ def test_pages_are_short_but_for_references() -> None:
 PRINTED = {"tutorial": 3, "verdicts": 1}
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", [pytest.param("tutorial", marks=pytest.mark.slow), "verdicts"])
 def test_pages_that_print(desk: Path, name: str) -> None:
     """Their blocks in order, in one folder, each printed text as its command prints it."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")

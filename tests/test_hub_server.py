@@ -21,6 +21,8 @@ from hub_server.server import bound_socket
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+    from fslbench_data.release.release import Release
+
 # uploads hand a file to httpx in its old way
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 retries = pytest.mark.skipif(
@@ -444,22 +446,22 @@ class TestDownloads:
         assert get("bytes=5-")[::2] == (416, "bytes */5")
         assert get("lines=1-2") == (200, b"notes", None)
 
-    def test_load_dataset(self, hub: HubServer, api: HfApi, root: Path) -> None:
+    def test_load_dataset(self, hub: HubServer, api: HfApi, toy: Release) -> None:
         import datasets
 
         from fslbench_data.release.release import load_release
 
-        folder = root / "fslbench_data/embedded"
+        folder = Path(toy.files.where)
         api.create_repo("org/release", repo_type="dataset")
         api.upload_folder(repo_id="org/release", repo_type="dataset", folder_path=folder)
         api.create_tag("org/release", repo_type="dataset", tag="v1.0.0")
-        wanted: dict[str, Any] = {"split": "digits", "revision": "v1.0.0"}
-        data = datasets.load_dataset("org/release", "images-digits", **wanted)
-        assert data.num_rows > 10
+        wanted: dict[str, Any] = {"split": "cats", "revision": "v1.0.0"}
+        data = datasets.load_dataset("org/release", "tasks-open-2w1s2q", **wanted)
+        assert data.num_rows == 4
         local = Path(api.snapshot_download("org/release", repo_type="dataset", revision="v1.0.0"))
         assert load_release(local).manifest == load_release(folder).manifest
         with hub.offline():
-            again = datasets.load_dataset("org/release", "images-digits", **wanted)
+            again = datasets.load_dataset("org/release", "tasks-open-2w1s2q", **wanted)
             assert again.num_rows == data.num_rows
 
 

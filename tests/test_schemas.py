@@ -28,12 +28,12 @@ COMMANDS = {
         "fslbench score perfect.parquet",
         "fslbench score runs.parquet",
         "fslbench compare prefix.parquet::part prefix.parquet::whole",
-        "fslbench compare efficientnet_lite0/NCC efficientnet_lite0/LR --dataset emoji",
+        "fslbench score --dataset emoji --task-set open-5w5s5q --task-set closed-5w5s5q",
     ],
     "score --summary": ["fslbench score three.parquet --summary"],
     "score --bias": [
         "fslbench score biased_answers.parquet --release biased --bias",
-        "fslbench score attributed.parquet --bias",
+        "fslbench score attributed.parquet --bias --dataset emoji",
     ],
     "info": ["fslbench info", "fslbench info biased"],
     "plan": [
@@ -51,7 +51,8 @@ COMMANDS = {
     ],
     "leaderboard": [
         "fslbench leaderboard --results results --dataset digits",
-        "fslbench leaderboard --results results_of_superclasses",
+        "fslbench leaderboard --results results_of_superclasses --task-set open-5w5s5q "
+        "--task-set closed-5w5s5q",
     ],
     "agreement": ["fslbench-build agreement titles pixels --dataset openclipart"],
     "query-size": [

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_captioners import SIDE
+from tiny_features import read_pictures, write_pictures
 
 from benchmark_spec.errors import BackboneError, OutputError, SourceError, UnknownNameError
 from builders.attributes.captioner import plain
@@ -203,8 +204,6 @@ def test_a_stopped_run_goes_on(name: str, tiny: Any, captioners: Path, tmp_path:
 
 
 def test_an_image_that_cannot_be_shown(captioners: Path, pictures: Path, tmp_path: Path) -> None:
-    from tiny_features import read_pictures
-
     shutil.copytree(pictures, tmp_path / "raw")
     images = read_pictures(tmp_path / "raw")
     path = images.images.column("path")[13].as_py()
@@ -298,7 +297,8 @@ def test_what_is_no_coca(captioners: Path) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_from_the_hub(family: str, hub: Any, captioners: Path, tiny: Any, tmp_path: Path) -> None:
+def test_from_the_hub(family: str, hub: Any, captioners: Path, tmp_path: Path) -> None:
+    tiny = read_pictures(write_pictures(tmp_path / "few", 1))
     repo = FAMILIES[family].hub
     hub.create_repo(repo, "model")
     folder = captioners / ("vit" if family == "vit_gpt2" else "blip")

@@ -132,19 +132,18 @@ def test_an_older_version_is_not_put_over_a_newer_one(
 
 
 @pytest.mark.parametrize(
-    ("version", "change", "needed"),
+    ("version", "change", "needed", "proposed"),
     [
-        ("1.0.1", {"seed": 1}, "2.0.0"),
-        ("1.1.0", {"seed": 1}, "2.0.0"),
-        ("2.0.0", {"seed": 1}, None),
-        ("1.9.9", {"suites": ("open",)}, "2.0.0"),
-        ("1.0.1", {"suites": ("open", "closed", "balanced")}, "1.1.0"),
-        ("1.1.0", {"suites": ("open", "closed", "balanced")}, None),
-        ("1.0.1", {"description": "other"}, None),
-        ("1.0.1", {}, None),
+        ("1.0.1", {"seed": 1}, "2.0.0", False),
+        ("1.1.0", {"seed": 1}, "2.0.0", True),
+        ("2.0.0", {"seed": 1}, None, False),
+        ("1.9.9", {"suites": ("open",)}, "2.0.0", False),
+        ("1.0.1", {"suites": ("open", "closed", "balanced")}, "1.1.0", False),
+        ("1.1.0", {"suites": ("open", "closed", "balanced")}, None, True),
+        ("1.0.1", {"description": "other"}, None, False),
+        ("1.0.1", {}, None, False),
     ],
 )
-@pytest.mark.parametrize("proposed", [False, True])
 def test_what_diff_refuses_is_not_published(
     hub: HubServer,
     release: Path,

@@ -102,7 +102,10 @@ def test_it_is_the_plain_loop(sizes: list[int], way: int, shot: int, query: int,
         assert images.size == uses[c] * protocol.per_class <= n
 
 
-@pytest.mark.parametrize("dataset", catalogue())
+@pytest.mark.parametrize(
+    "dataset",
+    [pytest.param(c, marks=pytest.mark.slow) if c == "quickdraw" else c for c in catalogue()],
+)
 @pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS, ids=str)
 def test_it_reaches_the_bound_on_every_catalogue(dataset: str, protocol: Protocol) -> None:
     sizes = lookup(dataset).class_sizes

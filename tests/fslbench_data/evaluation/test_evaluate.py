@@ -57,10 +57,11 @@ ALL = {"features": "pixels", "datasets": "digits"}
 
 
 def test_a_reference_method_again(embedded: Release) -> None:
-    found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC")
-    reference = next(s for s in embedded.references() if "pixels/NCC" in s.methods)
-    digits = pc.equal(reference.table.column("dataset").cast(pa.string()), "digits")
-    table = reference.table.filter(digits)  # whose pixels the release holds
+    names = ["open-5w1s1q", "open-5w10s7q", "closed-5w5s5q", "pooled-5w10s7q"]
+    found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC", task_sets=names)
+    infos = [embedded.task_set_info("digits", name) for name in names]
+    reference = embedded.reference("pixels/NCC").on(infos)  # whose pixels the release holds
+    table = reference.table
     said = pc.is_valid(table.column("predictions"))  # of pooled sets counts alone
     columns = ["dataset", "task_set", "task_id", "n_correct", "n_query"]
     for a, b in (
@@ -68,8 +69,7 @@ def test_a_reference_method_again(embedded: Release) -> None:
         (found.table.filter(said), table.filter(said)),
     ):
         assert content_digest(a) == content_digest(b)
-    of_digits = {k: binding for k, binding in reference.bindings.items() if k[1] == "digits"}
-    assert found.bindings == of_digits
+    assert found.bindings == reference.bindings
 
 
 def test_what_a_method_is_given(embedded: Release) -> None:

@@ -17,6 +17,8 @@ from fslbench_data.render.json_format import render_json
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.validation.stopping_rules import check_may_stop
 
+ONE_SHOT: dict[str, Any] = {"features": "pixels", "task_sets": "open-5w1s1q"}
+
 
 def guess(support: Any, query: Any, rng: np.random.Generator) -> Any:
     return rng.integers(0, len(support), len(query))
@@ -31,19 +33,18 @@ def _counts(submission: Submission) -> Any:
     return submission.table.column("n_correct").to_numpy().astype(int)
 
 
-def test_it_stops_at_the_first_conclusive_task(embedded: Release) -> None:
-    where = {"features": "pixels", "task_sets": "open-5w1s1q"}
+@pytest.fixture(scope="module")
+def stopped(embedded: Release) -> Submission:
+    """A run of `guess` that stopped when it was worse than pixels/LR."""
+    return evaluate(guess, embedded, stop_when_conclusive="pixels/LR", **ONE_SHOT)
+
+
+def test_it_stops_at_the_first_conclusive_task(embedded: Release, stopped: Submission) -> None:
+    where = ONE_SHOT
     whole = evaluate(guess, embedded, **where)
-    lr = next(s for s in embedded.references() if "pixels/LR" in s.methods)
-    rows = [
-        i
-        for i, row in enumerate(lr.table.select(["dataset", "task_set"]).to_pylist())
-        if (row["dataset"], row["task_set"]) == ("digits", "open-5w1s1q")
-    ]
-    rival = lr.table.column("n_correct").to_numpy().astype(int)[rows]
-    expected = int(first_conclusive(_counts(whole) - rival, 5))
+    lr = embedded.reference("pixels/LR").on([embedded.task_set_info("digits", "open-5w1s1q")])
+    expected = int(first_conclusive(_counts(whole) - _counts(lr), 5))
     assert 5 < expected < 100
-    stopped = evaluate(guess, embedded, stop_when_conclusive="pixels/LR", **where)
     assert _counts(stopped).tolist() == _counts(whole)[:expected].tolist()
     (binding,) = stopped.bindings.values()
     assert (binding.tasks, binding.stopping) == (expected, Stopping("pixels/LR", 0.95))
@@ -98,15 +99,8 @@ def test_resumed_it_stops_at_the_same_task(embedded: Release, tmp_path: Path) ->
         evaluate(fails, embedded, **{**common, "stop_level": 0.9})
 
 
-def test_reports_say_what_holds(embedded: Release, tmp_path: Path) -> None:
-    path = tmp_path / "guess.parquet"
-    found = evaluate(
-        guess,
-        embedded,
-        features="pixels",
-        task_sets="open-5w1s1q",
-        stop_when_conclusive="pixels/LR",
-    )
+def test_reports_say_what_holds(stopped: Submission, tmp_path: Path) -> None:
+    path, found = tmp_path / "guess.parquet", stopped
     found.write(path)
     assert Submission.read(path).bindings == found.bindings
     details = ["score", str(path), "--details"]
@@ -206,34 +200,27 @@ def test_a_set_without_a_balanced_one(embedded: Release) -> None:
         check_may_stop(embedded.task_set_info("emoji", task_set), embedded, 0.95)
 
 
-@pytest.mark.parametrize("level", [0.01, 0.9, 0.99])
 def test_another_level_than_the_report_s_gives_no_verdict(
-    embedded: Release, tmp_path: Path, level: float
+    stopped: Submission, tmp_path: Path
 ) -> None:
-    stopped = evaluate(
-        guess,
-        embedded,
-        features="pixels",
-        task_sets="open-5w1s1q",
-        stop_when_conclusive="pixels/LR",
-    )
     ((key, binding),) = stopped.bindings.items()
-    rule = Stopping("pixels/LR", level)
-    other = replace(stopped, bindings={key: replace(binding, stopping=rule)})
-    (found,) = score(other, against="pixels/LR").comparisons
-    assert (found.verdict, found.verdict_direct) == ("?", "?")
-    assert found.reason == f"run to stop at level {level:g}, not 0.95"
     assert score(stopped, against="pixels/LR").comparisons[0].verdict == "-"
-    # at that level it has one
-    (found,) = score(other, against="pixels/LR", level=level).comparisons
-    assert (found.verdict, found.reason) == ("-" if level < 0.95 else "0", "")
-    path = tmp_path / "x.parquet"
-    other.write(path)
+    for level in (0.01, 0.9, 0.99):
+        rule = Stopping("pixels/LR", level)
+        other = replace(stopped, bindings={key: replace(binding, stopping=rule)})
+        (found,) = score(other, against="pixels/LR").comparisons
+        assert (found.verdict, found.verdict_direct) == ("?", "?")
+        assert found.reason == f"run to stop at level {level:g}, not 0.95"
+        # at that level it has one
+        (found,) = score(other, against="pixels/LR", level=level).comparisons
+        assert (found.verdict, found.reason) == ("-" if level < 0.95 else "0", "")
+        path = tmp_path / f"{level}.parquet"
+        other.write(path)
+        judged = ["compare", str(path), "pixels/LR", "--fail-if-worse"]
+        assert CliRunner().invoke(main, judged).exit_code == 0
     for form in ("markdown", "latex", "json"):
         out = CliRunner().invoke(main, ["score", str(path), "--format", form]).stdout
         said = " ".join(out.replace("\\", "").split())
         assert f"{level:g}, not 0.95" in said or "no verdict at 95 %" in said, form
     text = " ".join(CliRunner().invoke(main, ["score", str(path), "--details"]).stdout.split())
     assert f"pixels/LR: run to stop at level {level:g}, not 0.95" in text
-    judged = ["compare", str(path), "pixels/LR", "--fail-if-worse"]
-    assert CliRunner().invoke(main, judged).exit_code == 0

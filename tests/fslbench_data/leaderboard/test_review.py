@@ -127,7 +127,7 @@ def test_at_most_a_comment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counts = _full(newer)
-    names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(40)]
+    names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(12)]
     whole = review_text(review(proposal.files, names, repository.files, [newer]))
     monkeypatch.setattr(module, "MOST_CHARACTERS", 5000)
     cut = review_text(review(proposal.files, names, repository.files, [newer]))

@@ -15,15 +15,20 @@ from fslbench_data.cli import main
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release, load_release
 
+KINDS = ("classes", "images", "features", "attributes", "tasks", "results")
 
-def test_a_flipped_byte_in_any_table_is_detected(tmp_path: Path) -> None:
+
+def test_a_flipped_byte_in_a_table_of_any_kind_is_detected(tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(embedded_folder(), folder)
     tables = sorted(folder.rglob("*.parquet"))
     stored = [table for table in load_release(folder).manifest.tables if not table.drawn]
     assert len(tables) == len(stored)
+    ends = [[t.path for t in stored if t.kind == kind][i] for kind in KINDS for i in (0, -1)]
+    assert {table.kind for table in stored} == {*KINDS}
     rng = np.random.default_rng(0)
-    for number, path in enumerate(tables):
+    for number, name in enumerate(ends):
+        path = folder / name
         whole = path.read_bytes()
         at = (0, len(whole) - 1, int(rng.integers(len(whole))))[number % 3]
         path.write_bytes(
