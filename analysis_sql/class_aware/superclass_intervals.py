@@ -62,7 +62,7 @@ def halfwidths(
     if design.disjoint:
         return of_classes
     widths = _task_halfwidths(design, coordinates, moments, level)
-    return np.maximum(for_new_runs(widths, moments.run_terms, level), of_classes)
+    return np.maximum(np.asarray(for_new_runs(widths, moments.run_terms, level)), of_classes)
 
 
 def _task_halfwidths(

@@ -146,7 +146,7 @@ def judged(line: Line, tasks: Reused, rng: np.random.Generator) -> dict[tuple[in
         counts = counts_of(x, runs)
         p = pair_p(counts, first, second, left_out, tasks.left_out)
         found[runs, "reused"] = p[0] <= 0.05
-        found[runs, "Holm"] = adjust(p, "holm").apart(LEVEL).any()
+        found[runs, "Holm"] = float(adjust(p, "holm").apart(LEVEL).any())
         one = first[:1], second[:1]
         plain = counts_of(x[:2], runs, counted=False)
         found[runs, "before"] = pair_p(plain, *one, left_out, tasks.left_out)[0] <= 0.05
