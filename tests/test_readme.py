@@ -58,7 +58,7 @@ def test_the_two_commands_stand_where_ci_looks_for_them(readme: str) -> None:
     commands = [line for line in readme.splitlines() if line.startswith("python3 -m venv ")]
     assert len(commands) == 2
     assert commands[0].endswith("score examples/my_results.parquet")
-    assert commands[1].endswith("pytest -n auto")
+    assert commands[1].endswith("pytest -n auto --dist loadfile")
 
 
 def test_numbers_of_tasks_in_the_readme(readme: str, embedded: Release) -> None:
