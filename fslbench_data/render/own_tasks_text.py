@@ -203,7 +203,11 @@ def _width(kind: LeftOut, estimate: Estimate) -> str:
 
 def _mean_text(estimate: Estimate) -> str:
     """Return a method's mean with all half-widths, those after the first in brackets."""
-    first, *others = [_width(kind, estimate) for kind in estimate.widths] or ["no interval"]
+    if all(width.halfwidth is None for width in estimate.widths.values()):
+        return (
+            f"{estimate.method} {estimate.mean:.2f} % on every task, which leaves nothing to tell"
+        )
+    first, *others = [_width(kind, estimate) for kind in estimate.widths]
     brackets = f" ({', '.join(others)})" if others else ""
     return f"{estimate.method} {estimate.mean:.2f} ± {first}{brackets} %"
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, isnan
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from analysis_sql.comparison.multiplicity import conclusive
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.intervals.sign_flip import constant_p
 from analysis_sql.intervals.training_runs import for_new_runs, p_for_new_runs
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut
@@ -27,7 +29,8 @@ class Width:
         Percentage points; None where it cannot be estimated, since all tasks have the same value.
     p
         Of a difference, two-sided: 1 minus the largest level whose interval leaves out 0; found by
-        search, and so to nine digits.
+        search, and so to nine digits.  Of one that is the same on every task, the exact sign
+        test's of as many tasks as the pool would make without a unit in common; None of too few.
     df
         Degrees of freedom of Student's t; None for the normal law.
     monte_carlo_share
@@ -67,6 +70,8 @@ class Estimate:
         those that there are; ``OwnTaskSet.why`` says why others are not.
     runs
         Number of training runs of the method, or of both.
+    level
+        Confidence level of the widths.
     """
 
     method: str
@@ -75,12 +80,15 @@ class Estimate:
     mean: float
     widths: Mapping[LeftOut, Width]
     runs: tuple[int, ...]
+    level: float
 
     def verdict(self, kind: LeftOut) -> Verdict:
         """Return what one kind of interval concludes of a difference."""
         width = self.widths.get(kind)
         if width is None or width.halfwidth is None:
-            return Verdict.NOT_ESTIMABLE
+            if width is None or width.p is None or not conclusive(width.p, self.level):
+                return Verdict.NOT_ESTIMABLE
+            return Verdict.BETTER if self.mean > 0 else Verdict.WORSE
         if width.halfwidth == 0 and self.mean == 0:
             return Verdict.IDENTICAL
         if abs(self.mean) <= width.halfwidth:
@@ -111,6 +119,8 @@ class OwnTaskSet:
         the report's level, and where there are several runs at that from which p-values are found.
     runs
         Number of training runs of each method.
+    disjoint_tasks
+        By kind, how many tasks without a unit in common the pool would make.
     run_variance, run_square
         What training anew adds, (M, M): :func:`analysis_sql.intervals.training_runs.run_terms`.
     """
@@ -127,6 +137,7 @@ class OwnTaskSet:
     result: LeaveOneOut
     reference: LeaveOneOut | None
     runs: tuple[int, ...]
+    disjoint_tasks: Mapping[LeftOut, int]
     run_variance: NDArray[np.float64]
     run_square: NDArray[np.float64]
 
@@ -160,7 +171,8 @@ class OwnTaskSet:
         for kind in self.kinds:
             widths[kind] = self._width(kind, i, j, mean, list(widths.values()))
         runs = self.runs[i], self.runs[j]
-        return Estimate(self.methods[i], versus, self.tasks, mean, widths, runs[: 1 + (i != j)])
+        about = self.methods[i], versus, self.tasks, mean
+        return Estimate(*about, widths, runs[: 1 + (i != j)], self.level)
 
     def _width(self, kind: LeftOut, i: int, j: int, mean: float, before: Sequence[Width]) -> Width:
         """Return one kind of interval, at least as wide as those `before` it."""
@@ -176,9 +188,11 @@ class OwnTaskSet:
             halfwidth = max(halfwidth, *(width.halfwidth or 0.0 for width in before), 0.0)
             p = max(p, *(width.p or 0.0 for width in before), 0.0)
             share = variance / ((tasks / z) ** 2 + variance)
+        if not isfinite(tasks):
+            p = float(constant_p(self.disjoint_tasks[kind]))
         return Width(
             halfwidth if isfinite(halfwidth) else None,
-            None if i == j else float(f"{p:.9g}"),
+            None if i == j or isnan(p) else float(f"{p:.9g}"),
             df if isfinite(df) else None,
             float(spread.monte_carlo_share[i, j]),
             bool(spread.widened[i, j]),

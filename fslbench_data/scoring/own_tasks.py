@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.training_runs import REFERENCE, run_terms
-from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.errors import FSLBenchWarning, TaskLogError, listing
 from fslbench_data.scoring.own_answers import Answers, answers_of, apart_text
@@ -116,6 +116,7 @@ def _set_of(log: TaskLog, group: Answers, design: TaskDesign, level: float) -> O
         leave_one_out(design, y, level),
         leave_one_out(design, y, REFERENCE) if max(group.runs) > 1 else None,
         group.runs,
+        {kind: design.disjoint_tasks(kind) for kind in LEFT_OUT},
         *_run_terms(group),
     )
 

@@ -145,6 +145,20 @@ def test_identical_methods_and_constant_ones() -> None:
     assert by_pair["weak", "all right"].verdict("classes") is Verdict.WORSE
 
 
+def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make() -> None:
+    """900 images make 18 tasks of 50, 15 classes three of 5: p is 2^-17 and 2^-2."""
+    rows = [row for row in own_logs.rows(LOG) if row["method"] == "weak"]
+    less = [{**row, "method": "less", "n_correct": row["n_correct"] - 1} for row in rows]
+    assert min(row["n_correct"] for row in rows) > 0
+    (pair,) = fb.interval([*rows, *less], class_sizes=SIZES).pairs
+    assert pair.mean == pytest.approx(4.0)
+    found = [pair.widths[kind].p for kind in ("images", "classes")]
+    assert found == pytest.approx([2.0**-17, 0.25], rel=1e-8)
+    assert pair.widths["images"].halfwidth is None
+    assert pair.verdict("images") is Verdict.BETTER
+    assert pair.verdict("classes") is Verdict.NOT_ESTIMABLE
+
+
 def test_methods_with_tasks_of_their_own_are_not_compared() -> None:
     other = own_logs.log(methods={"other": 0.0, "others": 0.1}, seed=8)
     both = {name: [*LOG[name], *other[name]] for name in LOG}
