@@ -62,7 +62,8 @@ def halfwidths(
     if design.disjoint:
         return of_classes
     widths = _task_halfwidths(design, coordinates, moments, level)
-    return np.maximum(np.asarray(for_new_runs(widths, moments.run_terms, level)), of_classes)
+    widened = for_new_runs(widths, moments.run_terms, level)
+    return np.asarray(np.maximum(widened, of_classes))
 
 
 def _task_halfwidths(

@@ -10,11 +10,10 @@ from rich.text import Text
 
 from fslbench_data.render.console import rich_table
 from fslbench_data.render.forest_lines import LINES_NOTE, forest_lines
-from fslbench_data.render.interval_text import labels, missing_text, set_title
+from fslbench_data.render.interval_text import labels, missing_text, one_model_text, set_title
 from fslbench_data.render.limits_text import near_perfect_text, unseen_text, zeros_text
 from fslbench_data.render.report_tables import (
     comparison_columns,
-    one_model_text,
     report_notes,
     runs_text,
     score_columns,

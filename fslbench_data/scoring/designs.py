@@ -69,7 +69,9 @@ def designs_of(release: Release, info: TaskSetInfo) -> tuple[Designs, Units]:
         kind: text for kind, text in whole.why.items() if kind != "superclasses" or number
     }
     kinds = [name for name in LEFT_OUT if name not in whole.why]
-    bounded: dict[IntervalKind, str] = {**whole.bounded}
+    bounded: dict[IntervalKind, str] = {
+        kind: whole.bounded[kind] for kind in LEFT_OUT if kind in whole.bounded
+    }
     return dict.fromkeys(kinds, tasks), Units(whole.unit == "groups", number, why, bounded)
 
 
