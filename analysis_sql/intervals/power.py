@@ -84,9 +84,9 @@ def detectable_difference(moments: Moments, level: float = 0.95, power: float = 
     )
     if np.any(moments.run_variance):
         widths = task_halfwidths(moments, "open", level)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            wider = for_new_runs(widths, moments.run_terms, level) / widths
-        differences = np.where(moments.constant, nan, differences * wider)
+        widened = np.asarray(for_new_runs(widths, moments.run_terms, level))
+        wider = np.divide(widened, widths, out=np.ones_like(widened), where=widths > 0)
+        differences = differences * wider
     return np.where(moments.constant, nan, differences)[()]
 
 

@@ -24,7 +24,6 @@ from fslbench_data.scoring.selection import Names, Selected, Selection, select
 from fslbench_data.scoring.signature import scored_set, signature_of
 from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated, counts_on
@@ -193,20 +192,13 @@ def _scores(
                 runs=max(len(group.runs), 1),
                 run_spread=group.run_spread,
                 transductive=about is not None and about.transductive,
-                trained=_trained(part, about),
+                trained=None if about is None else about.trained,
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
             )
         )
     return counts, tuple(scores)
-
-
-def _trained(part: Validated, about: Method | None) -> bool | None:
-    """Whether a method is trained before the tasks; reference methods that say nothing are not."""
-    if about is not None and about.trained is not None:
-        return about.trained
-    return False if part.are_references else None
 
 
 def _asked(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:

@@ -52,6 +52,8 @@ class Group:
         """Sample standard deviation between runs' accuracies, percentage points; None below 2."""
         if len(self.runs) < 2:
             return None
+        if (self.run_totals == self.run_totals[0]).all():
+            return 0.0  # and no rounding of it
         accuracy = 100.0 * self.run_totals / (self.tasks * self.info.protocol.n_query)
         return float(np.std(accuracy, ddof=1))
 

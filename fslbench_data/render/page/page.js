@@ -304,8 +304,12 @@ function drawAccuracies() {
   return draw("accuracies", rows, caption, "Mean accuracies of the methods", all(set) ? ofSet("accuracies", set) : "");
 }
 function drawConclusive() {
-  const sets = family(current());
-  const asked = new Map(sets.map((set) => [set, [...pairsOf(set)].map(([i, j]) => isAsked(set, i) || isAsked(set, j))]));
+  const every = family(current());
+  const bars = claims(every).get("closed error bars"); // where the field's habit has a verdict, other pairs do not count
+  const known = (set) => bars && [...bars.signs(set)].map((v) => "+-0=?".includes(v));
+  const habit = (set) => (known(set) || []).some((v) => v);
+  const sets = every.some(habit) ? every.filter(habit) : every;
+  const asked = new Map(sets.map((set) => [set, [...pairsOf(set)].map(([i, j], k) => (isAsked(set, i) || isAsked(set, j)) && (!habit(set) || known(set)[k]))]));
   const rows = [];
   for (const [label, claim] of claims(sets)) {
     const signs = sets.flatMap((set) => { const of = asked.get(set); return [...claim.signs(set)].filter((_, k) => of[k]); });

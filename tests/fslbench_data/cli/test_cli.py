@@ -119,7 +119,14 @@ def test_other_formats_give_the_same_numbers(
                 )
             else:
                 file.write(json.dumps(row) + "\n")
-    assert _run("score", str(path), "--format", "json") == _run("score", mine, "--format", "json")
+    ours, theirs = (
+        json.loads(_run("score", name, "--format", "json")) for name in (str(path), mine)
+    )
+    for content in (ours, theirs):  # what only a Parquet file's metadata says: nothing is trained
+        for row in (*content["scores"], *content["comparisons"]):
+            for name in ("trained", "run_error", "of_one_model", "sentence"):
+                row.pop(name, None)
+    assert ours == theirs
     assert "predictions" in CliRunner().invoke(main, ["validate", str(path)]).stderr
 
 

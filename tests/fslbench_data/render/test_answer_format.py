@@ -198,7 +198,7 @@ def _kinds(embedded, tmp_path: Path) -> Iterator[tuple[str, Any, str]]:
     for make, said in (
         (prefix, "part: prefix chosen by the submitter; its intervals are shown"),
         (stopped, "‡ run with a rule to stop: its ordinary intervals do not hold"),
-        (runs, "several runs, summed: seeded, twice"),
+        (runs, "several training runs, counted in ± and verdicts: seeded, twice"),
         (three, "† transductive: uses a task's queries together"),
         (unbound, "rests on the word of whoever made them"),
     ):

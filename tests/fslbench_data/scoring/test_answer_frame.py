@@ -75,15 +75,6 @@ def test_several_methods_are_compared_with_the_best(several: Report) -> None:
     assert {"-", "?"} <= {r["verdict_new_images"] for r in rows}
 
 
-def test_where_nothing_is_said_of_new_images_it_is_these(embedded) -> None:
-    report = fb.score(None, embedded, datasets="fashion_mnist", task_sets="closed-5w1s1q",
-                      against="efficientnet_lite0/NCC")  # fmt: skip
-    rows = report.to_arrow().to_pylist()
-    assert {row["interval"] for row in rows} == {"closed"}
-    assert {row["verdict_new_images"] for row in rows} == {None}
-    assert {row["verdict_these_images"] for row in rows} >= {None, "-"}  # the best is alone
-
-
 def test_frames_hold_the_same(one: Report) -> None:
     pandas = pytest.importorskip("pandas")
     frame = one.to_pandas()
