@@ -15,6 +15,7 @@ from benchmarks.coverage.kinds import rare_kinds, superclass_kinds
 from benchmarks.coverage.leave_one_out.command import main as leave_one_out
 from benchmarks.coverage.parts import (
     fashion,
+    few_appearances,
     gaussian,
     hangul,
     kinds,
@@ -39,6 +40,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "superclass-prior": superclass_prior.part,
     "leaderboard": leaderboard.part,
     "training-runs": training_runs.part,
+    "few-appearances": few_appearances.part,
 }
 
 
