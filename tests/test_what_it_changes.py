@@ -121,3 +121,16 @@ def test_shares_are_of_all_pairs_and_of_the_first_method(simulated: ModuleType) 
     signs[2, 4] = -1
     assert simulated.shares({"some": signs}, equal=True) == [pytest.approx(100 * 4 / 15)]
     assert simulated.shares({"some": signs}, equal=False) == [pytest.approx(40)]
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_pages(real: ModuleType, root: Path) -> None:
+    by_suite = real.compared(fb.load_release())
+    page = (root / "docs/pooled.md").read_text(encoding="utf-8")
+    for rows in by_suite.values():
+        assert real.table(rows) in page
+    readme = (root / "README.md").read_text(encoding="utf-8").replace(",", "")
+    for line in real.short(by_suite).splitlines()[2:]:
+        _, name, *shares, _ = (cell.strip() for cell in line.split("|"))
+        if name not in ("open", "class-aware"):
+            assert f"| {' | '.join(shares)} |" in readme, name
