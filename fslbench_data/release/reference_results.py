@@ -8,7 +8,6 @@ from pathlib import Path
 from benchmark_spec.tables import Table
 from fslbench_data.release import values
 from fslbench_data.release.tables import open_table, readable
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.canonical import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
@@ -17,9 +16,7 @@ from fslbench_data.submission.reading import read_parquet
 def read_results(entry: Table, path: Path, *, counts_only: bool) -> Submission:
     """Read the results that a release lists, perhaps only the columns that all must have.
 
-    The release's maker chose how many tasks they answer, before anyone compares with them.  A
-    reference method is a classifier on fixed features and trains nothing before the tasks, unless
-    its file says otherwise.
+    The release's maker chose how many tasks they answer, before anyone compares with them.
 
     Raises
     ------
@@ -31,7 +28,4 @@ def read_results(entry: Table, path: Path, *, counts_only: bool) -> Submission:
         content = read_parquet(path, counts_only=counts_only, any_texts=False)
         results = values.check_results(Submission(*content), entry)
     bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
-    about = results.methods.get(entry.name, Method(entry.name))
-    if about.trained is None:
-        about = replace(about, trained=False)
-    return replace(results, bindings=bound, methods={**results.methods, entry.name: about})
+    return replace(results, bindings=bound)

@@ -15,7 +15,7 @@ from fslbench_data.scoring.bias import BiasReport, bias
 from fslbench_data.scoring.method_names import features_in, whole_name
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
-from fslbench_data.scoring.selection import Names, Selection
+from fslbench_data.scoring.selection import Names, Selection, untrained
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.renaming import renamed
@@ -193,7 +193,7 @@ def _methods_of(
             where=f"release {release}",
             fix="name a submission file, FILE::METHOD, or a reference method",
         )
-        return release.reference(name)
+        return untrained(release.reference(name))
     file, _, method = text.partition("::")
     submission = Submission.read(file)
     if not method:

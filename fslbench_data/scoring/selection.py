@@ -10,7 +10,9 @@ from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.method_names import features_in, whole_names
+from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, validate
@@ -196,6 +198,20 @@ def reference_results(
     return _reference_results(release, infos, counts_only)
 
 
+def untrained(results: Submission) -> Submission:
+    """Return a reference method's results, which say that nothing is trained before the tasks.
+
+    It is a classifier on fixed features, unless its file says otherwise.
+    """
+    names = results.table.column("method").unique().to_pylist()
+    about = {name: results.methods.get(name, Method(name)) for name in names}
+    said = {
+        name: replace(each, trained=False) if each.trained is None else each
+        for name, each in about.items()
+    }
+    return results.of_methods({**results.methods, **said})
+
+
 @lru_cache(maxsize=8)  # who scores again, or plans after it, compares with the same methods
 def _reference_results(
     release: Release, infos: tuple[TaskSetInfo, ...] | None, counts_only: bool
@@ -203,7 +219,7 @@ def _reference_results(
     submissions = release.references(counts_only=counts_only, only=infos)
     if not submissions:
         return None
-    merged = merge(submissions)
+    merged = merge([untrained(submission) for submission in submissions])
     if not merged.table.num_rows:
         return Validated(merged, (), are_references=True)
     return replace(validate(merged, release, taken=()), are_references=True)
