@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmarks.coverage.measure import LEVEL, Z, head, marked, row
 
@@ -35,7 +35,7 @@ class Line:
     shot: int
     query: int
     tasks: int
-    question: str
+    question: LeftOut
     way: int = 5
 
     def judged(self, rng: np.random.Generator) -> tuple[float, float, float]:
@@ -75,6 +75,7 @@ def _in_part_own(rng: np.random.Generator, count: int, share: float) -> Array:
     return np.asarray(np.sqrt(1 - share) * common + np.sqrt(share) * own)
 
 
+QUESTIONS: tuple[LeftOut, ...] = ("images", "classes")
 TIERED, EUROSAT = (1300,) * 160, (2700,) * 10
 CROPS = tuple(int(size) for size in np.geomspace(150, 5500, 38))
 LINES = [
@@ -86,7 +87,7 @@ LINES = [
         partial(Line, "EuroSAT-like", EUROSAT, 1, 15, 600),
         partial(Line, "20 tasks", (100,) * 20, 1, 15, 20),
     )
-    for question in ("images", "classes")
+    for question in QUESTIONS
 ]
 
 
