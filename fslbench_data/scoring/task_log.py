@@ -93,8 +93,8 @@ class TaskLog:
         tasks, task = _names(table.column("task"), "task", where)
         classes, class_ids = _ids(table.column("class_ids"), "class_ids", where)
         roles = ROLES[0] in table.column_names
-        images, image_ids = _images(table, class_ids.shape[1], where)
-        _check_room(table, image_ids, where)
+        images, image_ids, logged = _images(table, class_ids.shape[1], where)
+        _check_room(table, image_ids, logged, where)
         return cls(
             methods,
             tasks,
@@ -111,8 +111,13 @@ class TaskLog:
         )
 
 
-def _images(table: pa.Table, way: int, where: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Names of images, and positions among them, support before query: (R, K, m)."""
+def _images(
+    table: pa.Table, way: int, where: str
+) -> tuple[tuple[str, ...], NDArray[np.int64], int | None]:
+    """Names of images, and positions among them, support before query: (R, K, m).
+
+    Last how many query_ids a task has; None where roles are not logged.
+    """
     names = [name for name in (*ROLES, "image_ids") if name in table.column_names]
     lists = [_id_lists(table.column(name), name, where) for name in names]
     for name, (length, _) in zip(names, lists, strict=True):
@@ -129,10 +134,14 @@ def _images(table: pa.Table, way: int, where: str) -> tuple[tuple[str, ...], NDA
         values = [pc.cast(value, pa.string()) for value in values]
     labels, codes = labels_of(pa.concat_arrays(values))
     parts = np.split(codes, np.cumsum([len(value) for value in values])[:-1])
-    return labels, np.concatenate([part.reshape(table.num_rows, way, -1) for part in parts], axis=2)
+    by_class = [part.reshape(table.num_rows, way, -1) for part in parts]
+    logged = lists[-1][0] if names[-1] == ROLES[1] else None
+    return labels, np.concatenate(by_class, axis=2), logged
 
 
-def _check_room(table: pa.Table, image_ids: NDArray[np.int64], where: str) -> None:
+def _check_room(
+    table: pa.Table, image_ids: NDArray[np.int64], logged: int | None, where: str
+) -> None:
     """Refuse logs of which it can be seen that images of support, or of query, are missing."""
     if COUNTS[1] not in table.column_names:
         return
@@ -143,8 +152,7 @@ def _check_room(table: pa.Table, image_ids: NDArray[np.int64], where: str) -> No
         "in image_ids"
     )
     fix = "log support_ids=support.tolist(), query_ids=query.tolist(), K lists each"
-    if ROLES[1] in table.column_names:
-        logged, _ = _id_lists(table.column(ROLES[1]), ROLES[1], where)
+    if logged is not None:
         if (bad := np.flatnonzero(queries != logged)).size:
             raise SchemaError(
                 f"n_query is {queries[bad[0]]} and a task has {logged} query_ids",
