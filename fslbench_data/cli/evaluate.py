@@ -11,6 +11,7 @@ from fslbench_data.cli.options import (
     check_submission,
     dataset_option,
     images_option,
+    no_training_option,
     output_to,
     release_option,
     task_set_option,
@@ -32,14 +33,7 @@ from fslbench_data.cli.options import (
 @click.option(
     "--transductive", is_flag=True, default=None, help="The method uses the queries together."
 )
-@click.option(
-    "--no-training",
-    "trained",
-    flag_value=False,
-    type=bool,
-    default=None,
-    help="The method trains nothing before the tasks: there are no training runs to differ.",
-)
+@no_training_option("The method trains")
 @click.option(
     "--stop-when-conclusive",
     "versus",

@@ -10,6 +10,7 @@ from fslbench_data.cli.options import (
     FILE,
     check_output,
     level_option,
+    no_training_option,
     output_option,
     report_format_option,
 )
@@ -36,14 +37,7 @@ from fslbench_data.cli.options import (
     metavar="FILE",
     help="Classes of classes, for what new ones would change: class and superclass.",
 )
-@click.option(
-    "--no-training",
-    "trained",
-    flag_value=False,
-    type=bool,
-    default=None,
-    help="The methods train nothing before the tasks: there are no training runs to differ.",
-)
+@no_training_option("The methods train")
 @level_option
 @report_format_option
 @output_option

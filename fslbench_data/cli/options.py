@@ -224,3 +224,18 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
             )
         queries.update(range(first, last + 1))
     return sorted(queries)
+
+
+def no_training_option(who: str) -> Callable[[Command], Command]:
+    """Take ``--no-training`` as `trained`: False, or None where nothing is said.
+
+    `who` begins the help's sentence: who trains nothing.
+    """
+    return click.option(
+        "--no-training",
+        "trained",
+        flag_value=False,
+        type=bool,
+        default=None,
+        help=f"{who} nothing before the tasks: there are no training runs to differ.",
+    )
