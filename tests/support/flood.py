@@ -42,6 +42,25 @@ print(json.dumps({
     "good": [row.method for row in found.boards[0].sets[0].rows() if row.method == "good"],
 }))
 """
+HELD = """
+import gc, json, sys, tracemalloc
+import pyarrow as pa
+from fslbench_data.leaderboard.acceptance import check_submission
+from fslbench_data.leaderboard.folder_files import FolderFiles
+from fslbench_data.leaderboard.repository import list_submissions
+from fslbench_data.release.release import load_release
+
+files, releases = FolderFiles(sys.argv[1]), [load_release()]
+names = list_submissions(files).submissions
+check_submission(files, names[0], releases)  # what is made once
+gc.collect()
+tracemalloc.start()
+before = pa.total_allocated_bytes()
+kept = [check_submission(files, name, releases) for name in names]
+gc.collect()
+held = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
+print(json.dumps({"accepted": [type(one).__name__ for one in kept], "held": held}))
+"""
 SETS = ("open-5w1s1q", "open-5w5s5q", "closed-5w5s5q")
 
 
@@ -81,10 +100,10 @@ def fill(repository: Repository, embedded: Release, good: int, hostile: int) -> 
         repository.add_bytes(content)
 
 
-def measured(folder: Path) -> dict[str, Any]:
-    """Make a folder's leaderboard in a process of its own: what it holds and what it took."""
+def measured(folder: Path, code: str = CODE) -> dict[str, Any]:
+    """Run code on a folder of submissions in a process of its own; return what it prints."""
     out = subprocess.run(
-        [sys.executable, "-c", CODE, str(folder)],
+        [sys.executable, "-c", code, str(folder)],
         capture_output=True,
         text=True,
         check=True,
