@@ -48,8 +48,9 @@ with Path("log.jsonl").open("w") as file:
             row = {
                 "method": method.__name__,
                 "task": task,
-                "class_ids": classes.tolist(),  # these two lines are what matters
-                "image_ids": images.tolist(),
+                "class_ids": classes.tolist(),  # these three lines are what matters
+                "support_ids": images[:, :shots].tolist(),
+                "query_ids": images[:, shots:].tolist(),
                 "n_correct": int((predicted == truth).sum()),
                 "n_query": ways * queries,
             }
