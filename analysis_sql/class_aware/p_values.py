@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
-from analysis_sql.intervals.training_runs import REFERENCE, p_for_new_runs
+from analysis_sql.intervals.training_runs import REFERENCE
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers held at once."""
@@ -31,8 +32,8 @@ def p_values(
     The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).  As in
     :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are identical,
     2^(1-D) where all differences are equal but not 0, and NaN where nothing can be said.
-    Higher where methods have several runs: :func:`p_for_new_runs`.  `methods` and `versus` (P,) are
-    positions in `counts`.
+    Higher where methods have several runs: :meth:`Moments.p_for_new_runs`.  `methods` and `versus`
+    (P,) are positions in `counts`.
     """
     common = np.minimum(counts.tasks[methods], counts.tasks[versus])
     p = np.full(len(common), np.nan)
@@ -100,11 +101,8 @@ def _for_new_runs(
     p: Floats, design: ClassDesign, coordinates: NDArray[Any], moments: Moments
 ) -> Floats:
     """Raise two-sided p-values (P,) by what training anew adds; see :func:`p_for_new_runs`."""
-    if not np.any(moments.run_variance):
-        return p
-    widths = task_halfwidths(design, coordinates, moments, REFERENCE)
-    widths = np.where(moments.constant, 0.0, widths)
-    return np.asarray(p_for_new_runs(p, moments.mean, widths, moments.run_terms))
+    widths = partial(task_halfwidths, design, coordinates, moments, REFERENCE)
+    return np.asarray(moments.p_for_new_runs(p, widths))
 
 
 def _mixed_p(

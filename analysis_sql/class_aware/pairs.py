@@ -139,7 +139,9 @@ class _Prefix(Generic[D]):
         )
         paired = self._kind.halfwidths(design, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
-        verdicts = paired_verdicts(difference, paired, level, design.disjoint_tasks)
+        verdicts = paired_verdicts(
+            difference, paired, self._kind.name, level, design.disjoint_tasks
+        )
         return _Arrays(own, width, difference, paired, verdicts, direct)
 
     def _prepare(self, rows: NDArray[np.int64]) -> None:

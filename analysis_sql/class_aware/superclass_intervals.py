@@ -12,6 +12,7 @@ superclasses, of the kinds that these were drawn from.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
-from analysis_sql.intervals.training_runs import REFERENCE, for_new_runs, p_for_new_runs
+from analysis_sql.intervals.training_runs import REFERENCE, for_new_runs
 from benchmark_spec.suites import IntervalKind
 
 KIND: IntervalKind = "superclass-aware"
@@ -154,9 +155,6 @@ def _not_below(
         mean = np.abs(total[varied]) / design.tasks
         outside = tails(design, coordinates[varied], norm2[varied], mean)
         own[varied] = np.minimum(settled(sides * outside), 1.0)
-        if np.any(moments.run_variance):
-            widths = _task_halfwidths(design, coordinates, moments, REFERENCE)
-            widths = np.where(moments.constant, 0.0, widths)
-            own = p_for_new_runs(2.0 / sides * own, moments.mean, widths, moments.run_terms)
-            own = own * sides / 2.0
+        widths = partial(_task_halfwidths, design, coordinates, moments, REFERENCE)
+        own = moments.p_for_new_runs(2.0 / sides * own, widths) * sides / 2.0
     return np.maximum(own, p)

@@ -36,7 +36,7 @@ from scipy.special import ndtr, stdtr
 from analysis_sql.intervals.intervals import task_halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.sign_flip import constant_p
-from analysis_sql.intervals.training_runs import REFERENCE, p_for_new_runs
+from analysis_sql.intervals.training_runs import REFERENCE
 from benchmark_spec.errors import SpecError
 from benchmark_spec.suites import IntervalKind
 
@@ -88,9 +88,8 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     tail = ndtr(score) if kind == "closed" else stdtr(np.maximum(tasks - 1, 1), score)
     p = np.where(constant, constant_p(tasks), np.minimum(2.0 * tail, 1.0))
     p = np.where(tasks < 2, np.nan, p)
-    if kind != "closed" and np.any(difference.run_variance):
-        widths = task_halfwidths(difference, kind, REFERENCE)
-        p = p_for_new_runs(p, difference.mean, widths, difference.run_terms)
+    if kind != "closed":
+        p = difference.p_for_new_runs(p, lambda: task_halfwidths(difference, kind, REFERENCE))
     return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
 
 

@@ -87,7 +87,7 @@ def pair_arrays(
             versus = (own_mean[None, block[1]], own_width[None, block[1]])
         arrays.difference[block] = difference.mean
         arrays.halfwidth[block] = widths
-        arrays.verdict[block] = paired_verdicts(difference, widths, level)
+        arrays.verdict[block] = paired_verdicts(difference, widths, kind, level)
         arrays.direct[block] = direct_verdicts(*method, *versus)
     return arrays
 

@@ -182,7 +182,11 @@ class PairMoments:
 
 
 def paired_verdicts(
-    difference: Moments, widths: Any, level: float, independent: Integers | None = None
+    difference: Moments,
+    widths: Any,
+    kind: IntervalKind,
+    level: float,
+    independent: Integers | None = None,
 ) -> NDArray[np.int8]:
     """Return verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
@@ -190,7 +194,8 @@ def paired_verdicts(
     no interval.  Differences that are all 0 are *identical*, whatever T.  Where all are equal but
     not 0, an interval has no width and says nothing of how sure one can be; the exact sign-flip
     test stands in: tasks are conclusive if :func:`analysis_sql.intervals.sign_flip.constant_p` is
-    at most 1 - level (6 tasks at 95 %), and else too few.
+    at most 1 - level (6 tasks at 95 %), and else too few.  They are inconclusive where runs differ
+    by as much, of all kinds but ``closed``, which leaves out the runs.
 
     Parameters
     ----------
@@ -208,7 +213,9 @@ def paired_verdicts(
     constant = np.asarray(difference.constant)
     if constant.any():  # rarely: it takes longer than all the rest
         alike = conclusive(constant_p(tasks if independent is None else independent), level)
-        beyond = np.abs(mean) > for_new_runs(np.zeros(mean.shape), difference.run_terms, level)
+        zeros = np.zeros(mean.shape)
+        reach = zeros if kind == "closed" else for_new_runs(zeros, difference.run_terms, level)
+        beyond = np.abs(mean) > reach
         alike = np.where(alike, np.where(beyond, claim, inconclusive), none)
         codes = np.where(constant, alike, codes)
         codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), np.int8(IDENTICAL), codes)
@@ -237,7 +244,7 @@ def compare(moments: PairMoments, kind: IntervalKind, level: float) -> PairInter
     mean = interval(moments.method, kind, level)
     versus_mean = interval(moments.versus, kind, level)
     width = halfwidths(moments.difference, kind, level)
-    verdict = VERDICTS[int(paired_verdicts(moments.difference, width, level))]
+    verdict = VERDICTS[int(paired_verdicts(moments.difference, width, kind, level))]
     difference = interval(moments.difference, kind, level)
     if verdict is Verdict.NOT_ESTIMABLE:
         difference = replace(difference, halfwidth=None)

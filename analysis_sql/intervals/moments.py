@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import isqrt
@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from analysis_sql.intervals.training_runs import p_for_new_runs
 
 Integers = int | NDArray[np.int64]
 
@@ -105,6 +107,22 @@ class Moments:
     def run_terms(self) -> tuple[Any, Any]:
         """What training anew adds: `run_variance` and `run_square`."""
         return self.run_variance, self.run_square
+
+    def p_for_new_runs(self, p: Any, widths: Callable[[], Any]) -> Any:
+        """Raise two-sided p-values by what training anew adds, elementwise.
+
+        Parameters
+        ----------
+        p
+            Without the runs.
+        widths
+            Computes half-widths without the runs at
+            :data:`analysis_sql.intervals.training_runs.REFERENCE`, percentage points; is called
+            where there are runs alone.  Where all x are equal the half-width is 0.
+        """
+        if not np.any(self.run_variance):
+            return p
+        return p_for_new_runs(p, self.mean, np.where(self.constant, 0.0, widths()), self.run_terms)
 
     @property
     def constant(self) -> Any:

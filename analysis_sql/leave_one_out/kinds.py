@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
-from analysis_sql.intervals.training_runs import REFERENCE, Terms, for_new_runs, p_for_new_runs
+from analysis_sql.intervals.training_runs import REFERENCE, Terms, for_new_runs
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut
 
@@ -131,8 +132,8 @@ def _p_values(
         spread = getattr(found, kind)
         sign = constant_p(design.disjoint_tasks(kind))
         own = np.where(constant, sign, settled(spread.p[at]))
-        widths = np.where(constant, 0.0, settled(100.0 * spread.halfwidth[at]))
-        own = p_for_new_runs(own, difference.mean, widths, difference.run_terms)
+        widths = spread.halfwidth[at]
+        own = difference.p_for_new_runs(own, partial(settled, 100.0 * widths))
         p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
     return p
 
@@ -240,7 +241,7 @@ class LeftOutPairs:
                 paired = _widths(self._name, found, at, terms, self._level)
                 width = np.array([self._own_width(i, tasks) for i in rows.tolist()])
             independent = self._pairs.disjoint_tasks(self._name, tasks)
-            verdict = paired_verdicts(difference, paired, self._level, independent)
+            verdict = paired_verdicts(difference, paired, self._name, self._level, independent)
             direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
             yield places, own, width, difference, paired, verdict, direct
 

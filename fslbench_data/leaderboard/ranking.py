@@ -141,7 +141,7 @@ def _fill(
             continue
         width = halfwidths(moments, kind, level)
         if name == "behind_width":
-            verdict = paired_verdicts(moments, width, level)
+            verdict = paired_verdicts(moments, width, kind, level)
             width = np.where(verdict == IDENTICAL, 0.0, width)
             width = np.where(verdict == NOT_ESTIMABLE, np.nan, width)
             if kind != "closed":

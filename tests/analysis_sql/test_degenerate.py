@@ -80,12 +80,8 @@ def test_new_images(case: tuple[Array, Array, int], level: float, kind: Any) -> 
     p = _expected_p(step, tasks)
     verdict = _expected_verdict(step, p, level)
     assert paired_p(pair.difference, kind) == pytest.approx(p, rel=1e-15, nan_ok=True)
-    assert (
-        VERDICTS[
-            int(paired_verdicts(pair.difference, halfwidths(pair.difference, kind, level), level))
-        ]
-        is verdict
-    )
+    widths = halfwidths(pair.difference, kind, level)
+    assert VERDICTS[int(paired_verdicts(pair.difference, widths, kind, level))] is verdict
     assert compare(pair, kind, level).verdict is verdict
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict

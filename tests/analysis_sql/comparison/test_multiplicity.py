@@ -93,7 +93,8 @@ def test_p_values_are_scipys_and_agree_with_the_verdicts(d: list[int], kind: str
         law = stats.t(len(d) - 1) if kind == "open" else stats.norm()
         assert p == pytest.approx(2 * law.sf(abs(score)), rel=1e-9)
     for level in (0.5, 0.9, 0.95, 0.99):
-        verdict = VERDICTS[paired_verdicts(moments, halfwidths(moments, kind, level), level)]  # type: ignore[arg-type]
+        widths = halfwidths(moments, kind, level)  # type: ignore[arg-type]
+        verdict = VERDICTS[paired_verdicts(moments, widths, kind, level)]  # type: ignore[arg-type]
         if abs(p - (1 - level)) > 1e-9:
             assert (p < 1 - level) == (verdict in (Verdict.BETTER, Verdict.WORSE))
 

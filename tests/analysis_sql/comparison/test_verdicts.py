@@ -101,7 +101,7 @@ def test_verdicts_agree_with_the_paired_t_test() -> None:
             continue
         p = stats.ttest_rel(x, y).pvalue
         d = Moments.of(x - y, 25)
-        verdict = VERDICTS[paired_verdicts(d, halfwidths(d, "open", 0.95), 0.95)]
+        verdict = VERDICTS[paired_verdicts(d, halfwidths(d, "open", 0.95), "open", 0.95)]
         assert (verdict is not Verdict.INCONCLUSIVE) == (p < 0.05)
         seen.add(verdict)
     assert seen == {Verdict.BETTER, Verdict.INCONCLUSIVE, Verdict.WORSE}

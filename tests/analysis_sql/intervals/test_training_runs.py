@@ -7,10 +7,13 @@ import pytest
 from scipy import optimize, stats
 
 from analysis_sql.comparison.multiplicity import paired_p
+from analysis_sql.comparison.pairs import pair_arrays, pair_at
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict, compare
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths, task_halfwidths
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.training_runs import for_new_runs, p_for_new_runs, run_terms
+from benchmark_spec.suites import IntervalKind
 
 
 def _moments(mean: float, deviation: float, tasks: int, *terms: float) -> Moments:
@@ -83,3 +86,22 @@ def test_differences_and_blocks_keep_the_terms() -> None:
     assert apart.run_square == pytest.approx([1 / 18 + 4, 1 / 18])
     assert counts.some([2]).first(5).run_variance == 0
     assert Moments.join([apart.moments(), apart.moments()]).run_variance.shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("open", Verdict.INCONCLUSIVE), ("closed", Verdict.BETTER)]
+)
+def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(
+    kind: IntervalKind, verdict: Verdict
+) -> None:
+    # 4 points on each of 20 tasks; runs of the first are 8 points apart: ± 12.7 * 4
+    x = np.arange(20) % 5 + 10
+    counts = Counts.of([x + 1, x], [25, 25], [8 / sqrt(2), None], [2, 1])
+    pair = compare(pair_at(counts, 0, 1), kind, 0.95)
+    assert pair.difference.halfwidth == pytest.approx(0 if kind == "closed" else 50.8248, rel=1e-5)
+    assert pair.verdict is verdict
+    arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, 0.95)
+    assert VERDICTS[arrays.verdict[0, 1]] is verdict
+    # p-values tell the same
+    told = paired_p(pair_at(counts, 0, 1).difference, kind) <= 0.05
+    assert told == (verdict is Verdict.BETTER)
