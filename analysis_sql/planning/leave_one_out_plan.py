@@ -30,6 +30,7 @@ import numpy as np
 
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
+from analysis_sql.intervals.training_runs import for_new_runs
 from analysis_sql.leave_one_out.design import LEAST_APPEARANCES, LEAST_TASKS, LeftOut
 from analysis_sql.leave_one_out.halfwidths import degrees_of_freedom, halfwidth
 from analysis_sql.planning.left_out_pilot import LeftOutPilot
@@ -51,6 +52,8 @@ class PlannedWidth:
         v_mc/T, what more tasks would take away of the variance.
     widened
         Whether τ > T: too few tasks to tell the variance from noise.
+    of_tasks
+        The half-width as if runs did not differ; None where there is none.
     why
         Why there is no interval; empty where there is.
     """
@@ -62,6 +65,7 @@ class PlannedWidth:
     monte_carlo_share: float | None
     widened: bool
     why: str = ""
+    of_tasks: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,11 @@ class _Law:
 
 
 def plan_left_out(
-    pilot: LeftOutPilot, tasks: Iterable[int], level: float = 0.95, power: float | None = 0.8
+    pilot: LeftOutPilot,
+    tasks: Iterable[int],
+    level: float = 0.95,
+    power: float | None = 0.8,
+    terms: tuple[float, float] = (0.0, 0.0),
 ) -> LeftOutPlan:
     """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
 
@@ -107,6 +115,10 @@ def plan_left_out(
     ----------
     power
         Of the smallest detectable difference; None for an accuracy, which has none.
+    terms
+        What training anew adds, percentage points to powers, as of
+        :func:`analysis_sql.intervals.training_runs.for_new_runs`.  What halves a half-width is told
+        without it.
     """
     check_level(level)
     if power is not None:
@@ -114,28 +126,36 @@ def plan_left_out(
     numbers = sorted(set(tasks))
     if any(number < 2 for number in numbers):
         raise SpecError(f"{numbers[0]} tasks cannot be planned", expected="at least 2")
-    rows = [row for number in (*numbers, None) for row in _rows(pilot, number, level, power)]
+    rows = [row for number in (*numbers, None) for row in _rows(pilot, number, level, power, terms)]
     half = [_half(pilot, name, level) for name in pilot.parts]
     return LeftOutPlan(tuple(rows), tuple(half))
 
 
 def _rows(
-    pilot: LeftOutPilot, tasks: int | None, level: float, power: float | None
+    pilot: LeftOutPilot,
+    tasks: int | None,
+    level: float,
+    power: float | None,
+    terms: tuple[float, float],
 ) -> list[PlannedWidth]:
     number = inf if tasks is None else float(tasks)
-    rows, width, variance, why = [], 0.0, 0.0, ""
+    rows, width, widened, variance, why = [], 0.0, 0.0, 0.0, ""
     for name, law in _laws(pilot, number).items():
         why = why or _obstacle(pilot, name, number)
-        width, variance = max(width, law.halfwidth(level)), max(variance, law.variance)
+        own = 100.0 * law.halfwidth(level)
+        width, variance = max(width, own), max(variance, law.variance)
+        widened = max(widened, float(for_new_runs(own, terms, level)))
         if why or width == 0.0:
             reason = why or "the pilot's tasks do not tell this variance from noise"
             rows.append(PlannedWidth(tasks, name, None, None, None, False, reason))
             continue
         least = None
         if power is not None:
-            least = 100.0 * detectable(np.array([width]), sqrt(variance), power)
-        share = pilot.between / number / law.variance if law.variance > 0 else 0.0
-        rows.append(PlannedWidth(tasks, name, 100.0 * width, least, share, law.tau > law.variance))
+            least = detectable(np.array([width]), 100.0 * sqrt(variance), power) * widened / width
+        whole = law.variance + terms[0] / 100.0**2
+        share = pilot.between / number / whole if whole > 0 else 0.0
+        lost = law.tau > law.variance
+        rows.append(PlannedWidth(tasks, name, widened, least, share, lost, of_tasks=width))
     return rows
 
 

@@ -62,7 +62,7 @@ class LikelyComponents:
 
     @classmethod
     def of(
-        cls, design: ClassDesign, sums: AnyInts, estimate: SetEstimate
+        cls, design: ClassDesign, sums: AnyInts, estimate: SetEstimate, unit: int = 1
     ) -> LikelyComponents | None:
         """The law after one task set; None where all tasks have the same value.
 
@@ -74,7 +74,7 @@ class LikelyComponents:
         scatter = Shares.of(design, design.coordinates(values), norm2)
         weights = _with_none(mixture(scatter)[0][0], prior(design))
         kept = np.flatnonzero(weights > _NEGLIGIBLE)
-        n_query = design.way * estimate.query
+        n_query = design.way * estimate.query * unit
         q = scatter.scales()[0][kept] * norm2[0] / n_query**2
         middles = (np.arange(_POINTS) + 0.5) / _POINTS
         within = q[:, None] / chdtri(design.tasks - 1, middles)

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -37,6 +38,7 @@ from scipy.special import ndtri, stdtrit
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power, detectable_difference_of
+from analysis_sql.intervals.training_runs import for_new_runs
 from analysis_sql.planning.class_sequences import (
     MAX_TASKS,
     SEEDS,
@@ -76,6 +78,8 @@ class Planned:
     class_share, range_open, range_class_aware
         From and to, at the level: the share of the classes in `budget`, and both detectable
         differences, where it is known how sure the components are.
+    open_of_tasks, class_aware_of_tasks
+        Half-widths as if runs did not differ, where several were planned; the others count them.
     """
 
     query: int
@@ -90,6 +94,8 @@ class Planned:
     class_share: Range | None = None
     range_open: Range | None = None
     range_class_aware: Range | None = None
+    open_of_tasks: float | None = None
+    class_aware_of_tasks: float | None = None
 
     def of_an_accuracy(self) -> Planned:
         """Return the same without differences: an accuracy is none."""
@@ -100,6 +106,30 @@ class Planned:
             range_open=None,
             range_class_aware=None,
         )
+
+    def for_new_runs(self, terms: tuple[float, float], level: float) -> Planned:
+        """Return the same, widened by what training anew adds; closed intervals leave it out.
+
+        Differences grow as the intervals do, as in a report
+        (:func:`analysis_sql.intervals.power.detectable_difference`).  `terms` are those of
+        :func:`analysis_sql.intervals.training_runs.for_new_runs`.
+        """
+        widened: dict[str, Any] = {}
+        for kind in ("open", "class_aware"):
+            width, least = getattr(self, kind), getattr(self, f"detectable_{kind}")
+            if width is None:
+                continue
+            widened[f"{kind}_of_tasks"] = width
+            widened[kind] = float(for_new_runs(width, terms, level))
+            if least is None:
+                continue
+            of_width = width / least  # of a difference to be detected
+            ends = [least, *(getattr(self, f"range_{kind}") or ())]
+            wider = [float(for_new_runs(of_width * end, terms, level)) / of_width for end in ends]
+            widened[f"detectable_{kind}"] = wider[0]
+            if len(wider) > 1:
+                widened[f"range_{kind}"] = min(wider), max(wider)
+        return replace(self, **widened)
 
     @property
     def mean_tasks(self) -> float:

@@ -139,31 +139,32 @@ def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     Raises a SpecError if Q = 1, where only α + w can be known; if T < 3; or if these are no such
     counts.
     """
-    x = _counts(correct, query)
-    return _estimate(x, x, query)
+    x = _counts(correct, query, query)
+    return _estimate(x, x, query, 1)
 
 
-def estimate_difference(sums: AnyInts, squares: AnyInts, query: int) -> SetEstimate:
+def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int = 1) -> SetEstimate:
     """Estimate α and w of the paired difference of two methods, as :func:`estimate_set` of one.
 
     Both must answer a query without looking at the others.  `sums` and `squares`, int (T, K), are
     of each class of each task Σd and Σd² over its Q queries, where d is 1 if only the first method
-    is right, -1 if only the second is, and 0 otherwise.
+    is right, -1 if only the second is, and 0 otherwise.  Of several runs, d is the mean over runs
+    times `unit`, a multiple of the numbers of runs; one method is then less nothing.
     """
-    d, e = np.asarray(sums), _counts(squares, query)
+    d, e = np.asarray(sums), _counts(squares, query, query * unit**2)
     fits = d.shape == e.shape and d.dtype.kind in "iu"
     if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
         raise SpecError(
             f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
             expected="integers between -Σd² and Σd², both odd or both even",
         )
-    return _estimate(d.astype(np.int64), e, query)
+    return _estimate(d.astype(np.int64), e, query, unit)
 
 
-def _estimate(d: Ints, e: Ints, query: int) -> SetEstimate:
+def _estimate(d: Ints, e: Ints, query: int, unit: int) -> SetEstimate:
     """Estimates from Σd and Σd² of each class of each task (T, K)."""
     tasks, way = d.shape
-    n_query, pairs = way * query, way * way * query * (query - 1)
+    n_query, pairs = way * query * unit, (way * unit) ** 2 * query * (query - 1)
     total = d.sum(axis=1)
     unequal = (query * e - d * d).sum(axis=1)  # Σ (d_i - d_j)² over pairs of a class's queries
     variance = _variance(tasks, total.sum(), (total * total).sum(), n_query)
@@ -175,7 +176,7 @@ def _estimate(d: Ints, e: Ints, query: int) -> SetEstimate:
     alphas = variances - ws / query
     left_out = np.stack([alphas, ws])
     deviations = left_out - left_out.mean(axis=1, keepdims=True)
-    m1 = float(e.sum() / (tasks * n_query))
+    m1 = float(e.sum() / (tasks * n_query * unit))
     return SetEstimate(
         way=way,
         alpha=float(variance - w / query),
@@ -201,7 +202,7 @@ def as_covariance(matrix: Floats) -> Covariance:
     return (a, b), (c, d)
 
 
-def _counts(correct: AnyInts, query: int) -> Ints:
+def _counts(correct: AnyInts, query: int, most: int) -> Ints:
     """Return counts as int64 (T, K), if anything can be estimated from them."""
     x = np.asarray(correct)
     if query < 2:
@@ -210,10 +211,10 @@ def _counts(correct: AnyInts, query: int) -> Ints:
             "told apart",
             expected="at least 2 queries per class",
         )
-    if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= query)).all():
+    if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= most)).all():
         raise SpecError(
             f"an array {x.shape} of {x.dtype} does not hold the correct queries of classes",
-            expected=f"integers 0..{query}, a row for each task and a column for each class",
+            expected=f"integers 0..{most}, a row for each task and a column for each class",
         )
     if len(x) < MIN_TASKS:
         raise SpecError(

@@ -97,7 +97,9 @@ def between_classes(design: ClassDesign) -> float:
     return own / (design.tasks - 1)
 
 
-def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> Components:
+def components_of(
+    design: ClassDesign, sums: AnyInts, estimate: SetEstimate, unit: int = 1
+) -> Components:
     """Estimate all three from one task set; see the module's docstring.
 
     The design is that of the tasks that were answered, and the estimate is of the same results.
@@ -108,6 +110,8 @@ def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> 
     ----------
     sums : int (T, K)
         Correct queries of each class of each task, or sums of differences Σd.
+    unit
+        As of :func:`analysis_sql.planning.query_size.estimate_difference`.
     """
     if design.obstacle is not None:
         raise SpecError(
@@ -116,7 +120,7 @@ def components_of(design: ClassDesign, sums: AnyInts, estimate: SetEstimate) -> 
         )
     values, norm2 = task_counts(design, sums)
     estimates = variance_components(design, design.coordinates(values), norm2)
-    n_query = design.way * estimate.query
+    n_query = design.way * estimate.query * unit
     times = between_classes(design)
     classes = float(estimates.between[0]) / n_query**2 if norm2[0] else 0.0
     classes = min(classes, estimate.variance / times)

@@ -128,6 +128,13 @@ def of_predictions(
             expected=f"an open task set of {way} ways and {shot} shots with at least 2 queries and "
             f"{MIN_TASKS} tasks",
         )
+    if several := [pilot for pilot in pilots if pilot.runs.runs[0] > 1]:
+        raise SubmissionError(
+            f"{method} has {several[0].runs.runs[0]} runs on {several[0].info}",
+            where=submission.source,
+            expected="one run: several answer the same queries, which are then no new ones",
+            fix="give a file with one of the runs",
+        )
     sizes = tuple(release.classes(dataset).column("n_images").to_pylist())
     groups = groups_of(release.images(dataset)) if suite == "grouped" else None
     counts: Counts = {}

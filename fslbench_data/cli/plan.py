@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     metavar="B",
     help="Numbers of tasks to plan of --suite pooled: 2000, or 1000,2000; beside usual ones.",
 )
+@click.option(
+    "--runs",
+    type=int,
+    metavar="R",
+    help="Training runs of each method that has several in the pilot; by default as many.",
+)
 @level_option
 @click.option(
     "--power",
@@ -79,6 +85,7 @@ def plan(
     queries: str,
     suite: str,
     tasks: str,
+    runs: int | None,
     level: float,
     power: float,
     release: str | None,
@@ -111,6 +118,7 @@ def plan(
         "way": way,
         "shot": shot,
         "queries": numbers,
+        "runs": runs,
         "level": level,
         "power": power,
         "allow_unbound": unbound,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from math import isfinite
@@ -14,10 +15,13 @@ from rich.text import Text
 from analysis_sql.class_aware.pairs import KIND
 from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.planning.class_sequences import MAX_TASKS
+from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
 from analysis_sql.planning.planning import CLOSED_TASKS, Planned
 from analysis_sql.planning.query_choice import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
+from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table
+from fslbench_data.render.interval_text import capital, one_model_text
 from fslbench_data.render.report_tables import UNBOUND_NOTE
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.planning import DatasetPlan, Plan
@@ -30,7 +34,8 @@ def print_plan(plan: Plan, console: Console) -> None:
         console.print(Text(f"\n{title(each, plan)}", style="bold"), soft_wrap=True)
         console.print(Text(pilot_text(each, plan.level)), soft_wrap=True)
         print_table(table(each), console)
-        for line in (budget_text(each), choice_text(each)):
+        told = runs_text(each.pilot.runs, *_with_runs(each, plan.level))
+        for line in (budget_text(each), choice_text(each), *told):
             console.print(Text(line), soft_wrap=True)
     for note in notes(plan):
         console.print(Text(f"\n{note}", style="dim"), soft_wrap=True)
@@ -99,6 +104,58 @@ def choice_text(each: DatasetPlan) -> str:
     return f"{best_text(each.choice)}. It minimises {CRITERION}."
 
 
+def _with_runs(each: DatasetPlan, level: float) -> tuple[WithRuns | None, str]:
+    """What training runs do to the open interval at one Q, and what it is called."""
+    row = each.shown
+    told = None if row.open_of_tasks is None else each.pilot.runs.of(row.open_of_tasks, level)
+    return told, f"the open interval at Q = {row.query}"
+
+
+def runs_text(runs: PlannedRuns, told: WithRuns | None, about: str) -> list[str]:
+    """What training runs do to a half-width, what more of them would, and which are unknown."""
+    lines = []
+    if told is not None:
+        of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
+        planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
+        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in told.more)
+        lines.append(
+            f"Training runs: {planned}. They differ by so much that training anew adds a standard "
+            f"error of {runs.terms[0] ** 0.5:.2f} points: {about} is ± {told.halfwidth:.2f}, and "
+            f"would be ± {told.of_tasks:.2f} if runs did not differ. More tasks alone make it "
+            f"± {told.tasks_alone:.2f} at the narrowest{f'; as many tasks {more}' if more else ''}."
+        )
+    if single := one_model_text(runs.of_one_model):
+        lines.append(f"{capital(single)}. The plan leaves out what other runs would differ by.")
+    return lines
+
+
+def runs_content(runs: PlannedRuns, told: WithRuns | None, about: str) -> dict[str, Any]:
+    """The same for machines; nothing of a half-width where no two runs differ."""
+    widths = dict.fromkeys(("halfwidth", "of_tasks", "tasks_alone")) | {"more": []}
+    if told is not None:
+        more = [{"runs": n, "halfwidth": width} for n, width in told.more]
+        widths = {**asdict(told), "more": more}
+    return {
+        "methods": list(runs.methods),
+        "pilot": list(runs.runs),
+        "planned": list(runs.numbers),
+        "spreads": list(runs.spreads),
+        "run_error": runs.error,
+        "of_one_model": list(runs.of_one_model),
+        **widths,
+        "sentences": runs_text(runs, told, about),
+    }
+
+
+def runs_columns(of: Callable[[Any], PlannedRuns]) -> tuple[Column, ...]:
+    """Columns of CSV: how many runs are planned of each method, and what they add."""
+    return (
+        Column("runs", lambda line: of(line).numbers[0]),
+        Column("versus_runs", lambda line: (of(line).numbers[1:] or (None,))[0]),
+        Column("run_error", lambda line: of(line).error),
+    )
+
+
 def notes(plan: Plan) -> list[str]:
     """What the columns mean."""
     level = f"{100 * plan.level:.8g} %"
@@ -148,8 +205,10 @@ def plan_csv(plan: Plan) -> str:
         **{f"open_share_{part}": f"row.open_budget.{part}" for part in parts},
         "level": "plan.level",
         "power": "plan.power",
+        **{f"{kind}_of_tasks": f"row.{kind}_of_tasks" for kind in kinds},
     }
     columns = tuple(Column(name, partial(_value, name, path)) for name, path in paths.items())
+    columns += runs_columns(attrgetter("set.pilot.runs"))
     lines = (_Line(plan, each, row) for each in plan.sets for row in each.rows)
     return csv_text(Table("", columns, lines), str(plan.signature))
 
@@ -201,6 +260,7 @@ def _content(each: DatasetPlan, level: float) -> dict[str, Any]:
         "choice": asdict(each.choice),
         "budget": budget_text(each),
         "sentence": choice_text(each),
+        "runs": runs_content(pilot.runs, *_with_runs(each, level)),
     }
 
 

@@ -11,8 +11,10 @@ from rich.text import Text
 
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
+from analysis_sql.planning.planned_runs import WithRuns
+from analysis_sql.planning.planning import CLOSED_TASKS
 from fslbench_data.render.console import print_table
-from fslbench_data.render.plan_text import plain
+from fslbench_data.render.plan_text import plain, runs_columns, runs_content, runs_text
 from fslbench_data.render.report_tables import UNBOUND_NOTE
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.pooled_planning import SUITE, PooledPlan, PooledSetPlan
@@ -25,7 +27,7 @@ def print_pooled_plan(plan: PooledPlan, console: Console) -> None:
         console.print(Text(f"\n{title(each)}", style="bold"), soft_wrap=True)
         console.print(Text(pilot_text(each)), soft_wrap=True)
         print_table(table(each), console)
-        for line in sentences(each):
+        for line in (*sentences(each), *runs_text(each.runs, *_with_runs(each, plan.level))):
             console.print(Text(line), soft_wrap=True)
     for note in notes(plan):
         console.print(Text(f"\n{note}", style="dim"), soft_wrap=True)
@@ -78,7 +80,8 @@ def sentences(each: PooledSetPlan) -> list[str]:
             f"B0 = {each.noiseless:,} tasks, B1 = {each.stable:,}; a pooled set has {each.usual:,}."
         )
     parts = [_half(each, one) for one in each.plan.half]
-    lines.append(f"Half the width of endless tasks takes {'; '.join(parts)}.")
+    aside = ", if runs did not differ," if each.runs.terms[0] else ""
+    lines.append(f"Half the width of endless tasks takes{aside} {'; '.join(parts)}.")
     lost = [BESIDE[kind].about for kind, part in each.pilot.parts.items() if part.variance == 0]
     if lost:
         lines.append(
@@ -87,6 +90,15 @@ def sentences(each: PooledSetPlan) -> list[str]:
         )
     lines += [f"No interval for new {kind}: {why}." for kind, why in each.pilot.why.items()]
     return lines
+
+
+def _with_runs(each: PooledSetPlan, level: float) -> tuple[WithRuns | None, str]:
+    """What training runs do to the interval for new images of the usual number of tasks."""
+    tasks = each.usual or CLOSED_TASKS
+    of_tasks = {row.tasks: row.of_tasks for row in each.plan.rows if row.kind == "images"}
+    width, least = of_tasks.get(tasks), of_tasks.get(None)
+    told = None if width is None else each.runs.of(width, level, least or 0.0)
+    return told, f"the interval for new images of {tasks:,} tasks"
 
 
 def _half(each: PooledSetPlan, one: UnitsForHalf) -> str:
@@ -147,8 +159,10 @@ def pooled_plan_csv(plan: PooledPlan) -> str:
         "why": lambda line: line.row.why,
         "level": lambda line: line.plan.level,
         "power": lambda line: line.plan.power,
+        "of_tasks": lambda line: line.row.of_tasks,
     }
     columns = tuple(Column(name, cell) for name, cell in cells.items())
+    columns += runs_columns(lambda line: line.set.runs)
     return csv_text(Table("", columns, _lines(plan)), str(plan.signature))
 
 
@@ -165,13 +179,13 @@ def pooled_plan_json(plan: PooledPlan) -> str:
         "shot": plan.shot,
         "level": plan.level,
         "power": plan.power,
-        "datasets": [_content(each) for each in plan.sets],
+        "datasets": [_content(each, plan.level) for each in plan.sets],
         "notes": notes(plan),
     }
     return json_text(plain(content))
 
 
-def _content(each: PooledSetPlan) -> dict[str, Any]:
+def _content(each: PooledSetPlan, level: float) -> dict[str, Any]:
     return {
         "dataset": each.info.dataset,
         "query": each.info.protocol.query,
@@ -193,6 +207,7 @@ def _content(each: PooledSetPlan) -> dict[str, Any]:
         "rows": [asdict(row) for row in each.plan.rows],
         "half": [asdict(one) for one in each.plan.half],
         "sentences": sentences(each),
+        "runs": runs_content(each.runs, *_with_runs(each, level)),
     }
 
 

@@ -7,14 +7,20 @@ from dataclasses import dataclass
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.planning.likely_components import LikelyComponents
+from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.query_size import SetEstimate, estimate_difference, estimate_set
 from analysis_sql.planning.variance_budget import Components, components_of
-from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.per_class import class_counts, class_differences, rows_of
+from fslbench_data.validation.per_class import (
+    by_run,
+    class_counts,
+    class_differences,
+    rows_of,
+)
 from fslbench_data.validation.runs import Group
 from fslbench_data.validation.validate import Validated, validate
 
@@ -37,6 +43,8 @@ class Pilot:
         The components that the results leave likely; None where all tasks are alike.
     bound
         Whether the results say which tasks they were made on.
+    runs
+        Training runs.
     """
 
     info: TaskSetInfo
@@ -47,6 +55,7 @@ class Pilot:
     components: Components
     likely: LikelyComponents | None
     bound: bool
+    runs: PlannedRuns
 
     @property
     def name(self) -> str:
@@ -131,37 +140,68 @@ class Results:
             and all(self.find(method, info) is not None for method in methods)
         ]
 
-    def pilot(self, info: TaskSetInfo, method: str, versus: str = "") -> Pilot:
-        """Estimate the variances on one task set.
+    def runs(
+        self, info: TaskSetInfo, names: Sequence[str], planned: int | None = None
+    ) -> PlannedRuns:
+        """Return the training runs of methods that answered a task set.
+
+        Raises a SubmissionError if a number of runs is planned, and no method has two to tell what
+        they differ by.
+        """
+        found = [self._answers(name, info) for name in names]
+        runs = PlannedRuns(
+            tuple(names),
+            tuple(max(len(group.runs), 1) for _, group in found),
+            tuple(group.run_spread for _, group in found),
+            planned,
+            tuple(group.method for part, group in found if part.of_one_model(group)),
+        )
+        if planned is not None and runs.spreads == (None,) * len(runs.spreads):
+            raise SubmissionError(
+                f"{listing(names)} {'has' if len(names) == 1 else 'have'} one training run on "
+                f"{info}: what runs differ by is unknown, so {planned} of them cannot be planned",
+                expected="a pilot with two runs or more, named in the column run",
+                fix="add results of other runs, or leave out the number of runs",
+            )
+        return runs
+
+    def _answers(self, name: str, info: TaskSetInfo) -> tuple[Validated, Group]:
+        answers = self.find(name, info)
+        if answers is None:
+            raise SubmissionError(f"{name} has no results on {info}")
+        return answers
+
+    def pilot(
+        self, info: TaskSetInfo, method: str, versus: str = "", planned: int | None = None
+    ) -> Pilot:
+        """Estimate the variances on one task set; `planned` is a number of training runs.
 
         Raises
         ------
         SubmissionError
             If the results do not say which class's queries were answered rightly (or, for a
-            difference, which queries), are of several runs, or of a transductive method.
+            difference or several runs, which queries), or are of a transductive method.
         SpecError
             If there are too few tasks, or all have the same classes.
         """
         tasks = self.release.task_set(info.dataset, str(info.name))
         names = [method, *([versus] if versus else [])]
-        rows, bound = [], True
+        answers, bound = [], True
         for name in names:
-            answers = self.find(name, info)
-            if answers is None:
-                raise SubmissionError(f"{name} has no results on {info}")
-            part, group = answers
+            part, group = self._answers(name, info)
             _check_usable(part, group)
             check_not_stopped(part, group)
-            rows.append(rows_of(part.submission, name, info))
+            answers.append(by_run(rows_of(part.submission, name, info), group.runs))
             bound = bound and group.bound
-        query = info.protocol.query
-        if versus:
-            differences = class_differences(rows[0], rows[1], tasks)
+        query, unit = info.protocol.query, 1
+        if versus or len(answers[0]) > 1:
+            differences = class_differences(answers, tasks)
             if differences is None:
-                raise _lacks(f"{method} and {versus}", info, "predictions")
-            sums, estimate = differences[0], estimate_difference(*differences, query)
+                raise _lacks(" and ".join(names), info, "predictions")
+            sums, squares, unit = differences
+            estimate = estimate_difference(sums, squares, query, unit)
         else:
-            counts = class_counts(rows[0], tasks)
+            counts = class_counts(answers[0][0], tasks)
             if counts is None:
                 raise _lacks(method, info, "class_correct (or predictions)")
             sums, estimate = counts, estimate_set(counts, query)
@@ -170,11 +210,12 @@ class Results:
             info,
             method,
             versus,
-            100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query),
+            100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit),
             estimate,
-            components_of(design, sums, estimate),
-            LikelyComponents.of(design, sums, estimate),
+            components_of(design, sums, estimate, unit),
+            LikelyComponents.of(design, sums, estimate, unit),
             bound,
+            self.runs(info, names, planned),
         )
 
 
@@ -199,13 +240,16 @@ def check_not_stopped(part: Validated, group: Group) -> None:
         )
 
 
-def _check_usable(part: Validated, group: Group) -> None:
-    if len(group.runs) > 1:
-        raise SubmissionError(
-            f"{group.method} has {len(group.runs)} runs on {group.info}",
-            expected="one run: several answer the same queries, which are then no new ones",
-            fix="give a file with one of the runs",
+def check_runs(runs: int | None) -> None:
+    """Raise a SpecError if so many training runs do not tell what they differ by."""
+    if runs is not None and runs < 2:
+        raise SpecError(
+            f"{runs} training runs cannot be planned",
+            expected="at least 2: one says nothing of what others would differ by",
         )
+
+
+def _check_usable(part: Validated, group: Group) -> None:
     about = part.submission.methods.get(group.method)
     if about is not None and about.transductive:
         raise SubmissionError(

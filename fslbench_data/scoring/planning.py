@@ -14,7 +14,7 @@ from analysis_sql.planning.query_choice import QueryChoice, choose
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.pilot import Pilot, Results, open_sets
+from fslbench_data.scoring.pilot import Pilot, Results, check_runs, open_sets
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
@@ -84,6 +84,7 @@ def plan(
     shot: int = 5,
     queries: Sequence[int] = range(1, 16),
     suite: str = "open",
+    runs: int | None = None,
     level: float = 0.95,
     power: float = 0.8,
     allow_unbound: bool = False,
@@ -106,6 +107,8 @@ def plan(
         By default all that there are such results of.
     way, shot, queries, suite
         What to plan; `suite` is `open` or `balanced`.
+    runs
+        Training runs of every method that has several in the pilot; by default as many as there.
     level, power
         Of intervals, and of the smallest detectable difference.
     allow_unbound
@@ -117,6 +120,7 @@ def plan(
         A kind of it for everything that can be wrong with the arguments or the pilot.
     """
     check_power(power, check_level(level))
+    check_runs(runs)
     if suite not in PLANNED_SUITES:
         raise UnknownNameError("suite to plan", suite, PLANNED_SUITES)
     for query in queries:
@@ -133,7 +137,7 @@ def plan(
     for info in infos:
         progress(info.dataset)
         sizes: list[int] = release.classes(info.dataset).column("n_images").to_pylist()
-        estimates = results.pilot(info, method, versus)
+        estimates = results.pilot(info, method, versus, runs)
         rows = plan_queries(
             estimates.components,
             sizes,
@@ -147,6 +151,8 @@ def plan(
         )
         if not versus:
             rows = [row.of_an_accuracy() for row in rows]
+        if estimates.runs.terms[0]:
+            rows = [row.for_new_runs(estimates.runs.terms, level) for row in rows]
         choice = choose(estimates.estimate, shot, {row.query: row.tasks for row in rows}, level)
         sets.append(
             DatasetPlan(info.dataset, len(sizes), sum(sizes), estimates, tuple(rows), choice)

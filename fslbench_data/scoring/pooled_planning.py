@@ -12,13 +12,14 @@ from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
 from analysis_sql.planning.leave_one_out_plan import LeftOutPlan, plan_left_out
 from analysis_sql.planning.left_out_pilot import LeftOutPilot
+from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.planning import CLOSED_TASKS
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import Protocol
 from benchmark_spec.suites import suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
-from fslbench_data.scoring.pilot import Results, check_not_stopped
+from fslbench_data.scoring.pilot import Results, check_not_stopped, check_runs
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
@@ -48,6 +49,8 @@ class PooledSetPlan:
         where no pooled set can be drawn.
     bound
         Whether the results say which tasks they were made on.
+    runs
+        Training runs.
     """
 
     info: TaskSetInfo
@@ -61,6 +64,7 @@ class PooledSetPlan:
     stable: int | None
     usual: int | None
     bound: bool
+    runs: PlannedRuns
 
     @property
     def name(self) -> str:
@@ -100,6 +104,7 @@ def plan_pooled(
     shot: int = 5,
     queries: Sequence[int] = range(1, 16),
     tasks: Sequence[int] = (),
+    runs: int | None = None,
     level: float = 0.95,
     power: float = 0.8,
     allow_unbound: bool = False,
@@ -109,7 +114,7 @@ def plan_pooled(
 
     Parameters
     ----------
-    pilot, release, method, versus, datasets, level, power, allow_unbound
+    pilot, release, method, versus, datasets, runs, level, power, allow_unbound
         As of :func:`fslbench_data.scoring.planning.plan`; the pilot answered a closed or pooled
         set, and counts of right answers will do.
     way, shot, queries
@@ -123,6 +128,7 @@ def plan_pooled(
         A kind of it for everything that can be wrong with the arguments or the pilot.
     """
     check_power(power, check_level(level))
+    check_runs(runs)
     for query in queries:
         Protocol(way, shot, query)
     if any(number < 2 for number in tasks):
@@ -140,7 +146,7 @@ def plan_pooled(
     for info in infos:
         progress(info.dataset)
         try:
-            sets.append(_planned(results, info, method, versus, tasks, level, power))
+            sets.append(_planned(results, info, method, versus, tasks, runs, level, power))
         except SpecError as error:
             if info.dataset in names or (info is infos[-1] and not sets):
                 raise
@@ -156,6 +162,7 @@ def _planned(
     method: str,
     versus: str,
     tasks: Sequence[int],
+    runs: int | None,
     level: float,
     power: float,
 ) -> PooledSetPlan:
@@ -172,10 +179,22 @@ def _planned(
         noiseless, stable = enough_tasks(units, info.protocol)
         usual = number_of_tasks(units, info.protocol)
     numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
-    plan = plan_left_out(pilot, numbers, level, power if versus else None)
+    trained = results.runs(info, [method, *([versus] if versus else [])], runs)
+    plan = plan_left_out(pilot, numbers, level, power if versus else None, trained.terms)
     mean = 100.0 * float(np.mean(values))
     return PooledSetPlan(
-        info, method, versus, mean, design.unit, pilot, plan, noiseless, stable, usual, bound
+        info,
+        method,
+        versus,
+        mean,
+        design.unit,
+        pilot,
+        plan,
+        noiseless,
+        stable,
+        usual,
+        bound,
+        trained,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -42,24 +44,47 @@ def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
     way = tasks.class_ids.shape[1]
     if (counts := _lists(rows, "class_correct", way)) is not None:
         return counts.astype(np.int64)
-    right = right_answers(rows, tasks)
+    right = _right_answers(rows, tasks)
     return None if right is None else _by_class(right, tasks)
 
 
-def class_differences(rows: pa.Table, versus: pa.Table, tasks: TaskSet) -> tuple[Ints, Ints] | None:
-    """Σd and Σd² of each class of each task (T, K) that both answered; None without predictions.
+def by_run(rows: pa.Table, runs: Sequence[str]) -> list[pa.Table]:
+    """Part the rows of a method by its runs; without names of runs they are those of one."""
+    if not runs:
+        return [rows]
+    names = rows.column("run").cast(pa.string())
+    return [rows.filter(pc.equal(names, run)) for run in runs]
 
-    d is 1 where only the first method is right on a query, -1 where only the second is, else 0.
+
+def class_differences(
+    answers: Sequence[Sequence[pa.Table]], tasks: TaskSet
+) -> tuple[Ints, Ints, int] | None:
+    """Σd and Σd² of each class of each task (T, K), and the unit of d; None without predictions.
+
+    d of a query is the share of runs of the first method that answer it rightly, less that of the
+    second method, if any; in parts of the unit, the least common multiple of the numbers of runs.
+
+    Parameters
+    ----------
+    answers
+        Of each method, the rows :func:`by_run`.
     """
-    first, second = right_answers(rows, tasks), right_answers(versus, tasks)
-    if first is None or second is None:
-        return None
-    common = min(len(first), len(second))
-    d = first[:common].astype(np.int64) - second[:common]
-    return _by_class(d, tasks), _by_class(d * d, tasks)
+    unit = lcm(*(len(runs) for runs in answers))
+    shares: list[Ints] = []
+    for runs in answers:
+        right = [_right_answers(rows, tasks) for rows in runs]
+        said = [each for each in right if each is not None]
+        if len(said) < len(right):
+            return None
+        shares.append(np.asarray(np.sum(said, axis=0, dtype=np.int64) * (unit // len(runs))))
+    common = min(map(len, shares))
+    d, *versus = (own[:common] for own in shares)
+    for own in versus:
+        d = d - own
+    return _by_class(d, tasks), _by_class(d * d, tasks), unit
 
 
-def right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
+def _right_answers(rows: pa.Table, tasks: TaskSet) -> NDArray[np.bool_] | None:
     """Which queries are answered rightly (T, K·Q), in the frozen order; None where not said."""
     predictions = _lists(rows, "predictions", tasks.query_label.shape[1])
     if predictions is None:

@@ -64,6 +64,11 @@ class Validated:
             return False
         return group.tasks not in group.info.name.declared_tasks(group.info.n_tasks)
 
+    def of_one_model(self, group: Group) -> bool:
+        """Whether a group is one run's of a method that may differ from run to run."""
+        about = self.submission.methods.get(group.method)
+        return len(group.runs) < 2 and (about is None or about.trained is not False)
+
     def on(self, dataset: str, task_set: str) -> list[Group]:
         """What was answered of a task set, a group a method."""
         return self._by_set.get(f"{dataset}/{task_set}", [])

@@ -203,6 +203,16 @@ def runs(path: Path) -> None:
     write(path, bare(joined(parts)))
 
 
+def runs_pilot(path: Path) -> None:
+    """A method of two runs and one of one, with predictions."""
+    parts = [
+        answers(method, "digits", task_set, skill, seed=6, run=run)
+        for method, skill, run in (("twice", 0.7, "a"), ("twice", 0.8, "b"), ("once", 0.7, "a"))
+        for task_set in (OPEN, CLOSED)
+    ]
+    write(path, joined(parts))
+
+
 def prefix(path: Path) -> None:
     """The first 40 of 176 open tasks and of 600 closed ones; another method answers all."""
     parts = [
@@ -498,6 +508,7 @@ INPUTS: dict[str, Make] = {
     "three.csv": three_csv,
     "three.jsonl": three_lines,
     "runs.parquet": runs,
+    "runs_pilot.parquet": runs_pilot,
     "prefix.parquet": prefix,
     "stopped.parquet": stopped,
     "unbound.csv": unbound,

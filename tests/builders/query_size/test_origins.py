@@ -127,6 +127,14 @@ def test_predictions_that_say_nothing(embedded: Release, reference: Submission) 
         of_predictions(reference, embedded, "digits", method="other", way=5, shot=5)
 
 
+def test_several_runs_are_refused(embedded: Release, reference: Submission) -> None:
+    rows = reference.table
+    parts = [rows.append_column("run", pa.array([run] * rows.num_rows)) for run in "12"]
+    runs = Submission(pa.concat_tables(parts), reference.methods, reference.bindings)
+    with pytest.raises(SubmissionError, match=r"has 2 runs on digits[\s\S]*one of the runs"):
+        of_predictions(runs, embedded, "digits", way=5, shot=5)
+
+
 def test_the_command_takes_predictions(
     embedded: Release, reference: Submission, tmp_path: Path
 ) -> None:

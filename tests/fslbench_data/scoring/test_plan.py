@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.planning import planning
 from analysis_sql.planning.query_size import estimate_difference, estimate_set
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
@@ -20,7 +23,9 @@ from fslbench_data.scoring.pilot import Results
 from fslbench_data.scoring.planning import Plan, plan
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.recorder import Recorder
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +122,13 @@ def test_what_is_no_pilot(embedded: Release, example: Submission, toy: Release) 
     second = example.table.append_column("run", column)
     again = example.table.append_column("run", pa.array(["2"] * example.table.num_rows))
     runs = Submission(pa.concat_tables([second, again]), example.methods, example.bindings)
-    with pytest.raises(SubmissionError, match="2 runs"):
-        plan(runs)
+    counts = Submission(runs.table.drop_columns(["predictions"]), example.methods, runs.bindings)
+    with pytest.raises(SubmissionError, match=r"which queries each is right on[\s\S]*predictions"):
+        plan(counts)
+    with pytest.raises(SpecError, match="1 training runs cannot be planned"):
+        plan(runs, runs=1)
+    with pytest.raises(SubmissionError, match=r"one training run[\s\S]*4 of them"):
+        plan(example, versus="pixels/LR", runs=4)
     both = [
         example.table.set_column(0, "method", pa.array([name] * example.table.num_rows))
         for name in ("one", "other")
@@ -205,3 +215,78 @@ def test_the_page_has_what_the_command_prints(root: Path, number: int) -> None:
     command, _, shown = block.partition("\n")
     assert command.startswith("$ fslbench plan ")
     assert " ".join(shown.split()) == " ".join(_run(*command.split()[3:]).split())
+
+
+def _of_runs(release: Release, levels: dict[str, list[float]], task_set: str) -> Submission:
+    """Methods whose runs answer so many queries rightly, by the luck of each query."""
+    rng = np.random.default_rng(3)
+    tasks = release.task_set("digits", task_set)
+    parts = []
+    for name, runs in levels.items():
+        luck = rng.random((len(tasks), tasks.query_label.shape[1]))
+        for run, level in enumerate(runs):
+            recorder = Recorder(name)
+            for task in tasks:
+                right = luck[task.task_id] + 0.2 * rng.random(luck.shape[1]) < 1.1 * level
+                recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 5))
+            own = recorder.submission()
+            column = pa.array([str(run)] * own.table.num_rows)
+            parts.append(replace(own, table=own.table.append_column("run", column)))
+    return merge(parts)
+
+
+LEVELS = {"a": [0.9, 0.85, 0.7], "b": [0.7, 0.66]}
+
+
+def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
+    embedded: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submission = _of_runs(embedded, LEVELS, "open-5w5s5q")
+    report = score(submission, embedded, references=False)
+    (c,) = report.comparisons
+    own = ClassDesign.of(embedded.task_set("digits", "open-5w5s5q").class_ids)
+    monkeypatch.setattr(planning, "designs", lambda *_, **__: [own])
+    (both,) = plan(submission, embedded, method="a", versus="b", queries=[5]).sets
+    (row,) = both.rows
+    assert both.pilot.mean == pytest.approx(c.difference.mean)
+    assert both.pilot.runs.numbers == (3, 2)
+    assert row.open == pytest.approx(c.difference.halfwidth, rel=1e-9)
+    assert row.open_of_tasks is not None
+    assert row.open > 1.5 * row.open_of_tasks
+    evidence = report.sets[0].evidence_of(0)[0]
+    assert row.detectable_open == pytest.approx(evidence.detectable, rel=1e-6)
+    aware = c.intervals["class-aware"].difference.halfwidth
+    assert row.class_aware == pytest.approx(aware, rel=0.25)  # simulated from estimates
+    (alone,) = plan(submission, embedded, method="a", queries=[5]).sets
+    (mine,) = (s for s in report.scores if s.method == "a")
+    assert alone.rows[0].open == pytest.approx(mine.accuracy.halfwidth, rel=1e-9)
+
+
+def test_more_runs_are_planned_and_told(embedded: Release, tmp_path: Path) -> None:
+    path = tmp_path / "runs.parquet"
+    _of_runs(embedded, LEVELS, "open-5w5s5q").write(path)
+    base = ["--pilot", f"{path}::a", "--versus", "b", "--queries", "5"]
+    plain = json.loads(_run(*base, "--format", "json"))["datasets"][0]
+    ten = json.loads(_run(*base, "--runs", "10", "--format", "json"))["datasets"][0]
+    assert (plain["runs"]["planned"], ten["runs"]["planned"]) == ([3, 2], [10, 10])
+    told = {one["runs"]: one["halfwidth"] for one in plain["runs"]["more"]}
+    assert [*told] == [5, 10, 20]
+    assert told[10] == pytest.approx(ten["rows"][0]["open"], rel=1e-9)
+    assert ten["rows"][0]["open_of_tasks"] == plain["rows"][0]["open_of_tasks"] < told[20]
+    text = _run(*base)
+    said = f"the open interval at Q = 5 is ± {plain['rows'][0]['open']:.2f}"
+    assert said in " ".join(text.split())
+    rows = list(csv.DictReader(_run(*base, "--format", "csv").splitlines()[1:]))
+    assert (rows[0]["runs"], rows[0]["versus_runs"]) == ("3", "2")
+    assert float(rows[0]["run_error"]) == plain["runs"]["run_error"]
+
+
+def test_one_run_is_named(embedded: Release, tmp_path: Path) -> None:
+    path = tmp_path / "one.parquet"
+    _of_runs(embedded, {"a": [0.9, 0.8], "b": [0.7]}, "open-5w5s5q").write(path)
+    base = ["--pilot", f"{path}::a", "--versus", "b", "--queries", "5"]
+    text = " ".join(_run(*base, "--runs", "4").split())
+    assert "Training runs: 4 of a." in text
+    assert "One training run of b: what is said holds for this one trained model." in text
+    runs = json.loads(_run(*base, "--format", "json"))["datasets"][0]["runs"]
+    assert (runs["planned"], runs["of_one_model"], runs["run_error"]) == ([2, 1], ["b"], None)

@@ -2,8 +2,10 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -14,6 +16,9 @@ from fslbench_data.release.release import Release
 from fslbench_data.render.pooled_plan_text import pooled_plan_csv, pooled_plan_json
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.pooled_planning import PooledPlan, plan_pooled
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.recorder import Recorder
 
 PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}
 
@@ -81,3 +86,35 @@ def test_what_is_refused(embedded: Release) -> None:
     result = CliRunner().invoke(main, ["plan", "--tasks", "1000"])
     assert result.exit_code == 2
     assert "--suite pooled" in result.output
+
+
+def test_training_runs_are_planned_as_they_are_reported(embedded: Release) -> None:
+    info = embedded.task_set_info("digits", "closed-5w5s5q")
+    rng = np.random.default_rng(1)
+    level = {"a": rng.normal(0.85, 0.06, info.n_tasks), "b": rng.normal(0.84, 0.06, info.n_tasks)}
+    parts = []
+    for name, run, step in (("a", 0, 0.0), ("a", 1, 0.04), ("a", 2, -0.03), ("b", 0, 0.0)):
+        recorder = Recorder(name)
+        right = rng.binomial(25, np.clip(level[name] + step, 0, 1))
+        recorder.add_counts(embedded.task_set("digits", "closed-5w5s5q"), right)
+        own = recorder.submission()
+        column = pa.array([str(run)] * own.table.num_rows)
+        parts.append(replace(own, table=own.table.append_column("run", column)))
+    pilot = merge(parts)
+    (one,) = plan_pooled(pilot, embedded, method="a", versus="b").sets
+    found = {row.kind: row for row in one.plan.rows if row.tasks == info.n_tasks}
+    (c,) = score(pilot, embedded, references=False).comparisons
+    for kind in ("images", "classes"):
+        width = c.intervals[kind].difference.halfwidth
+        assert found[kind].halfwidth == pytest.approx(width, rel=1e-2)
+        assert found[kind].of_tasks < 0.95 * found[kind].halfwidth
+    more = plan_pooled(pilot, embedded, method="a", versus="b", runs=10).sets[0]
+    wide = {row.kind: row.halfwidth for row in more.plan.rows if row.tasks == info.n_tasks}
+    assert found["images"].of_tasks < wide["images"] < found["images"].halfwidth
+    (content,) = json.loads(pooled_plan_json(plan_pooled(pilot, embedded, method="a", versus="b")))[
+        "datasets"
+    ]
+    assert (content["runs"]["planned"], content["runs"]["of_one_model"]) == ([3, 1], ["b"])
+    assert "Training runs: 3 of a." in content["runs"]["sentences"][0]
+    with pytest.raises(SubmissionError, match="one training run"):
+        plan_pooled(pilot, embedded, method="b", runs=3)
