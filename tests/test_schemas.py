@@ -39,10 +39,13 @@ COMMANDS = {
     "plan": [
         "fslbench plan --dataset digits --queries 1,5",
         "fslbench plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 1",
+        "fslbench plan --dataset digits --pilot runs_pilot.parquet::twice --queries 5",
     ],
     "plan --suite pooled": [
         "fslbench plan --suite pooled --dataset digits --versus pixels/LR --queries 5",
         "fslbench plan --suite pooled --dataset digits --queries 5",
+        "fslbench plan --suite pooled --dataset digits --pilot runs_pilot.parquet::twice "
+        "--queries 5",
     ],
     "interval": [
         "fslbench interval own_log.jsonl",

@@ -8,6 +8,10 @@ so the gap between two of them is a paired difference.  Three measures, each a m
 - **excess**, how far wAcc lies below what equal difficulty of the classes explains
   (:mod:`analysis_sql.bias.worst_class`): its gap is free of the part of wAcc that mere noise makes.
   None with one query a class, where it says nothing.
+
+Of several runs each is a mean over runs.  Open intervals count what another training would change
+(:mod:`analysis_sql.intervals.training_runs`): the runs of a method are the same trained models on
+all steps, so of its gap s² is the variance of the runs' own gaps; two methods have a term each.
 """
 
 from __future__ import annotations
@@ -15,10 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.bias.worst_class import excess, expected_if_equal, expected_if_independent
 from analysis_sql.intervals.arrays import AnyInts, Floats
@@ -29,6 +31,7 @@ from analysis_sql.intervals.intervals import (
     interval,
 )
 from analysis_sql.intervals.moments import Moments
+from analysis_sql.intervals.training_runs import Terms, for_new_runs, run_terms
 from benchmark_spec.errors import SpecError
 from benchmark_spec.suites import IntervalKind
 
@@ -84,15 +87,14 @@ def step_score(
         ``open`` where no image is used twice, else ``closed``.
     """
     counts = np.asarray(class_correct)
-    way, runs = counts.shape[1], _runs(counts)
     share = float(counts.mean() / queries)
-    several = queries > 1
+    measures = contrast([(1, counts)], queries, kind, level)
     return StepScore(
-        accuracy=interval(Moments.of(_right(counts), way * queries * runs), kind, level),
-        worst=interval(Moments.of(_lowest(counts), queries * runs), kind, level),
-        independent=100 * expected_if_independent(share, way, queries),
-        equal=100 * float(expected_if_equal(counts, queries).mean()) if several else None,
-        excess=interval_of(100 * excess(counts, queries), kind, level) if several else None,
+        accuracy=measures.accuracy,
+        worst=measures.worst,
+        independent=100 * expected_if_independent(share, counts.shape[1], queries),
+        equal=100 * float(expected_if_equal(counts, queries).mean()) if queries > 1 else None,
+        excess=measures.excess,
     )
 
 
@@ -100,7 +102,7 @@ def gap(
     before: AnyInts, after: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
 ) -> Contrast:
     """Compute what a method loses from one step to another; arguments as :func:`contrast`."""
-    return gap_of(contrast([(1, before), (-1, after)], queries, kind, level))
+    return gap_of(contrast([(1, before), (-1, after)], queries, kind, level, methods=(0, 0)))
 
 
 def gap_of(measures: Contrast) -> Contrast:
@@ -110,54 +112,96 @@ def gap_of(measures: Contrast) -> Contrast:
 
 
 def contrast(
-    parts: Sequence[tuple[int, AnyInts]], queries: int, kind: IntervalKind, level: float = 0.95
+    parts: Sequence[tuple[int, AnyInts]],
+    queries: int,
+    kind: IntervalKind,
+    level: float = 0.95,
+    *,
+    methods: Sequence[int] | None = None,
 ) -> Contrast:
     """Compute a weighted sum of measures over the same tasks, such as one method minus another.
 
-    The parts are weights, and correct queries of each class as :func:`step_score` takes them, of
-    the same tasks in the same order; they may have different numbers of runs.
+    Parameters
+    ----------
+    parts
+        Weights, and correct queries of each class as :func:`step_score` takes them, of the same
+        tasks in the same order; they may have different numbers of runs.
+    methods
+        A number for each part, the same for parts of one method: if these have as many runs, run r
+        is one trained model in all of them.  By default each part is of a method of its own.
     """
-    weights, counts = zip(*((w, np.asarray(c, np.int64)) for w, c in parts), strict=True)
+    weights = [weight for weight, _ in parts]
+    counts = [_by_run(part) for _, part in parts]
     if len({part.shape[:2] for part in counts}) > 1:
-        raise SpecError(
-            f"counts of shapes {', '.join(str(part.shape) for part in counts)}",
-            expected="of the same tasks",
-        )
+        shapes = (str(np.shape(part)) for _, part in parts)
+        raise SpecError(f"counts of shapes {', '.join(shapes)}", expected="of the same tasks")
+    owners = range(len(parts)) if methods is None else methods
+    runs = lcm(*(part.shape[2] for part in counts))
 
-    def total(of: Callable[[AnyInts], NDArray[Any]], shares: Sequence[int]) -> NDArray[Any]:
-        return np.asarray(sum(w * of(part) for w, part in zip(shares, counts, strict=True)))
+    def measured(of: Callable[[AnyInts], AnyInts], unit: int) -> Interval:
+        values = [weight * of(part) for weight, part in zip(weights, counts, strict=True)]
+        total = np.sum([own.sum(axis=1) * (runs // own.shape[1]) for own in values], axis=0)
+        terms = _run_terms([own.mean(axis=0) * 100 / unit for own in values], owners)
+        return interval(Moments.of(total, unit * runs, *terms), kind, level)
 
-    runs = lcm(*map(_runs, counts))
-    alike = [w * (runs // _runs(part)) for w, part in zip(weights, counts, strict=True)]
-    n_query = counts[0].shape[1] * queries * runs
-    over = total(lambda part: 100 * excess(part, queries), weights) if queries > 1 else None
+    over = None
+    if queries > 1:
+        values = [w * _excess(part, queries) for w, part in zip(weights, counts, strict=True)]
+        terms = _run_terms([own.mean(axis=0) for own in values], owners)
+        total = np.sum([own.mean(axis=1) for own in values], axis=0)
+        over = interval_of(total, kind, level, terms)
     return Contrast(
-        accuracy=interval(Moments.of(total(_right, alike), n_query), kind, level),
-        worst=interval(Moments.of(total(_lowest, alike), queries * runs), kind, level),
-        excess=None if over is None else interval_of(over, kind, level),
+        accuracy=measured(lambda part: part.sum(axis=1), counts[0].shape[1] * queries),
+        worst=measured(lambda part: part.min(axis=1), queries),
+        excess=over,
     )
 
 
-def _runs(counts: AnyInts) -> int:
-    """How many runs counts (T, K) or (T, K, R) are of."""
-    return 1 if counts.ndim == 2 else counts.shape[2]
+def _by_run(class_correct: AnyInts) -> AnyInts:
+    """Return counts (T, K, R) of counts (T, K) or (T, K, R)."""
+    counts = np.asarray(class_correct, np.int64)
+    return counts[:, :, None] if counts.ndim == 2 else counts
 
 
-def _right(counts: AnyInts) -> AnyInts:
-    """Sum the correct queries of each task over classes and runs (T,)."""
-    return np.asarray(counts.reshape(len(counts), -1).sum(axis=1))
+def _excess(counts: AnyInts, queries: int) -> Floats:
+    """Compute the excess of each task and run (T, R), percentage points."""
+    runs = [excess(counts[:, :, run], queries) for run in range(counts.shape[2])]
+    return 100 * np.stack(runs, axis=1)
 
 
-def _lowest(counts: AnyInts) -> AnyInts:
-    """Sum the correct queries of each run's worst class over runs (T,)."""
-    return np.asarray(counts.min(axis=1).reshape(len(counts), -1).sum(axis=1))
+def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> tuple[float, float]:
+    """Return what training anew adds to a sum of means over runs, by :func:`run_terms`.
+
+    Parameters
+    ----------
+    means
+        Of each part and run (R,), weighted, percentage points.
+    methods
+        As of :func:`contrast`.
+    """
+    apart: list[Floats] = []
+    for method in dict.fromkeys(methods):
+        own = [part for part, of in zip(means, methods, strict=True) if of == method]
+        alike = len({part.size for part in own}) == 1
+        apart += [np.sum(own, axis=0)] if alike else own
+    several = [part - part[0] for part in apart if part.size > 1]  # equal ones are exactly 0
+    spreads = [float(part.std(ddof=1)) for part in several]
+    variance, square = run_terms(spreads, [part.size for part in several])
+    return float(variance.sum()), float(square.sum())
 
 
-def interval_of(values: Floats, kind: IntervalKind, level: float) -> Interval:
-    """Compute the interval of a mean of any values (T,), as :func:`interval` does of counts."""
+def interval_of(
+    values: Floats, kind: IntervalKind, level: float, terms: Terms = (0.0, 0.0)
+) -> Interval:
+    """Compute the interval of a mean of any values (T,), as :func:`interval` does of counts.
+
+    `terms` are those of :func:`analysis_sql.intervals.training_runs.for_new_runs`.
+    """
     check_level(level)
     tasks, mean = values.size, float(values.mean())
     halfwidth = None
     if tasks > 1:
         halfwidth = halfwidth_per_deviation(tasks, kind, level) * float(values.std(ddof=1))
+        if kind != "closed":
+            halfwidth = float(for_new_runs(halfwidth, terms, level))
     return Interval(kind, level, tasks, mean, halfwidth, bool((values == values[0]).all()))

@@ -235,7 +235,7 @@ def _result(validated: Validated, group: Group) -> Result:
         stopped=binding.stopping.versus if binding is not None and binding.stopping else None,
         transductive=method is not None and method.transductive,
         prefix=validated.is_prefix(group),
-        of_one_model=len(group.runs) < 2 and (method is None or method.trained is not False),
+        of_one_model=validated.of_one_model(group),
     )
 
 

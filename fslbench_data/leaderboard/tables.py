@@ -173,7 +173,7 @@ def behind(row: Row) -> str:
         return "leader" if row.rank == 1 else ""
     if difference.constant and difference.mean == 0 and difference.tasks:
         return "identical"
-    if difference.constant and difference.tasks > 1:
+    if difference.constant and difference.tasks > 1 and not difference.halfwidth:
         return f"{difference.mean:+.2f} on every task"
     beside = [interval.difference for interval in [*row.intervals.values()][1:]]
     return plus_minus(difference, signed=True) + bracket(i for i in beside if i is not None)

@@ -13,11 +13,12 @@ from fslbench_data.render.table import Column, Table, csv_text, json_text, objec
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.bias_report import MethodBias, PairBias, Ranking
 from fslbench_data.scoring.ladder_answers import step_of
+from fslbench_data.scoring.result_rows import which_of_two
 from fslbench_data.scoring.scores import PREFIX
 
 COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
-    "halfwidth", "T", "interval", "level", "reason",
+    "halfwidth", "T", "interval", "level", "of_one_model", "reason",
 )  # fmt: skip
 MEASURES = ("accuracy", "worst_class", "excess")
 LOST = ("accuracy_lost", "worst_class_lost", "excess_gained")
@@ -29,9 +30,10 @@ def bias_csv(report: BiasReport) -> str:
     Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess.  Of a
     gap, from `step` to `to`: accuracy_lost, worst_class_lost, excess_gained.  Where there is a
     `versus`, the figure is that of `method` minus that of `versus`, paired by task.  `reason` says
-    why nothing is concluded from it.  Of no method are inter_class, the share in per cent of (task,
-    class) of a step whose queries have another class's attribute, and spearman, the correlation of
-    the methods' ranks by two metrics, from `low` to `high`.
+    why nothing is concluded from it, and `of_one_model` which of the two has one training run and
+    may differ from run to run: method, versus or both.  Of no method are inter_class, the share in
+    per cent of (task, class) of a step whose queries have another class's attribute, and spearman,
+    the correlation of the methods' ranks by two metrics, from `low` to `high`.
     """
     columns = [Column(name, itemgetter(name)) for name in COLUMNS]
     columns += [Column(name, partial(_end, name)) for name in ("low", "high")]
@@ -91,7 +93,8 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
     for ladder in report.ladders:
         about: dict[str, Any] = {"dataset": ladder.dataset, "ladder": ladder.name}
         about["level"] = report.signature.level
-        of_none = {"method": "", "versus": "", "is_reference": False, "reason": "", "interval": ""}
+        empty = "method", "versus", "interval", "of_one_model", "reason"
+        of_none = dict.fromkeys(empty, "") | {"is_reference": False}
         tasks = {step_of(info): info.n_tasks for info in ladder.answers.infos}
         for step, share in ladder.answers.inter_class.items():
             told = {"step": step, "to": "", "measure": "inter_class", "mean": 100 * share}
@@ -99,11 +102,14 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
         for method in ladder.methods:
             own = {"method": method.method, "versus": "", "is_reference": method.is_reference}
             own["reason"] = PREFIX if method.method in ladder.prefixes else ""
+            own["of_one_model"] = "method" if method.method in ladder.of_one_model else ""
             for row in (*_steps(method), *_figures(method.gaps, LOST)):
                 yield about | own | row
         for pair in ladder.pairs:
             both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
             both["reason"] = PREFIX if {pair.method, pair.versus} & {*ladder.prefixes} else ""
+            single = ladder.of_one_model
+            both["of_one_model"] = which_of_two(pair.method in single, pair.versus in single)
             for row in _pair(pair):
                 yield about | both | row
 

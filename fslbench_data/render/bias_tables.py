@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from analysis_sql.bias.rank_correlation import RankCorrelation
 from benchmark_spec.errors import listing
-from fslbench_data.render.interval_text import plus_minus
+from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.bias import BiasReport
 from fslbench_data.scoring.bias_report import LadderReport, Ranking
@@ -19,7 +19,8 @@ NOTES = (
     "given how many queries of each task are right. excess: equal minus wAcc; an unlucky support "
     "set makes one too, so compare steps, never one excess alone. Nothing with one query a class.",
     "lost, gained: from one step to the other, paired over the same classes.",
-    "Spearman: correlation of the methods' ranking, bootstrap interval over tasks in brackets.",
+    "Spearman: correlation of the methods' ranking, of these trained models; bootstrap interval "
+    "over tasks in brackets.",
 )
 
 
@@ -44,6 +45,8 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
         notes.append(f"Not shown, without counts by class: {left_out}.")
     if ladder.prefixes:
         notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
+    if single := one_model_text(ladder.of_one_model):
+        notes.append(f"{capital(single)}.")
     yield Table(
         title=f"{title}: {100 * level:.8g} % {ladder.kind} intervals ({about})",
         columns=(

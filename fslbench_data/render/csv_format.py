@@ -30,6 +30,10 @@ COLUMNS = (
     "interval",
     "level",
     "reason",
+    "trained",
+    "versus_trained",
+    "run_error",
+    "of_one_model",
 )
 
 
@@ -53,11 +57,16 @@ def _column(name: str) -> Column:
 
 def _rows(report: Report) -> Iterator[Row]:
     for task_set in report.sets:
+        trained = {score.method: score.trained for score in task_set.scores}
         for comparison in task_set.comparisons:
-            yield from comparison_rows(comparison)
+            said = trained[comparison.method], trained[comparison.versus]
+            both = dict(zip(("trained", "versus_trained"), said, strict=True))
+            for row in comparison_rows(comparison):
+                yield row | both
         own = len(task_set.asked)
         alone = ~(task_set.asked.any(axis=1) | task_set.asked[:, :own].any(axis=0))
         for i in np.flatnonzero(alone).tolist():
             score = task_set.scores[i]
             for kind in task_set.kinds:
-                yield lone_row(score, kind, PREFIX if score.prefix else "")
+                row = lone_row(score, kind, PREFIX if score.prefix else "")
+                yield row | {"trained": score.trained}

@@ -63,7 +63,7 @@ def plus_minus(interval: Interval, *, signed: bool = False) -> str:
     mean = f"{interval.mean:+.2f}" if signed else f"{interval.mean:.2f}"
     if interval.halfwidth is None:
         return f"{mean}, no interval"
-    if interval.constant:
+    if interval.constant and not interval.halfwidth:  # runs may differ where tasks do not
         return f"{mean} on every task"
     return f"{mean} ± {_width(interval.halfwidth)}"
 
@@ -77,10 +77,11 @@ def difference_text(comparison: Comparison) -> str:
     """Return the paired difference as text, half-widths of other kinds in brackets."""
     if comparison.verdict is Verdict.IDENTICAL:
         return "identical"
-    if comparison.difference.constant and comparison.difference.tasks > 1:
-        return f"{comparison.difference.mean:+.2f} on every task"
+    difference = comparison.difference
+    if difference.constant and difference.tasks > 1 and not difference.halfwidth:
+        return f"{difference.mean:+.2f} on every task"
     beside = [comparison.intervals[kind].difference for kind in [*comparison.intervals][1:]]
-    return plus_minus(comparison.difference, signed=True) + bracket(beside)
+    return plus_minus(difference, signed=True) + bracket(beside)
 
 
 def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[IntervalKind]) -> str:
@@ -91,7 +92,7 @@ def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[Int
 
 def bracket(beside: Iterable[Interval]) -> str:
     """Return half-widths of the kinds beside the carried one, in brackets; nothing without any."""
-    widths = [i.halfwidth for i in beside if i.halfwidth is not None and not i.constant]
+    widths = [i.halfwidth for i in beside if i.halfwidth]
     return f" ({'; '.join(map(_width, widths))})" if widths else ""
 
 

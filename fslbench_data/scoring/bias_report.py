@@ -106,6 +106,11 @@ class LadderReport:
         return self.answers.left_out
 
     @property
+    def of_one_model(self) -> tuple[str, ...]:
+        """Methods of one training run, see :class:`LadderAnswers`."""
+        return self.answers.of_one_model
+
+    @property
     def prefixes(self) -> tuple[str, ...]:
         """Methods of which nothing is concluded, see :class:`LadderAnswers`."""
         return self.answers.prefixes
@@ -169,7 +174,9 @@ def _pair(
     first, *_, last = most
     n = min(most[first], most[last])
     parts = [(1, own[first]), (-1, own[last]), (-1, other[first]), (1, other[last])]
-    return contrasts, gap_of(contrast([(w, c[:n]) for w, c in parts], queries, kind, level))
+    first_tasks = [(w, c[:n]) for w, c in parts]
+    lost = contrast(first_tasks, queries, kind, level, methods=(0, 0, 1, 1))
+    return contrasts, gap_of(lost)
 
 
 def _rankings(

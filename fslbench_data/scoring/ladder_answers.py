@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analysis_sql.bias.spurious_bias import StepScore, step_score
 from analysis_sql.intervals.arrays import AnyInts
@@ -15,7 +14,7 @@ from benchmark_spec.suites import INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import Selected
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.validation.per_class import class_counts, rows_of
+from fslbench_data.validation.per_class import by_run, class_counts, rows_of
 from fslbench_data.validation.runs import Group
 from fslbench_data.validation.validate import Validated
 
@@ -41,6 +40,9 @@ class LadderAnswers:
     prefixes
         Methods that answered only the first tasks of a step, as many as the submitter chose: they
         have intervals, from which nothing is concluded, and are in no ranking.
+    of_one_model
+        Methods that have one training run on a step, and may differ from run to run: what is said
+        holds for these trained models.
     """
 
     infos: tuple[TaskSetInfo, ...]
@@ -48,6 +50,7 @@ class LadderAnswers:
     left_out: tuple[str, ...]
     prefixes: tuple[str, ...]
     inter_class: dict[str, float]
+    of_one_model: tuple[str, ...]
 
     @property
     def kind(self) -> IntervalKind:
@@ -95,20 +98,22 @@ def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAn
                 left_out.append(method)
             elif groups:
                 by_method[method] = steps
-    prefixes = [
-        group.method
+    answered = [
+        (part, group)
         for part in selected.parts
         for info in infos
         for group in part.on(info.dataset, str(info.name))
-        if group.method in by_method and part.is_prefix(group)
+        if group.method in by_method
     ]
+    prefixes = [group.method for part, group in answered if part.is_prefix(group)]
+    single = [group.method for part, group in answered if part.of_one_model(group)]
     inter_class = {
         step_of(info): _inter_share(selected.release, info)
         for info in infos
         if step_of(info) in INTER_CLASS
     }
-    told = tuple(left_out), tuple(dict.fromkeys(prefixes))
-    return LadderAnswers(tuple(infos), by_method, *told, inter_class)
+    told = tuple(left_out), tuple(dict.fromkeys(prefixes)), inter_class
+    return LadderAnswers(tuple(infos), by_method, *told, tuple(dict.fromkeys(single)))
 
 
 def _inter_share(release: Release, info: TaskSetInfo) -> float:
@@ -135,10 +140,10 @@ def _counts(rows: pa.Table, group: Group, tasks: TaskSet) -> AnyInts | None:
     """Count correct queries of each class, run by run; None where some row does not say."""
     if len(group.runs) < 2:
         return class_counts(rows, tasks)
-    names = rows.column("run").cast(pa.string())
-    by_run = [class_counts(rows.filter(pc.equal(names, run)), tasks) for run in group.runs]
-    said = [counts for counts in by_run if counts is not None]
-    return np.stack(said, axis=2) if len(said) == len(by_run) else None
+    # by name, so that a run is in the same place on every step
+    of_runs = [class_counts(part, tasks) for part in by_run(rows, sorted(group.runs))]
+    said = [counts for counts in of_runs if counts is not None]
+    return np.stack(said, axis=2) if len(said) == len(of_runs) else None
 
 
 def step_of(info: TaskSetInfo) -> str:

@@ -32,6 +32,9 @@ SCORES = pa.schema(
         ("run_spread", pa.float64()),
         ("transductive", pa.bool_()),
         ("prefix", pa.bool_()),
+        ("trained", pa.bool_()),
+        ("run_error", pa.float64()),
+        ("of_one_model", pa.bool_()),
     ]
 )
 COMPARISONS = pa.schema(
@@ -54,6 +57,8 @@ COMPARISONS = pa.schema(
         ("verdict_closed", pa.string()),
         ("p", pa.float64()),
         ("reason", pa.string()),
+        ("run_error", pa.float64()),
+        ("of_one_model", pa.string()),
     ]
 )
 
@@ -94,6 +99,7 @@ def comparison_rows(comparison: Comparison, p: float | None = None) -> Iterator[
     `p` and the closed verdict stand there alone.
     """
     about = {name: getattr(comparison, name) for name in ("dataset", "task_set", "method")}
+    single = comparison.of_one_model
     for kind, pair in comparison.intervals.items():
         carried = kind == comparison.interval_kind
         yield {
@@ -103,6 +109,10 @@ def comparison_rows(comparison: Comparison, p: float | None = None) -> Iterator[
             "verdict_closed": comparison.verdict_closed if carried else None,
             "p": p if carried else None,
             "reason": comparison.reason,
+            "run_error": comparison.run_error,
+            "of_one_model": which_of_two(
+                *(name in single for name in (comparison.method, comparison.versus))
+            ),
         }
 
 
@@ -110,7 +120,14 @@ def lone_row(score: Score, kind: IntervalKind, reason: str) -> Row:
     """Return the row of a method that is compared with none: without `versus`, and no verdict."""
     interval = score.intervals[kind]
     about = {name: getattr(score, name) for name in ("dataset", "task_set", "method")}
-    return {**about, "versus": "", **_own(kind, interval), "reason": reason}
+    runs = {"run_error": score.run_error, "of_one_model": which_of_two(score.of_one_model, False)}
+    return {**about, "versus": "", **_own(kind, interval), "reason": reason, **runs}
+
+
+def which_of_two(method: bool, versus: bool) -> str:
+    """Say which methods of a row something holds for: `method`, `versus`, `both`, or empty."""
+    names = {(True, False): "method", (False, True): "versus", (True, True): "both"}
+    return names.get((method, versus), "")
 
 
 def _score_rows(score: Score) -> Iterator[Row]:

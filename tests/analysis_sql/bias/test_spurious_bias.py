@@ -6,6 +6,7 @@ from scipy import stats
 
 from analysis_sql.bias.spurious_bias import contrast, gap, interval_of, step_score
 from analysis_sql.bias.worst_class import excess
+from analysis_sql.intervals.training_runs import run_terms
 from benchmark_spec.errors import SpecError
 
 
@@ -108,7 +109,9 @@ def test_of_several_runs_every_measure_is_the_mean_of_each_runs() -> None:
     expected = interval_of(worst, "closed", 0.95)
     assert score.worst.halfwidth == pytest.approx(expected.halfwidth)
     between = contrast([(1, one), (-1, three)], 5, "open")
-    expected = interval_of(100 * one.min(axis=1) / 5 - worst, "open", 0.95)
+    of_runs = 100 * three.min(axis=1).mean(axis=0) / 5
+    terms = tuple(float(term[0]) for term in run_terms([of_runs.std(ddof=1)], [3]))
+    expected = interval_of(100 * one.min(axis=1) / 5 - worst, "open", 0.95, terms)
     assert between.worst.mean == pytest.approx(expected.mean)
     assert between.worst.halfwidth == pytest.approx(expected.halfwidth)
     assert between.excess is not None
@@ -119,3 +122,48 @@ def test_of_several_runs_every_measure_is_the_mean_of_each_runs() -> None:
 def test_one_run_on_an_axis_of_its_own_is_one_run() -> None:
     counts = np.random.default_rng(3).binomial(3, 0.6, (20, 5))
     assert step_score(counts[:, :, None], 3, "open") == step_score(counts, 3, "open")
+
+
+def test_what_training_anew_adds_by_hand() -> None:
+    # 2 classes of 5 queries; in runs 1 and 2 all tasks have 4 and 3, 2 and 1 right: 70 and 30 %,
+    # wAcc 60 and 20 %: s = 28.284, s/√2 = 20, and t of one degree of freedom is 12.7062
+    before = np.tile(np.array([[4, 2], [3, 1]]), (6, 1, 1))
+    score = step_score(before, 5, "open")
+    for interval, mean in ((score.accuracy, 50), (score.worst, 40)):
+        assert (interval.mean, interval.halfwidth) == pytest.approx((mean, 254.124), rel=1e-5)
+    assert step_score(before, 5, "closed").accuracy.halfwidth == 0
+    # each run loses 20 points from step to step: the runs' gaps do not differ at all
+    lost = gap(before, before - 1, 5, "open")
+    assert (lost.accuracy.mean, lost.accuracy.halfwidth) == pytest.approx((20, 0))
+    # but of two methods each has a term: 20² + 20², two degrees of freedom, t = 4.30265
+    apart = contrast([(1, before), (-1, before)], 5, "open")
+    assert apart.accuracy.halfwidth == pytest.approx(4.30265 * np.sqrt(800), rel=1e-5)
+    assert apart.worst.halfwidth == pytest.approx(4.30265 * np.sqrt(800), rel=1e-5)
+    # of excess: 0.7 and 0.3 of 10 queries; its runs' means, by the measure itself
+    runs = 100 * np.array([excess(before[:, :, run], 5)[0] for run in range(2)])
+    assert score.excess is not None
+    expected = 12.7062 * abs(runs[0] - runs[1]) / 2
+    assert score.excess.halfwidth == pytest.approx(expected, rel=1e-5)
+    # other numbers of runs on two steps: a term each, and none of one run
+    some = contrast([(1, before), (-1, before[:, :, :1])], 5, "open", methods=(0, 0))
+    assert some.accuracy.halfwidth == pytest.approx(254.124, rel=1e-5)
+
+
+def test_equal_methods_of_different_runs_are_not_told_apart() -> None:
+    """Runs differ by 5 points: without them four in five data sets would show a difference."""
+    rng = np.random.default_rng(0)
+    data_sets, wrong, without = 100, np.zeros(3), 0
+    for _ in range(data_sets):
+        levels = np.clip(0.7 + 0.05 * rng.standard_normal((2, 1, 1, 3)), 0, 1)
+        a, b = rng.binomial(5, np.broadcast_to(levels, (2, 200, 4, 3)))
+        found = contrast([(1, a), (-1, b)], 5, "open")
+        for i, interval in enumerate((found.accuracy, found.worst, found.excess)):
+            assert interval is not None
+            assert interval.halfwidth is not None
+            wrong[i] += abs(interval.mean) > interval.halfwidth
+        joined = [(1, a.reshape(200, 12)), (-1, b.reshape(200, 12))]
+        alone = contrast(joined, 5, "open").accuracy
+        assert alone.halfwidth is not None
+        without += abs(alone.mean) > alone.halfwidth
+    assert (wrong <= 0.09 * data_sets).all()
+    assert without > 0.6 * data_sets

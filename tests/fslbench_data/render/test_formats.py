@@ -1,17 +1,27 @@
 """Markdown and LaTeX of every table; citations; shell completion."""
 
+import csv
+import json
 import shutil
 import subprocess
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.csv_format import render_csv
 from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table, markdown, right
+from fslbench_data.scoring.score import score
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.recorder import Recorder
 
 NASTY = Table(
     "A & B_1: 50 % of {x}",
@@ -125,3 +135,43 @@ def test_completion(shell: str) -> None:
     script = _run("completion", shell)
     assert "_FSLBENCH_COMPLETE" in script
     assert "fslbench" in script
+
+
+def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
+    said = {"several": None, "one": True, "fixed": False}
+    parts = []
+    rng = np.random.default_rng(0)
+    tasks = load_release().task_set("digits", "open-5w5s5q")
+    for name, run in (("several", "0"), ("several", "1"), ("one", "0"), ("fixed", "0")):
+        recorder = Recorder(name, trained=said[name])
+        recorder.add_counts(tasks, rng.binomial(25, 0.7, len(tasks)))
+        own = recorder.submission()
+        column = pa.array([run] * own.table.num_rows)
+        parts.append(replace(own, table=own.table.append_column("run", column)))
+    path = tmp_path / "runs.parquet"
+    merge(parts).write(path)
+    content = json.loads(_run("score", str(path), "--format", "json"))
+    rows = list(csv.DictReader(_run("score", str(path), "--format", "csv").splitlines()[1:]))
+    trained = {score["method"]: score["trained"] for score in content["scores"]}
+    assert {name: trained[name] for name in said} == said
+
+    def told(c: dict[str, Any]) -> tuple[str, ...]:
+        both = [name in c["of_one_model"] for name in (c["method"], c["versus"])]
+        of = ["", "method", "versus", "both"][both[0] + 2 * both[1]]
+        flags = [str(t) if (t := trained[c[n]]) is not None else "" for n in ("method", "versus")]
+        error = "" if c["run_error"] is None else f"{c['run_error']:.6g}"
+        return c["method"], c["versus"], *flags, error, of
+
+    def printed(row: dict[str, str]) -> tuple[str, ...]:
+        error = f"{float(row['run_error']):.6g}" if row["run_error"] else ""
+        flags = row["trained"], row["versus_trained"]
+        return row["method"], row["versus"], *flags, error, row["of_one_model"]
+
+    found = {*map(printed, rows)}
+    assert found == {told(c) for c in content["comparisons"]}
+    assert {f[5] for f in found} == {"", "method", "versus"}
+    # a method alone: what training anew adds to its own mean
+    alone = render_csv(score(merge(parts[:2]), references=False))
+    (row, *_) = csv.DictReader(alone.splitlines()[1:])
+    error = next(s["run_error"] for s in content["scores"] if s["method"] == "several")
+    assert (row["versus"], float(row["run_error"])) == ("", pytest.approx(error))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 from scipy import stats
@@ -277,3 +278,63 @@ def test_several_runs_are_scored_as_the_mean_of_each(release: Release) -> None:
     assert pair.steps["biased"].accuracy.mean == pytest.approx(
         sign * (mine.steps["biased"].accuracy.mean - versus.steps["biased"].accuracy.mean)
     )
+
+
+def _with_level(release: Release, name: str, level: float, seed: int) -> Submission:
+    rng = np.random.default_rng(seed)
+    recorder = Recorder(name)
+    for info in release.task_sets:
+        if info.name.interval == "open":
+            for task in release.task_set("things", str(info.name)):
+                right = rng.random(9) < level
+                recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 3))
+    return recorder.submission()
+
+
+def test_equal_methods_of_very_different_runs(release: Release) -> None:
+    # one is lucky in all three runs, the other in one; each has runs 40 points apart
+    levels = {"a": (0.95, 0.9, 0.5), "b": (0.9, 0.5, 0.45)}
+    parts = [
+        _as_run(_with_level(release, name, level, 10 * i + ord(name)), str(i))
+        for name, own in levels.items()
+        for i, level in enumerate(own)
+    ]
+    both = merge(parts)
+    last = pc.match_substring(both.table["task_set"].cast(pa.string()), "biased")
+    rows = both.table.filter(last)
+    behind = rows.take(np.arange(rows.num_rows)[::-1])  # the last step's runs in another order
+    table = pa.concat_tables([both.table.filter(pc.invert(last)), behind])
+    (ladder, _) = bias(replace(both, table=table), release).ladders
+    assert ladder.of_one_model == ()
+    (pair,) = ladder.pairs
+    for found in pair.steps.values():
+        for interval in (found.accuracy, found.worst, found.excess):
+            assert interval is not None
+            assert interval.halfwidth is not None
+            assert abs(interval.mean) < interval.halfwidth
+    # a run is as good on every step, so that gaps vary much less than accuracies
+    mine = ladder.methods[0]
+    widths = mine.steps["random"].accuracy.halfwidth, mine.gaps[-1][2].accuracy.halfwidth
+    assert widths[0] is not None
+    assert widths[1] is not None
+    assert widths[0] > 3 * widths[1]
+
+
+def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
+    parts = [_as_run(_with_level(release, "several", 0.8, i), str(i)) for i in range(2)]
+    one = _with_level(release, "one", 0.7, 5)
+    fixed = _with_level(release, "fixed", 0.6, 6)
+    fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})
+    path = tmp_path / "all.parquet"
+    merge([*parts, one, fixed]).write(path)
+    (ladder, _) = bias(path, release).ladders
+    assert ladder.of_one_model == ("one",)
+    command = ["score", str(path), "--bias", "--release", release.files.where]
+    text = " ".join(CliRunner().invoke(main, command).stdout.split())
+    assert "One training run of one: what is said holds for this one trained model." in text
+    rows = json.loads(CliRunner().invoke(main, [*command, "--format", "json"]).stdout)["rows"]
+    told = {(row["method"], row["versus"]): row["of_one_model"] for row in rows if row["method"]}
+    assert told == {
+        ("several", ""): "", ("one", ""): "method", ("fixed", ""): "",
+        ("several", "one"): "versus", ("several", "fixed"): "", ("one", "fixed"): "method",
+    }  # fmt: skip
