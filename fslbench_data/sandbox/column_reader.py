@@ -19,7 +19,9 @@ _BATCH = 1 << 14
 
 
 def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits) -> pa.Table:
-    """Read the wanted columns as they are, texts as dictionaries where they can be; no metadata.
+    """Read the wanted columns as they are, texts as dictionaries where they can be.
+
+    Of the metadata what pandas says of its index is kept.
 
     Raises the errors of :func:`fslbench_data.sandbox.client.read_untrusted_columns`, an error of
     Arrow, or a MemoryError.
@@ -38,7 +40,8 @@ def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits
     check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
     if not batches:
         return schema.empty_table()
-    return pa.Table.from_batches(batches).replace_schema_metadata(None)
+    kept = {k: v for k, v in (file.schema_arrow.metadata or {}).items() if k == b"pandas"}
+    return pa.Table.from_batches(batches).replace_schema_metadata(kept or None)
 
 
 def _texts(file: pq.ParquetFile, wanted: Collection[str]) -> list[str]:

@@ -48,16 +48,16 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
     file = opened(data, limits)
     schema = file.schema_arrow
     _at_most(_MOST_COLUMNS, len(schema), "columns", where)
-    canonical(schema.empty_table(), where)  # the wrong columns are not read
+    names = canonical(schema.empty_table(), where).column_names  # no others are read
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     if metadata is not None:
         methods, _, _ = read_metadata(metadata, where)
         _at_most(limits.methods, len(methods), "methods in its metadata", where)
     _at_most(limits.rows, file.metadata.num_rows, "rows", where)
     try:
-        batches = list(_batches(opened(data, limits, texts_of(schema)), where, limits))
+        batches = list(_batches(opened(data, limits, texts_of(schema)), names, where, limits))
     except OSError:  # texts stored as differences cannot be read as dictionaries
-        batches = list(_batches(file, where, limits))
+        batches = list(_batches(file, names, where, limits))
     check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
     if not batches:
         raise UnreadableError(f"{where} has columns but no rows", fix="write the results into it")
@@ -91,11 +91,13 @@ def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.Parquet
     )
 
 
-def _batches(file: pq.ParquetFile, where: str, limits: Limits) -> Iterator[pa.RecordBatch]:
-    """The file's rows, some at a time; names and lists in the types that they shall have."""
+def _batches(
+    file: pq.ParquetFile, names: Sequence[str], where: str, limits: Limits
+) -> Iterator[pa.RecordBatch]:
+    """Some columns' rows, some at a time; names and lists in the types that they shall have."""
     rows = 0
     values = dict.fromkeys(_LISTS, 0)
-    for batch in file.iter_batches(_BATCH, use_threads=False):
+    for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
         rows += batch.num_rows
         _at_most(limits.rows, rows, "rows", where)
         arrays = dict(zip(batch.column_names, batch.columns, strict=True))

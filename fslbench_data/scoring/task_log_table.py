@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
 
-from benchmark_spec.errors import SchemaError, UnreadableError, listing, shown
+from benchmark_spec.errors import SchemaError, UnreadableError
 from fslbench_data.sandbox.client import read_untrusted_columns
-from fslbench_data.submission.canonical import printable
+from fslbench_data.submission.canonical import index_columns, printable
 from fslbench_data.submission.columns import is_text
-from fslbench_data.submission.frames import Frame, frame_table, is_frame
+from fslbench_data.submission.frames import (
+    Frame,
+    doubled_error,
+    frame_table,
+    is_frame,
+    is_pandas,
+    not_a_table,
+    not_of_one_kind,
+)
 from fslbench_data.submission.nesting import check_lines
 from fslbench_data.submission.quoting import check_quotes
 
@@ -50,6 +59,8 @@ def table_of(
             names = {name: None for row in source for name in row if name in wanted}
             values = {name: [row.get(name) for row in source] for name in names}
             return _of_columns(values, wanted, optional, where)
+        if is_pandas(source):
+            return _of_columns(_pandas_columns(source, wanted, where), wanted, optional, where)
         if is_frame(source):
             table = frame_table(_wanted_columns(source, wanted), where)
             return table.select([name for name in table.column_names if name in wanted])
@@ -60,19 +71,26 @@ def table_of(
             "as a task has classes (images)",
             fix="log plain lists: tensor.tolist()",
         ) from None
-    raise SchemaError(
-        f"{where} is a {type(source).__name__}",
-        expected="a file, a frame of pandas or polars, an Arrow table, a mapping of columns, or a "
-        "list of rows",
+    raise not_a_table(source, where).saying(
+        expected="a file, a frame of pandas or polars (not lazy), an Arrow table, a mapping of "
+        "columns, or a list of rows"
     )
 
 
-def _wanted_columns(frame: Frame, wanted: Collection[str]) -> Frame:
-    """Return a frame of pandas or polars without its other columns, whatever those hold."""
-    if isinstance(frame, pa.Table) or not hasattr(frame, "columns"):
-        return frame
+def _pandas_columns(frame: Any, wanted: Collection[str], where: str) -> dict[str, Any]:
+    """Return the wanted columns of a frame of pandas."""
     names = [name for name in frame.columns if name in wanted]
-    return cast(Any, frame)[names] if len(set(names)) == len(names) else frame
+    if len(set(names)) < len(names):
+        raise doubled_error({name for name in names if names.count(name) > 1}, where)
+    return {name: frame[name] for name in names}
+
+
+def _wanted_columns(frame: Frame, wanted: Collection[str]) -> Frame:
+    """Return a frame of polars without its other columns, which Arrow may not know."""
+    if isinstance(frame, type) or not hasattr(frame, "get_column"):
+        return frame
+    columns: Any = frame
+    return cast(Frame, columns.select([name for name in columns.columns if name in wanted]))
 
 
 def _of_columns(
@@ -91,21 +109,23 @@ def _of_columns(
 
 
 def _column(name: str, values: Any, where: str) -> pa.Array:
+    if hasattr(values, "iloc"):  # of pandas, perhaps of types of its own
+        with suppress(Exception):
+            return pa.array(values, from_pandas=True)
+    made = plain(values)
     try:
-        return pa.array(plain(values))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(
-            f"{name} of {where} is not of one kind: {printable(error)}",
-            expected="numbers, or texts, in every row, integers below 2^63; of class_ids and "
-            "image_ids lists of them, as deep in every row",
-            fix="log plain numbers, texts and lists: str(task), tensor.tolist()",
-        ) from None
+        return pa.array(made, from_pandas=True)  # NaN as null
+    except Exception as error:  # objects in a column are anybody's code
+        if not isinstance(made, list):
+            raise
+        raise not_of_one_kind(name, made, error, where) from None
 
 
 def plain(value: Any) -> Any:
     """Return arrays and tensors, also within lists, as lists of plain values."""
     if hasattr(value, "tolist"):
-        return value.tolist()
+        made = value.tolist()
+        return plain(made) if str(getattr(value, "dtype", "")) == "object" else made
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -165,9 +185,10 @@ def _of_file(path: Path, needed: Collection[str], optional: Collection[str]) -> 
         ) from None
     doubled = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if doubled:
-        raise SchemaError(f"the file doubles column {listing(list(map(shown, doubled)))}",
-                          where=str(path), fix="drop one of them")  # fmt: skip
-    return table.select([name for name in table.column_names if name in wanted])
+        raise doubled_error(doubled, str(path))
+    index = index_columns(table.schema)  # of pandas, passed over unless it has what there must be
+    index = set() if index & ({*needed} - {"run"}) else index
+    return table.select([name for name in table.column_names if name in {*wanted} - index])
 
 
 def _read_json_lines(path: Path, needed: Collection[str], optional: Collection[str]) -> pa.Table:

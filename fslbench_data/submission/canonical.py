@@ -43,10 +43,11 @@ def is_canonical(table: pa.Table) -> bool:
 def known_columns(table: pa.Table, where: str) -> pa.Table:
     """The columns in their order, or an error if one is missing, unknown or doubled.
 
-    The index of a pandas frame is passed over.
+    The index of a pandas frame is passed over, unless it holds a column that there must be.
     """
     valid = list(TYPES)
-    index = index_columns(table.schema) - set(TYPES)
+    index = index_columns(table.schema)
+    index -= set(TYPES) if index & set(SUBMISSION.names) else set()
     columns = [name for name in table.column_names if name not in index]
     expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
     doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
@@ -70,7 +71,12 @@ def index_columns(schema: pa.Schema) -> set[str]:
     try:
         told = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         named = {name for name in told if isinstance(name, str)}
-    except (KeyError, TypeError, ValueError):  # no frame of pandas, or damaged metadata
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # no frame of pandas, or damaged metadata
         named = set()
     return named | {name for name in schema.names if _INDEX.fullmatch(name)}
 
@@ -118,5 +124,6 @@ def typed(table: pa.Table, where: str) -> pa.Table:
 
 def printable(error: Exception | str) -> str:
     """An error's first line, without what a terminal could not print."""
-    first = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    first = first.partition(" Detail: Python exception:")[0][:200]  # with which Arrow ends
     return "".join(c if c.isprintable() else "?" for c in first)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import pyarrow as pa
 
-from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listing, rows
+from benchmark_spec.errors import SchemaError, SpecError, UnreadableError, listing, rows, shown
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
@@ -54,12 +56,12 @@ def frame_table(frame: Frame, where: str) -> pa.Table:
     Raises
     ------
     SchemaError
-        If a column holds values of several kinds; names the first row of another kind.
+        If Arrow makes no table of it; names the first row of a pandas frame that it cannot take.
     """
     try:
         table = pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise _not_of_one_kind(frame, error, where) from None
+    except Exception as error:  # what gives Arrow is anybody's code
+        raise _of_pandas(frame, where) or not_a_table(frame, where, error) from None
     metadata = table.schema.metadata or {}
     index = index_columns(table.schema)
     table = table.select([name for name in table.column_names if name not in index])
@@ -78,7 +80,9 @@ def read_frame(
     metadata = (table.schema.metadata or {}).get(METADATA_KEY)
     table = canonical(table, where)
     if not table.num_rows:
-        raise UnreadableError(f"{where} has columns but no rows", fix="fill it with the results")
+        again = "; a reader is empty once it has been read: give its table"
+        fix = f"fill it with the results{again if hasattr(frame, 'read_all') else ''}"
+        raise UnreadableError(f"{where} has columns but no rows", fix=fix)
     declared: tuple[dict[str, Method], dict[GroupKey, Binding], str] = ({}, {}, __version__)
     if metadata is not None:
         declared = read_metadata(metadata, where)
@@ -121,24 +125,84 @@ def _methods(methods: About, answering: Iterable[str]) -> dict[str, Method]:
     return made
 
 
-def _not_of_one_kind(frame: Any, error: Exception, where: str) -> SchemaError:
-    """Name the column and the first row whose value is of another kind than the first's."""
-    for name in getattr(frame, "columns", ()):
-        values = list(frame[name])
+def is_pandas(frame: object) -> bool:
+    """Tell whether something is a frame of pandas, whose columns may hold any objects."""
+    return hasattr(frame, "iloc") and hasattr(frame, "columns") and not isinstance(frame, type)
+
+
+def _of_pandas(frame: Any, where: str) -> SchemaError | None:
+    """Name what in a pandas frame Arrow cannot take; None where nothing is found."""
+    if not is_pandas(frame):
+        return None
+    names = list(frame.columns)
+    if doubled := [name for name, count in Counter(names).items() if count > 1]:
+        return doubled_error(doubled, where)
+    for name in names:
         try:
-            pa.array(values, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            kinds = [type(value).__name__ for value in values]
-            at = next((i for i, kind in enumerate(kinds) if kind != kinds[0]), 0)
-            return SchemaError(
-                f"column {str(name)!r} holds a {kinds[0]} and then a {kinds[at]}"
-                if at
-                else f"column {str(name)!r} holds what Arrow does not know: {printable(error)}",
-                where=f"{where}, {rows([at])}",
-                expected="values of one kind in a column",
-                fix=f'make them alike, as in frame["{name}"].astype(str)',
-            )
+            pa.array(frame[name], from_pandas=True)
+        except Exception as error:  # objects in a column are anybody's code, too
+            return not_of_one_kind(str(name), list(frame[name]), error, where)
+    return None
+
+
+def doubled_error(names: Iterable[object], where: str) -> SchemaError:
+    """Say which columns there are more than once."""
     return SchemaError(
-        f"{where} cannot be made a table: {printable(error)}",
-        expected="a frame of pandas or polars (not lazy), or an Arrow table",
+        f"{where} doubles column {listing([shown(str(name)) for name in names], 12)}",
+        expected="every column once",
+        fix="drop one of them",
+    )
+
+
+def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
+    """Name the first row at which Arrow makes no column of values, and what stands there."""
+    at = bisect_left(range(len(values)), True, key=lambda row: _is_refused(values[: row + 1]))
+    wrong = values[at] if at < len(values) else None
+    first = next((value for value in values[:at] if not _is_missing(value)), wrong)
+    kinds = [type(value).__name__ for value in (first, wrong)]
+    if isinstance(wrong, list | tuple):
+        fix = "write all ids as texts, as in [str(i) for i in ids], or all as integers, none empty"
+    elif hasattr(wrong, "tolist"):
+        fix = "leave the column out, or make plain lists and numbers of them: value.tolist()"
+    else:
+        fix = (
+            "mend that row, or leave the column out; of names make texts, wherever there is one: "
+            "str(value)"
+        )
+    return SchemaError(
+        f"column {name!r} holds a {kinds[0]} and then a {kinds[1]}"
+        if kinds[0] != kinds[1]
+        else f"column {name!r} holds what Arrow does not know: {printable(error)}",
+        where=f"{where}, {rows([at])}",
+        expected="values of one kind in a column, integers below 2^63; of lists each as deep",
+        fix=fix,
+    )
+
+
+def _is_refused(values: list[Any]) -> bool:
+    try:
+        pa.array(values, from_pandas=True)
+    except Exception:
+        return True
+    return False
+
+
+def _is_missing(value: object) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def not_a_table(source: object, where: str, error: Exception | None = None) -> SchemaError:
+    """Say that something is no table, and of what is lazy how a table is made of it."""
+    kind = f"class {source.__name__}" if isinstance(source, type) else type(source).__name__
+    makers = ("to_table", "toArrow", "toPandas", "compute", "collect")
+    made = next((name for name in makers if callable(getattr(source, name, None))), "")
+    gives = is_frame(source) or isinstance(source, Mapping)
+    lazy = made and not gives
+    return SchemaError(
+        f"{where} is a {kind}"
+        + (f", of which no table can be made: {printable(error)}" if error and gives else ""),
+        expected="a frame of pandas or polars (not lazy), an Arrow table or what else gives one by "
+        "the Arrow PyCapsule interface, or a mapping of columns",
+        fix=f"give what its .{made}() returns" if lazy else "make a frame of its rows first",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,81 @@ def test_a_frame_of_pandas() -> None:
     _check(TaskLog.read(frame[::-1][::-1]))
 
 
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+    "reader": lambda table: table.to_reader(),
+    "batch": lambda table: table.to_batches()[0],
+    "structs": lambda table: table.to_struct_array(),
+    "duckdb": lambda table: pytest.importorskip("duckdb").from_arrow(table),
+    "polars": lambda table: pytest.importorskip("polars").from_arrow(table),
+    "arrays in cells": lambda table: _arrays(table.to_pandas()),
+    "of Arrow": lambda table: table.to_pandas().convert_dtypes(dtype_backend="pyarrow"),
+    "categories": lambda table: table.to_pandas().astype({"method": "category"}),
+    "nullable": lambda table: table.to_pandas().convert_dtypes(),
+    "an index with names of columns": lambda table: table.to_pandas().rename_axis("run"),
+}
+
+
+def _arrays(frame: Any) -> Any:
+    """A frame whose cells are arrays, of images (K, m)."""
+    return frame.assign(image_ids=[np.stack(list(ids)) for ids in frame["image_ids"]])
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_whatever_speaks_arrow_is_a_log(kind: str) -> None:
+    pytest.importorskip("pandas")
+    _check(TaskLog.read(FRAMES[kind](pa.table(LOG))))
+
+
+def test_what_is_lazy_or_no_table_is_refused() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise OSError(5, "the disk went away")
+
+    polars = pytest.importorskip("polars")
+    for source, said in (
+        (polars.DataFrame(LOG).lazy(), r"the log is a LazyFrame\n(?s:.*)its .collect\(\) returns"),
+        (Broken(), "the log is a Broken(?s:.*)the disk went away"),
+        (polars.DataFrame, "the log is a class DataFrame"),
+        (polars.Series([1]), "the log is a Series"),
+        (iter(own_logs.rows(LOG)), "the log is a list_iterator\n"),
+    ):
+        with pytest.raises(SchemaError, match=said):
+            TaskLog.read(source)
+
+
+@pytest.mark.parametrize("name", ["step", "shots", "run", "__index_level_0__", None])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -> None:
+    if ending == "csv" and name == "run":
+        pytest.skip("CSV does not say that a column is the index")
+    frame = pytest.importorskip("pandas").DataFrame(_flat(LOG))
+    frame.index = frame.index[::-1] % 4  # which pandas writes as a column
+    path = tmp_path / f"x.{ending}"
+    frame = frame.rename_axis(name)
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path)
+    _check(TaskLog.read(path))
+
+
+def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
+    frame = pytest.importorskip("pandas").DataFrame(LOG).set_index(["task", "method"])
+    frame.to_parquet(tmp_path / "x.parquet")
+    _check(TaskLog.read(tmp_path / "x.parquet"))
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+@pytest.mark.parametrize("kind", ["pandas", "columns"])
+def test_the_advice_on_names_of_several_kinds_leads_on(kind: str, gap: object) -> None:
+    """Texts are made of all there are, and then the empty one is named."""
+    tasks = [gap, 3, "x", *LOG["task"][3:]]
+    make = (lambda c: c) if kind == "columns" else pytest.importorskip("pandas").DataFrame
+    with pytest.raises(SchemaError, match="row 3") as told:
+        TaskLog.read(make(LOG | {"task": tasks}))
+    assert "wherever there is one: str(value)" in told.value.fix
+    texts = [value if value is gap else str(value) for value in tasks]
+    with pytest.raises(SchemaError, match="'task' is empty in data row 1"):
+        TaskLog.read(make(LOG | {"task": texts}))
+
+
 def test_texts_that_look_like_dates(tmp_path: Path) -> None:
     columns = {
         **LOG,
@@ -216,12 +292,12 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
     "mixed ids": (
         _with("class_ids", ["a", "b", "c", "d", "e"]),
         SchemaError,
-        "class_ids of the log is not of one kind",
+        r"'class_ids' holds what Arrow does not know(?s:.*)row 4(?s:.*)\[str\(i\) for i in ids\]",
     ),
     "tasks by number and by name": (
         _with("task", "t3"),
         SchemaError,
-        r"task of the log is not of one kind(?s:.*)str\(task\)",
+        r"'task' holds a int and then a str(?s:.*)row 4(?s:.*)str\(value\)",
     ),
     "columns of different length": (
         {**LOG, "task": LOG["task"][:-1]},
@@ -259,6 +335,9 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
 }
 
 
+_OF_JSON = (float, int, str, list, dict)
+
+
 @pytest.mark.parametrize(
     "others",
     [
@@ -267,12 +346,20 @@ WRONG: dict[str, tuple[own_logs.Columns, type[FSLBenchError], str]] = {
         ["x", ["x", "y"]],
         [2**70, True],
         ["2020-01-01T00:00:00", 5],
+        [np.zeros((2, 2)), b"\xff"],
+        [Decimal("1.50"), object()],
+        [[[1], [2, 3]], []],
     ],
 )
+@pytest.mark.parametrize("name", ["note", "seed", "shots"])
 @pytest.mark.parametrize("kind", ["jsonl", "rows", "columns", "pandas"])
-def test_other_columns_are_left_alone(kind: str, others: list[Any], tmp_path: Path) -> None:
-    """Whatever they hold, also values of several kinds."""
-    columns = LOG | {"note": [*others, *([others[0]] * 19)]}
+def test_other_columns_are_left_alone(
+    kind: str, name: str, others: list[Any], tmp_path: Path
+) -> None:
+    """Whatever they hold, also values of several kinds; optional ones too, if they are no help."""
+    columns = LOG | {name: [*others, *([others[0]] * 19)]}
+    if kind == "jsonl" and not isinstance(others[0], _OF_JSON):
+        pytest.skip("JSON does not have such values")
     sources: dict[str, Callable[[], object]] = {
         "jsonl": lambda: _lines(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),

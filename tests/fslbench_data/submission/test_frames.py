@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from benchmark_spec.errors import (
     UnboundError,
     UnreadableError,
 )
+from fslbench_data.sandbox.client import read_untrusted
+from fslbench_data.submission.streaming import open_submission
 
 COLUMNS = ("method", "dataset", "task_set", "task_id", "n_correct", "n_query")
 
@@ -174,7 +177,7 @@ def test_frames_are_checked_as_files_are(answers: fb.Submission) -> None:
         fb.validate(table.append_column("seed", pa.repeat(1, len(table))))
     with pytest.raises(UnreadableError, match="the frame has columns but no rows"):
         fb.validate(table.slice(0, 0))
-    with pytest.raises(SchemaError, match="the frame cannot be made a table"):
+    with pytest.raises(SchemaError, match="the frame is a object\n"):
         fb.score(object())  # type: ignore[arg-type]
 
 
@@ -231,8 +234,101 @@ def test_frames_that_were_joined(kind: str, answers: fb.Submission) -> None:
             assert fb.validate(given, fb.load_release()).groups
 
 
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+    "reader": lambda table: table.to_reader(),
+    "batch": lambda table: table.combine_chunks().to_batches()[0],
+    "structs": lambda table: table.to_struct_array(),
+    "duckdb": lambda table: pytest.importorskip("duckdb").from_arrow(table),
+    "structs of polars": lambda table: _polars(table).to_struct("all"),
+    "nullable": lambda table: _pandas(table).convert_dtypes(),
+    "of Arrow": lambda table: _pandas(table).convert_dtypes(dtype_backend="pyarrow"),
+    "an index with the name of a column": lambda table: _pandas(table).rename_axis("run"),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_whatever_speaks_arrow_is_a_frame(kind: str, answers: fb.Submission) -> None:
+    table = pa.table(
+        {
+            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for name, column in zip(
+                answers.to_arrow().column_names, answers.to_arrow().columns, strict=True
+            )
+        }
+    )
+    assert fb.score(FRAMES[kind](table)) == fb.score(answers)
+
+
+class Broken:
+    """What speaks Arrow and fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise self._error
+
+
+def _lost(table: pa.Table) -> Any:
+    """A reader that breaks off."""
+
+    def batches() -> Any:
+        yield from table.to_batches()
+        raise RuntimeError("lost")
+
+    return pa.RecordBatchReader.from_batches(table.schema, batches())
+
+
+def _read(table: pa.Table) -> Any:
+    reader = table.to_reader()
+    reader.read_all()
+    return reader
+
+
+REFUSED: dict[str, tuple[Callable[[pa.Table], Any], str]] = {
+    "lazy": (lambda t: _polars(t).lazy(), r"a LazyFrame\n(?s:.*)its .collect\(\) returns"),
+    "a data set": (
+        lambda t: pytest.importorskip("pyarrow.dataset").dataset(t),
+        r"a InMemoryDataset\n(?s:.*)its .to_table\(\) returns",
+    ),
+    "raises": (lambda _: Broken(RuntimeError("gone")), "a Broken, of which(?s:.*)gone"),
+    "no file": (lambda _: Broken(OSError(27, "too large")), "a Broken, of which(?s:.*)too large"),
+    "breaks off": (_lost, r"a RecordBatchReader, of which.*lost\.\n"),
+    "was read": (_read, "no rows\n(?s:.*)a reader is empty once it has been read"),
+    "a column": (lambda t: t["method"], "a ChunkedArray, of which"),
+    "a series": (lambda t: _pandas(t)["method"], "a Series, of which"),
+    "a class": (lambda t: type(_polars(t)), "a class DataFrame, of which"),
+    "a generator": (lambda t: (row for row in t.to_pylist()), "a generator\n"),
+    "rows": (lambda t: t.to_pylist(), "frame number 1 is a dict, of which"),
+    "groups": (lambda t: _pandas(t).groupby("method"), "a DataFrameGroupBy\n"),
+    "doubled": (
+        lambda t: _pandas(t).iloc[:, [0, *range(6)]],
+        "the frame doubles column 'method'",
+    ),
+    "arrays in cells": (
+        lambda t: _pandas(t).assign(class_correct=[_square()] * len(t)),
+        r"'class_correct' holds what Arrow does not know(?s:.*)row 1\n(?s:.*)value.tolist\(\)",
+    ),
+}
+
+
+def _square() -> Any:
+    import numpy as np
+
+    return np.zeros((2, 2))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_table_is_refused_in_our_words(name: str, answers: fb.Submission) -> None:
+    make, said = REFUSED[name]
+    functions: tuple[Callable[[Any], Any], ...] = (fb.score, fb.validate, fb.merge)
+    for function in functions:
+        with pytest.raises((SchemaError, UnreadableError), match=said):
+            function(make(answers.to_arrow()))
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-@pytest.mark.parametrize("index", [None, "step"])
+@pytest.mark.parametrize("index", [None, "step", "run"])
 def test_files_with_the_index_of_a_frame(
     ending: str, index: str | None, answers: fb.Submission, tmp_path: Path
 ) -> None:
@@ -243,4 +339,7 @@ def test_files_with_the_index_of_a_frame(
     frame = pandas.concat([frame[::2], frame[1::2]]).rename_axis(index)
     path = tmp_path / f"x.{ending}"
     frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path)
-    assert fb.Submission.read(path).table.column_names == list(COLUMNS)
+    read = fb.Submission.read(path)
+    assert read.table.column_names == list(COLUMNS)
+    for again in [read_untrusted, partial(open_submission, large=True)] * (ending == "parquet"):
+        assert again(path).table.equals(read.table)
