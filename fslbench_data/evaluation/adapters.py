@@ -55,9 +55,9 @@ def easyfsl(classifier: Any) -> MethodCallable:
 
     On features its backbone is the identity: ``PrototypicalNetworks()``.  With a backbone of its
     own it is run on pictures: ``evaluate(..., images=FOLDER, transform=FUNCTION)``.  It is put in
-    evaluation mode and on the device of `evaluate`, and gets one task at a time without
-    gradients; the random numbers of PyTorch, on the CPU and on CUDA, are seeded from the task's
-    generator.  What easyfsl calls transductive is marked so.
+    evaluation mode, with a warning if it was not, and on the device of `evaluate`, and gets one
+    task at a time without gradients; the random numbers of PyTorch, on the CPU and on CUDA, are
+    seeded from the task's generator.  What easyfsl calls transductive is marked so.
 
     Parameters
     ----------

@@ -32,12 +32,14 @@ def answer_tasks(
     count: int,
     log: Journal,
     *,
+    name: str,
     seed: int,
     batch: int | None,
 ) -> Iterator[tuple[Sequence[Task], bool]]:
     """Answer the first `count` tasks of a set, one or one batch at a time, into the journal.
 
-    Yields the tasks, and whether the journal held the answers to all of them before.
+    Messages call the method `name`.  Yields the tasks, and whether the journal held the answers to
+    all of them before.
     """
     step = batch or 1
     for start in range(0, count, step):
@@ -46,15 +48,16 @@ def answer_tasks(
             yield group, True
             continue
         rng = task_generator(seed, tasks.info, start)
+        where = f"{name} on {_named(group)}"
         with inputs.batch(group) as (supports, queries):
             arguments = (supports, queries) if batch else (supports[0], queries[0])
             try:
                 answer = method(*arguments, rng)
             except Exception as error:
-                raise _failed(error, group) from error
-        array = array_of(answer, _where(group))
+                raise _failed(error, where) from error
+        array = array_of(answer, where)
         rows = array if batch else array[None]
-        for task, row in zip(group, _checked(rows, group), strict=True):
+        for task, row in zip(group, _checked(rows, group, where), strict=True):
             log.add(str(tasks.info), task.task_id, row.tolist())
         yield group, False
 
@@ -66,10 +69,9 @@ def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Gene
     return np.random.Generator(np.random.Philox(key=key))
 
 
-def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:
+def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> NDArray[Any]:
     """Return the predictions (B, K·Q) of a group of tasks, or say what they are instead."""
     info = group[0].info
-    where = _where(group)
     expected = (len(group), info.protocol.n_query)
     if rows.dtype.kind not in "iu" or rows.shape != expected:
         shown = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
@@ -89,14 +91,14 @@ def _checked(rows: NDArray[Any], group: Sequence[Task]) -> NDArray[Any]:
     return rows
 
 
-def _failed(error: Exception, group: Sequence[Task]) -> MethodFailedError:
+def _failed(error: Exception, where: str) -> MethodFailedError:
     return MethodFailedError(
         f"the method raised {type(error).__name__}: {error}",
-        where=f"{_where(group)}; {lines_of(error)}",
+        where=f"{where}; {lines_of(error)}",
         fix="mend the method and run again; with a journal (or -o) answered tasks are kept",
     )
 
 
-def _where(group: Sequence[Task]) -> str:
+def _named(group: Sequence[Task]) -> str:
     last = f"..{group[-1].task_id}" if len(group) > 1 else ""
     return f"{group[0].info}, task {group[0].task_id}{last}"

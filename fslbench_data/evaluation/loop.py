@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -56,7 +57,8 @@ def evaluate(
         float32 (K·Q, D), or lists of paths of images: copies under names that say nothing, removed
         after the call.  Predictions are integers (K·Q,) in 0..K-1, the position of the class in
         the task.  `rng` is a generator of the task's own.  Query labels are never passed; queries
-        stand in their frozen order.
+        stand in their frozen order.  A network of PyTorch that it is, or holds in an attribute, is
+        put in evaluation mode, with a warning if it was not.
     release
         None is the one inside the package.
     name
@@ -130,6 +132,10 @@ def evaluate(
     if trained is None:
         trained = getattr(method, "trained", None)
     label, backbone = name or callable_name(method), features or ""
+    if sys.modules.get("torch") is not None:  # else there are no networks
+        from fslbench_data.torch.evaluation_mode import set_evaluation_mode
+
+        set_evaluation_mode(method, label)
     recorder = Recorder(
         label,
         description=description,
@@ -165,7 +171,9 @@ def evaluate(
         def calls(info: TaskSetInfo, count: int) -> Calls:
             inputs = choice.of(release, info.dataset, seed)
             tasks = release.task_set(info.dataset, str(info.name))
-            yield from answer_tasks(method, inputs, tasks, count, log, seed=seed, batch=batch)
+            yield from answer_tasks(
+                method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
+            )
 
         def answered(info: TaskSetInfo) -> int:
             return sum(name == str(info) for name, _ in log.answers)

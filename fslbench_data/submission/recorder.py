@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from benchmark_spec.errors import (
     CountError,
     DoubledTaskError,
+    FSLBenchError,
     MissingTaskError,
     PredictionError,
     SubmissionError,
     listing,
+    printable,
 )
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
@@ -68,6 +70,11 @@ class Recorder:
         self._stopping: dict[str, Stopping] = {}
         self._answers: dict[str, dict[int, tuple[int, list[int] | None, list[int] | None]]] = {}
 
+    @property
+    def name(self) -> str:
+        """The method's name."""
+        return self._method.name
+
     def add(self, task: Task, predictions: ArrayLike) -> int:
         """Record one task's predictions, integers (K·Q,) in 0..K-1, in the frozen query order.
 
@@ -76,30 +83,33 @@ class Recorder:
         int
             The number of correct ones.
         """
-        checked = _predictions(predictions, task.query_label[None, :], task.info)
+        where = f"{self.name} on {task.info}, task {task.task_id}"
+        checked = _predictions(predictions, task.query_label[None, :], task.info, where)
         return self._record(task.info, [task.task_id], checked, task.query_label[None, :])[0]
 
     def add_task_set(self, tasks: TaskSet, predictions: ArrayLike) -> NDArray[np.int64]:
         """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,)."""
-        checked = _predictions(predictions, tasks.query_label, tasks.info)
+        where = f"{self.name} on {tasks.info}"
+        checked = _predictions(predictions, tasks.query_label, tasks.info, where)
         label = tasks.query_label[: len(checked)]
         return np.array(self._record(tasks.info, range(len(checked)), checked, label))
 
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
         info = tasks if isinstance(tasks, TaskSetInfo) else tasks.info
-        counts = np.asarray(n_correct)
+        where = f"{self.name} on {info}"
+        counts = array_of(n_correct, where, CountError)
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= info.n_tasks:
             raise CountError(
                 f"the counts are of type {counts.dtype} and shape {counts.shape}",
-                where=str(info),
+                where=where,
                 expected=f"integers ({info.n_tasks},), one for each task, or for the first few",
             )
         outside = (counts < 0) | (counts > info.protocol.n_query)
         if outside.any():
             raise CountError(
                 f"counts out of range: {listing(counts[outside].tolist())}",
-                where=str(info),
+                where=where,
                 expected=f"0..{info.protocol.n_query}",
             )
         self._check_new(info, range(counts.size))
@@ -130,7 +140,7 @@ class Recorder:
             if missing := [task_id for task_id in range(count) if task_id not in answers]:
                 raise MissingTaskError(
                     f"tasks are missing: task_id {listing(missing)}",
-                    where=f"{self._method.name} on {info}",
+                    where=f"{self.name} on {info}",
                     expected=f"the first {count} tasks, if not all {info.n_tasks}",
                     fix="answer the tasks in order",
                 )
@@ -185,53 +195,59 @@ class Recorder:
         if doubled := [task_id for task_id in task_ids if task_id in answers]:
             raise DoubledTaskError(
                 f"task {listing(doubled)} has been recorded already",
-                where=f"{self._method.name} on {info}",
+                where=f"{self.name} on {info}",
                 fix="use a Recorder for each method",
             )
 
 
-def array_of(answer: Any, where: str) -> NDArray[Any]:
+def array_of(answer: Any, where: str, kind: type[FSLBenchError] = PredictionError) -> NDArray[Any]:
     """Make an array of what a method answered, a tensor of any device among them.
 
-    Raises
-    ------
-    PredictionError
-        If numpy makes none of it, as of a tuple of arrays or a tensor of bfloat16.
+    Raises an error of the kind if numpy makes none of it, as of a tuple of arrays, a tensor of
+    bfloat16 or None, or if some of it is masked.
     """
     try:
-        return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise PredictionError(
-            f"the answer is a {type(answer).__name__} of which numpy makes no array: {error}",
+        array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+        why = "it holds no numbers" if array.dtype == object else ""
+    except Exception as error:  # an answer may be of anybody's class
+        why = printable(str(error)) or type(error).__name__
+    else:
+        why = "some of it is masked" if np.ma.is_masked(answer) else why
+    if why:
+        raise kind(
+            f"the answer is a {type(answer).__name__} of which numpy makes no array: {why}",
             where=where,
             expected="an array or tensor of integers",
-            fix="return the predictions alone, as integers: positions of classes, no scores",
-        ) from None
+            fix="give these alone, as integers; of predictions positions of classes, no scores",
+        )
+    return array
 
 
-def _predictions(answers: ArrayLike, label: NDArray[Any], info: TaskSetInfo) -> NDArray[Any]:
+def _predictions(
+    answers: ArrayLike, label: NDArray[Any], info: TaskSetInfo, where: str
+) -> NDArray[Any]:
     """Predictions as an integer array (m, K·Q), m at most the rows of `label`."""
-    array = array_of(answers, str(info))
+    array = array_of(answers, where)
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     way, n_query = info.protocol.way, info.protocol.n_query
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:
         raise PredictionError(
             f"predictions are of type {array.dtype} and shape {array.shape}",
-            where=str(info),
+            where=where,
             expected=f"integers, {n_query} for each task (K·Q)",
             fix="predict the position 0..K-1 of the class for every query, in the given order",
         )
     if len(array) > len(label):
         raise PredictionError(
             f"there are predictions for {len(array)} tasks",
-            where=str(info),
+            where=where,
             expected=f"at most {len(label)}",
         )
     outside = (array < 0) | (array >= way)
     if outside.any():
         raise PredictionError(
             f"predictions hold {array[outside][0]}",
-            where=str(info),
+            where=where,
             expected=f"0..{way - 1}, the position of the class in the task",
             fix="predict positions in the task, not class ids",
         )

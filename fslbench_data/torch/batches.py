@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from benchmark_spec.errors import PredictionError, SpecError
-from fslbench_data.submission.recorder import Recorder
+from fslbench_data.submission.recorder import Recorder, array_of
 from fslbench_data.tasks import Task
 
 
@@ -58,12 +58,14 @@ class TaskBatch:
         DoubledTaskError
             If a task of the batch has been recorded.
         """
-        rows = predictions.detach().cpu() if isinstance(predictions, torch.Tensor) else predictions
-        if len(rows) != len(self.tasks):
-            first = self.tasks[0]
+        first = self.tasks[0]
+        begin = f"{first.info}, the batch that begins with task {first.task_id}"
+        where = f"{recorder.name} on {begin}"
+        rows = array_of(predictions, where)
+        if rows.shape[:1] != (len(self.tasks),):
             raise PredictionError(
-                f"there are predictions for {len(rows)} tasks",
-                where=f"{first.info}, the batch that begins with task {first.task_id}",
+                f"there are predictions for {len(rows) if rows.ndim else 'no'} tasks",
+                where=where,
                 expected=f"{len(self.tasks)} rows, one for each task of the batch",
             )
         return sum(recorder.add(task, row) for task, row in zip(self.tasks, rows, strict=True))

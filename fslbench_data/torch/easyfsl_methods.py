@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from benchmark_spec.errors import SpecError
+from fslbench_data.torch.evaluation_mode import set_evaluation_mode
 
 
 class EasyFSLMethod:
@@ -20,8 +21,9 @@ class EasyFSLMethod:
     """
 
     def __init__(self, classifier: Any) -> None:
-        self._classifier = classifier.eval()
         self.__name__ = type(classifier).__name__
+        set_evaluation_mode(classifier, self.__name__)
+        self._classifier = classifier
         self.transductive = bool(classifier.is_transductive())
 
     def __call__(self, support: Any, query: Any, rng: np.random.Generator) -> torch.Tensor:

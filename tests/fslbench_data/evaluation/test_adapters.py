@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import MethodFailedError, SpecError
+from benchmark_spec.errors import FSLBenchWarning, MethodFailedError, SpecError
 from fslbench_data.evaluation.loader import load_callable
 from fslbench_data.release.release import Release
 
@@ -120,6 +121,19 @@ def test_easyfsls_prototypical_networks(embedded: Release) -> None:
     networks = fb.easyfsl(methods.PrototypicalNetworks())
     assert _digest(networks, embedded) == _digest(euclidean, embedded)
     assert _digest(networks, embedded, device="cpu") == _digest(euclidean, embedded)
+
+
+def test_easyfsls_backbone_in_training_mode() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+    backbone = torch.nn.Linear(64, 8)
+    with pytest.warns(FSLBenchWarning, match="PrototypicalNetworks was left in training mode"):
+        fb.easyfsl(methods.PrototypicalNetworks(backbone))
+    assert not backbone.training
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fb.easyfsl(methods.PrototypicalNetworks(backbone).eval())
+        fb.easyfsl(methods.PrototypicalNetworks())  # without a network
 
 
 STEPS: dict[str, dict[str, int]] = {

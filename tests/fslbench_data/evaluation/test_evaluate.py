@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
+from scipy.sparse import csr_matrix
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
+    CountError,
     FSLBenchError,
     MethodFailedError,
     OutputError,
@@ -122,7 +124,12 @@ def test_a_part_is_declared(embedded: Release) -> None:
         (lambda q: np.zeros(len(q)), "float64"),
         (lambda q: np.full(len(q), 5), "predicted 5"),
         (lambda q: np.full(len(q), -1), "predicted -1"),
-        (lambda q: None, "object"),
+        (lambda q: None, "a NoneType of which numpy makes no array"),
+        (lambda q: {"predictions": q}, "a dict of which numpy makes no array"),
+        (lambda q: (i for i in range(len(q))), "a generator of which numpy makes no array"),
+        (lambda q: _Strange(), "a _Strange of which numpy makes no array: KeyError"),
+        (lambda q: np.ma.masked_all(len(q), int), "some of it is masked"),
+        (lambda q: csr_matrix((len(q), 5)), "a csr_matrix of which numpy makes no array"),
         (lambda q: [[0] * len(q)], "shape"),
         (lambda q: (np.zeros(len(q), int), {"loss": 0.1}), "tuple of which numpy makes no array"),
         (lambda q: (np.zeros(len(q), int), np.zeros((len(q), 5))), "tuple of which numpy makes no"),
@@ -130,10 +137,24 @@ def test_a_part_is_declared(embedded: Release) -> None:
     ],
 )
 def test_what_is_no_answer(answer: Any, said: str, embedded: Release) -> None:
+    tasks = embedded.task_set("digits", "open-5w5s5q")
     with pytest.raises(PredictionError) as caught:
         fb.evaluate(lambda s, q, r: answer(q), embedded, name="x", task_sets="open-5w5s5q", **ALL)
     assert said in str(caught.value)
-    assert "digits/open-5w5s5q, task 0" in str(caught.value)
+    assert caught.value.where == "x on digits/open-5w5s5q, task 0"
+    if "numpy makes no" not in str(caught.value):
+        return  # one that may be right elsewhere
+    with pytest.raises(PredictionError) as caught:
+        fb.Recorder("x").add(tasks[0], answer(tasks[0].query))
+    assert caught.value.where == "x on digits/open-5w5s5q, task 0"
+    with pytest.raises(CountError) as counted:
+        fb.Recorder("x").add_counts(tasks, answer(range(32)))
+    assert counted.value.where == "x on digits/open-5w5s5q"
+
+
+class _Strange:
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise KeyError
 
 
 def test_a_method_that_raises_names_the_task_and_keeps_the_rest(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,20 @@ from click.testing import CliRunner
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import MethodFailedError, OutputError, PredictionError, SpecError
+from benchmark_spec.errors import (
+    CountError,
+    FSLBenchWarning,
+    MethodFailedError,
+    OutputError,
+    PredictionError,
+    SpecError,
+)
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
+
+from fslbench_data.torch import TaskDataset  # noqa: E402 - only where there is PyTorch
 
 WHERE: Any = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -53,6 +64,83 @@ def test_one_task_or_many(device: str, embedded: Release) -> None:
 
     arrays = fb.evaluate(of_arrays, embedded, name="it", **WHERE)
     assert content_digest(arrays.table) == alone
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda n: (torch.zeros(n, dtype=int), torch.zeros(n, 5)),
+        lambda n: torch.zeros(n, dtype=torch.bfloat16),
+        lambda n: torch.zeros(n, dtype=int).to_sparse(),
+        lambda n: torch.zeros(n, dtype=int, device="meta"),
+        lambda n: torch.zeros(n, requires_grad=True),
+        lambda n: [torch.zeros((), requires_grad=True)] * n,
+        lambda n: torch.nested.nested_tensor([torch.zeros(n), torch.zeros(3)]),
+    ],
+)
+def test_tensors_that_are_no_answer(answer: Any, embedded: Release) -> None:
+    tasks = embedded.task_set("digits", "open-5w1s1q")
+    with pytest.raises(PredictionError) as caught:
+        fb.evaluate(lambda s, q, r: answer(len(q)), embedded, name="it", **WHERE)
+    assert caught.value.where == "it on digits/open-5w1s1q, task 0"
+    with pytest.raises(PredictionError, match="it on digits/open-5w1s1q, the batch that begins"):
+        TaskDataset(embedded, "digits", "open-5w1s1q", features="pixels")[0].record(
+            fb.Recorder("it"), answer(5)
+        )
+    with pytest.raises(CountError, match="where: it on digits/open-5w1s1q"):
+        fb.Recorder("it").add_counts(tasks, answer(5))
+
+
+class Network(torch.nn.Module):  # type: ignore[misc]
+    """One whose answers are all the first class unless it is in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, support: Any, query: Any, rng: object = None) -> Any:
+        found = nearest(support, query, rng)
+        return found * 0 if self.training else found
+
+
+class Holder:
+    """A method that holds networks, anywhere that can be seen."""
+
+    def __init__(self, kept: Any) -> None:
+        self.kept = kept
+
+    def __call__(self, support: Any, query: Any, rng: object) -> Any:
+        kept = self.kept.values() if isinstance(self.kept, dict) else self.kept
+        return next(iter(kept if not isinstance(kept, Network) else [kept]))(support, query)
+
+
+def _learned(network: Any, support: Any, query: Any, rng: object) -> Any:
+    return network(support, query)
+
+
+HOLDERS: dict[str, Any] = {
+    "itself": lambda network: network,
+    "held": Holder,
+    "in a list": lambda network: Holder([network]),
+    "in a mapping": lambda network: Holder({"a": network}),
+    "a bound method": lambda network: Holder(network).__call__,
+    "a partial": lambda network: partial(_learned, network),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_networks_left_in_training_mode(kind: str, embedded: Release) -> None:
+    options: Any = {"name": "it", "device": "cpu", **WHERE}
+    network = Network()
+    with pytest.warns(FSLBenchWarning, match="it: Network was left in training mode") as said:
+        found = fb.evaluate(HOLDERS[kind](network), embedded, **options)
+    assert len(said) == 1
+    assert "\n" not in str(said[0].message)
+    assert not network.training
+    assert content_digest(found.table) == _digest(device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fb.evaluate(HOLDERS[kind](network), embedded, max_tasks=1, **options)
 
 
 def test_a_stopped_run_goes_on_where_it_was(embedded: Release, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_line_of_the_user_alone() -> None:
         raise ValueError("no")
 
     where = _raised_by(method, _line_of(method, 1))
-    assert where == "digits/open-5w5s5q, task 0; HERE, in method"
+    assert where == "x on digits/open-5w5s5q, task 0; HERE, in method"
 
 
 def test_a_line_of_the_user_and_one_of_a_library() -> None:
@@ -40,13 +40,13 @@ def test_a_line_of_the_user_and_one_of_a_library() -> None:
         return np.linalg.inv(np.zeros((2, 2)))
 
     where = _raised_by(method, _line_of(method, 1))
-    assert where.startswith("digits/open-5w5s5q, task 0; HERE, in method; raised at ")
+    assert where.startswith("x on digits/open-5w5s5q, task 0; HERE, in method; raised at ")
     assert "linalg.py" in where.partition("; raised at ")[2]
 
 
 def test_of_an_adapter_the_line_that_runs_it() -> None:
     where = _raised_by(shutil.copyfileobj, _line_of(_raised_by, 2))
-    assert where.startswith("digits/open-5w5s5q, task 0; HERE, in _raised_by; raised at ")
+    assert where.startswith("x on digits/open-5w5s5q, task 0; HERE, in _raised_by; raised at ")
     assert "shutil.py" in where
 
 
