@@ -238,6 +238,12 @@ class TaskLogError(FSLBenchError):
     """A log of random tasks that no interval can be computed from."""
 
 
+class NoIntervalError(FSLBenchError, KeyError):
+    """A kind of interval that there is not, of a mapping of them; says why."""
+
+    __str__ = Exception.__str__  # not quoted, as a key would be
+
+
 class QueryError(FSLBenchError):
     """An SQL query that fails, or does what it may not."""
 

@@ -19,7 +19,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of
-from fslbench_data.leaderboard.folder_files import POINTER, check_is_no_pointer
+from fslbench_data.leaderboard.folder_files import IS_POINTER, check_is_no_pointer
 from fslbench_data.leaderboard.repository import ENDING, ResultsFiles, submission_name
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import LIMITS, Limits, read_untrusted
@@ -122,7 +122,7 @@ class Rejected:
     @property
     def is_pointer(self) -> bool:
         """Whether the file is a pointer of Git LFS."""
-        return self.what == POINTER
+        return self.what == IS_POINTER
 
 
 def check_submission(
@@ -188,7 +188,7 @@ def _checked_digest(name: str, path: Path, limits: Limits) -> str:
                 expected=f"at most {limits.file_bytes}",
                 fix="split it into several files",
             )
-        check_is_no_pointer(path, size)
+        check_is_no_pointer(path)
         digest = sha256_of(path)
     except OSError as error:
         raise ResultsError(f"it cannot be opened: {error.strerror}") from None

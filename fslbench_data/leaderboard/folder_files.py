@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmark_spec.errors import ResultsError
 from benchmark_spec.naming import one_line
 from fslbench_data.files import sha256_of, temporary_of
+from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
 from fslbench_data.leaderboard.history import arrivals
 from fslbench_data.leaderboard.repository import (
     BOARD_FILE,
@@ -22,11 +23,7 @@ from fslbench_data.leaderboard.repository import (
 )
 from fslbench_data.sandbox.limits import LIMITS
 
-POINTER = "it is a pointer of Git LFS, not the file itself"
-FIX = "git lfs pull"
-_BEGINNING = b"version https://git-lfs.github.com/spec/"
-_MOST_BYTES = 1023
-"""A longer file is no pointer, as Git LFS has it."""
+IS_POINTER = f"it is {POINTER}"
 
 
 class FolderFiles:
@@ -162,13 +159,10 @@ def _name_of(path: Path) -> str:
     return path.name
 
 
-def check_is_no_pointer(path: Path, size: int) -> None:
-    """Raise a ResultsError if a file of `size` bytes is a pointer; OSError if it is unreadable."""
-    if size > _MOST_BYTES:
-        return
-    with path.open("rb") as file:
-        if file.read(len(_BEGINNING)) == _BEGINNING:
-            raise ResultsError(POINTER, expected="the bytes that it points to", fix=FIX)
+def check_is_no_pointer(path: Path) -> None:
+    """Raise a ResultsError if a file is a pointer; OSError if it is unreadable."""
+    if is_lfs_pointer(path):
+        raise ResultsError(IS_POINTER, expected=EXPECTED, fix=FIX)
 
 
 def unfetched(pointers: int, total: int) -> str:

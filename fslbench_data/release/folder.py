@@ -14,6 +14,7 @@ from benchmark_spec.errors import CorruptReleaseError, ReleaseNotFoundError
 from benchmark_spec.manifest import MANIFEST_FILE, Manifest
 from benchmark_spec.tables import Table
 from fslbench_data.files import sha256_of
+from fslbench_data.files.lfs import EXPECTED, FIX, POINTER, is_lfs_pointer
 from fslbench_data.hub.address import meant_address
 
 MOST_MANIFEST = 64 << 20
@@ -86,8 +87,16 @@ def regular_file(path: Path, within: Path | None = None) -> Path:
     return file
 
 
+def _pointer(path: Path, name: str) -> CorruptReleaseError:
+    return CorruptReleaseError(
+        f"{name} is {POINTER}", where=str(path), expected=EXPECTED, fix=f"{FIX}, in the release"
+    )
+
+
 def read_manifest_file(path: Path) -> bytes:
     """Read the bytes of a manifest, if it is a regular file and not larger than any manifest."""
+    if is_lfs_pointer(path):
+        raise _pointer(path, path.name)
     with regular_file(path).open("rb") as file:
         content = file.read(MOST_MANIFEST + 1)
     if len(content) > MOST_MANIFEST:
@@ -140,6 +149,8 @@ def check_file(folder: Path, table: Table) -> None:
     else:
         if digest == table.sha256:
             return
+        if is_lfs_pointer(path):
+            raise _pointer(path, table.path)
         what = f"its SHA-256 is {digest}" if digest else f"it has {size} bytes"
         problem = f"is not the file that was released: {what}"
         expected = f"{table.bytes} bytes with the SHA-256 {table.sha256}"

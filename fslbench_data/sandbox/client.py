@@ -22,6 +22,7 @@ from threading import RLock
 import pyarrow as pa
 
 from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
+from fslbench_data.files.lfs import refuse_lfs_pointer
 from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB, Limits
 from fslbench_data.sandbox.process import EndedError, Process
 from fslbench_data.submission.bindings import METADATA_KEY
@@ -87,6 +88,7 @@ def _check(path: Path, source: str) -> None:
             expected="a file ending in .parquet",
             fix="write the submission with Submission.write",
         )
+    refuse_lfs_pointer(path)
 
 
 def _read(path: Path, where: str, limits: Limits, columns: list[str] | None = None) -> pa.Table:

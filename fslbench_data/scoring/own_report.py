@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from analysis_sql.intervals.sign_flip import constant_p
 from analysis_sql.intervals.training_runs import for_new_runs, p_for_new_runs
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut
+from benchmark_spec.errors import NoIntervalError, listing
 from benchmark_spec.version import __version__
 
 
@@ -53,6 +55,25 @@ class Width:
     run_share: float = 0.0
 
 
+class Widths(dict[LeftOut, Width]):
+    """Intervals by kind; of one that there is not, a NoIntervalError (a KeyError) says why."""
+
+    def __init__(self, widths: Mapping[LeftOut, Width], why: Mapping[LeftOut, str]) -> None:
+        super().__init__(widths)
+        self.why = why
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Widths, (dict(self), dict(self.why))
+
+    def __missing__(self, kind: LeftOut) -> Width:
+        why = self.why.get(kind, "no such kind is known")
+        raise NoIntervalError(
+            f"there is no interval for new {kind}: {why}",
+            expected=f"one of {listing(list(self))}",
+            fix="ask with widths.get(kind), which gives None where there is none",
+        )
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A method's mean over tasks, or the paired difference of two methods', percentage points.
@@ -67,7 +88,7 @@ class Estimate:
         Classes weighted equally.
     widths
         For `images` (new images of these classes), `classes` (new classes) and `superclasses`,
-        those that there are; ``OwnTaskSet.why`` says why others are not.
+        those that there are; asking for another raises a NoIntervalError, which says why.
     runs
         Number of training runs of the method, or of both.
     level
@@ -172,7 +193,7 @@ class OwnTaskSet:
             widths[kind] = self._width(kind, i, j, mean, list(widths.values()))
         runs = self.runs[i], self.runs[j]
         about = self.methods[i], versus, self.tasks, mean
-        return Estimate(*about, widths, runs[: 1 + (i != j)], self.level)
+        return Estimate(*about, Widths(widths, self.why), runs[: 1 + (i != j)], self.level)
 
     def _width(self, kind: LeftOut, i: int, j: int, mean: float, before: Sequence[Width]) -> Width:
         """Return one kind of interval, at least as wide as those `before` it."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from benchmark_spec.errors import SchemaError, UnreadableError
+from fslbench_data.files.lfs import refuse_lfs_pointer
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission.canonical import index_columns, printable
 from fslbench_data.submission.columns import is_text
@@ -147,6 +148,7 @@ def check_file(path: Path, endings: Collection[str]) -> None:
         )
     if not size:
         raise UnreadableError(f"{path} is empty", fix="write it again")
+    refuse_lfs_pointer(path)
 
 
 def read_csv(path: Path) -> pa.Table:

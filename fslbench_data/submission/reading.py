@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from benchmark_spec.errors import FSLBenchWarning, UnreadableError
 from benchmark_spec.schemas import SUBMISSION
+from fslbench_data.files.lfs import refuse_lfs_pointer
 from fslbench_data.submission import columns, csv_cells
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
 from fslbench_data.submission.canonical import NAMES, TYPES, canonical, known_columns, printable
@@ -60,6 +61,7 @@ def read_file(path: Path) -> Content:
         )
     if size == 0:
         raise UnreadableError(f"{path} is empty", fix="write the submission again")
+    refuse_lfs_pointer(path)
     try:
         content = reader(path)
     except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark_spec.errors import OutputError
+import fslbench_data as fb
+from benchmark_spec.errors import CorruptReleaseError, OutputError, UnreadableError
+from benchmark_spec.manifest import MANIFEST_FILE
 from fslbench_data.files import clear_temporary, temporary_of, whole_file, write_whole
+from fslbench_data.release.release import Release
+from fslbench_data.sandbox.client import read_untrusted
+from fslbench_data.scoring.id_table import numbers_by_id
 
 
 def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
@@ -304,3 +311,37 @@ def _writes(node: ast.AST) -> bool:
         return owner == "os" or (len(node.args) == 1 and not node.keywords)
     modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
     return name == "open" and any(isinstance(m, str) and set(m) & set("wax+") for m in modes)
+
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "json"])
+def test_pointers_of_git_lfs_are_called_that(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{ending}"
+    path.write_text(POINTER)
+    readers: list[Any] = [fb.score, fb.validate, fb.Submission.read, fb.interval]
+    if ending == "json":
+        readers = [lambda file: numbers_by_id(file, "class", "n_images", "sizes")]
+    for read in [*readers, *[read_untrusted] * (ending == "parquet")]:
+        with pytest.raises(UnreadableError, match="is a pointer of Git LFS") as caught:
+            read(path)
+        assert path.name in caught.value.what
+        assert caught.value.fix == "git lfs pull"
+
+
+@pytest.mark.parametrize("name", [MANIFEST_FILE, "tasks", "classes"])
+def test_pointers_in_a_release_are_called_that(name: str, toy: Release, tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    shutil.copytree(toy.files.where, folder)
+    target = folder / name
+    for path in [target] if target.is_file() else target.rglob("*.parquet"):
+        path.write_text(POINTER)
+    with pytest.raises(CorruptReleaseError, match=r"is a pointer of Git LFS(?s:.*)git lfs pull"):
+        _read(folder)
+
+
+def _read(folder: Path) -> None:
+    release = fb.load_release(folder)
+    release.task_set("cats", "open-2w1s2q")
+    release.classes("cats")

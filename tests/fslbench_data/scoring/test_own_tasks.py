@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from benchmark_spec.errors import (
     FSLBenchError,
     FSLBenchWarning,
     MissingTaskError,
+    NoIntervalError,
     SchemaError,
     SpecError,
     TaskLogError,
@@ -176,6 +179,35 @@ def test_every_task_has_all_classes() -> None:
     shown = fb.interval(own_logs.log(classes=5, way=5, tasks=300))
     assert list(shown.means[0].widths) == ["images"]
     assert "all 5 classes" in shown.sets[0].why["classes"]
+
+
+def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
+    shown = fb.interval(own_logs.log(classes=5, tasks=60, images=12, per_class=6))
+    for estimate in (shown.means[0], pickle.loads(pickle.dumps(shown.pairs[0]))):
+        said = "^there is no interval for new classes: every task has all 5 classes\n"
+        with pytest.raises(NoIntervalError, match=said) as caught:
+            estimate.widths["classes"]
+        assert isinstance(caught.value, KeyError)
+        assert "one of images" in caught.value.expected
+        assert estimate.widths.get("classes") is None
+        with pytest.raises(KeyError, match="no such kind is known"):
+            estimate.widths["class"]
+
+
+@pytest.mark.parametrize("classes", [5, 8])
+@pytest.mark.parametrize("better", [0.0, 9.0])
+def test_no_text_has_holes(classes: int, better: float, tmp_path: Path) -> None:
+    """Where all tasks have all classes, where all tasks are right, and where both is so."""
+    log = own_logs.log(
+        classes=classes, tasks=60, images=12, per_class=6, methods={"a": better, "b": 9.0}
+    )
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in own_logs.rows(log)))
+    for form in ("table", "markdown", "latex"):
+        ran = CliRunner().invoke(main, ["interval", str(path), "--format", form])
+        assert ran.exit_code == 0, ran.output
+        assert "For a paper" in ran.output or form != "table"
+        assert not re.search(r"\. \.|± \?|\? \(\?\)", ran.output)
 
 
 def test_reasons_name_classes_as_the_log_does() -> None:
