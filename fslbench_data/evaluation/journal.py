@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class Journal:
         if path.is_symlink() or (path.exists() and not path.is_file()):
             what = "a link" if path.is_symlink() else "no file"
             raise OutputError(f"{path} is {what}", fix="name another output, or remove it")
-        try:
+        with _written(path):
             kept = self._read(path, dict(run)) if path.exists() else b""
             if kept:
                 with path.open("r+b") as file:
@@ -51,19 +52,19 @@ class Journal:
             if not kept:
                 self._file.write(_line(dict(run)))
             self._sync()
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
 
     def close(self) -> None:
-        """Write the last answers to the disk."""
+        """Write the last answers to the disk; raises an OutputError if they cannot be written."""
         if self._file is not None:
-            self._sync()
-            self._file.close()
+            with _written(self.path), self._file:
+                self._sync()
 
     def add(self, task_set: str, task_id: int, predictions: list[int]) -> None:
-        """Keep the answer to a task."""
+        """Keep the answer to a task; raises an OutputError if it cannot be written."""
         self.answers[task_set, task_id] = predictions
-        if self._file is not None:
+        if self._file is None:
+            return
+        with _written(self.path):
             self._file.write(_line([task_set, task_id, predictions]))
             self._file.flush()
             if time.monotonic() - self._synced > _SYNC_SECONDS:
@@ -112,6 +113,18 @@ class Journal:
         return (protocol is None or len(entry[2]) == protocol.n_query) and all(
             is_whole(position, 0, most) for position in entry[2]
         )
+
+
+@contextmanager
+def _written(path: Path | None) -> Iterator[None]:
+    """Name the file that cannot be written, which an error of a full disk does not."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {path}: {error.strerror or error}",
+            fix="make room and run it again, which goes on where it stopped; or name another file",
+        ) from None
 
 
 def _line(value: Any) -> bytes:

@@ -192,6 +192,24 @@ def test_a_journal_of_another_run_is_not_resumed(embedded: Release, tmp_path: Pa
         fb.evaluate(ncc, embedded, **options)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on a file's size")
+def test_a_disk_that_is_full_names_the_journal(embedded: Release, tmp_path: Path) -> None:
+    import resource
+
+    journal = tmp_path / "x.partial"
+    options = {"task_sets": "open-5w5s5q", "journal": journal, **ALL}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        with pytest.raises(OutputError, match=rf"^cannot write {journal}: "):
+            fb.evaluate(ncc, embedded, **options)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    resumed = fb.evaluate(ncc, embedded, **options)
+    whole = fb.evaluate(ncc, embedded, **options | {"journal": None})
+    assert content_digest(resumed.table) == content_digest(whole.table)
+
+
 def test_a_journal_without_answers_never_blocks(embedded: Release, tmp_path: Path) -> None:
     def broken(support: Array, query: Array, rng: np.random.Generator) -> Array:
         raise ValueError("at once")
