@@ -7,10 +7,16 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from benchmark_spec.version import __version__
+
+if os.path.expanduser("~") == "~":  # noqa: PTH111 - pathlib would be imported for it
+    # No HOME, and a user whom the system does not know, as in a container.  Altair then cannot be
+    # imported, and huggingface_hub keeps its cache in a folder called "~" where one happens to be.
+    os.environ["HOME"] = "/nonexistent"
 
 if TYPE_CHECKING:
     from fslbench_data.evaluation.adapters import easyfsl, sklearn
