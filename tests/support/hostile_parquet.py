@@ -212,3 +212,15 @@ def inflating(codec: str, size: int, head: bytes = b"", fill: bytes = b"\0") -> 
             out.write(block[: min(left, len(block))])
             left -= len(block)
     return bytes(sink.getvalue())
+
+
+def with_page(table: pa.Table, name: str, size: int) -> bytes:
+    """Write a file in which one column's only page inflates to so many bytes."""
+    file = Parquet.of(table, use_dictionary=False, compression="zstd")
+    chunk = table.column_names.index(name)
+    ((header, _),) = file.pages(chunk)
+    data = inflating("zstd", size)
+    put(header, PAGE_UNCOMPRESSED, size)
+    put(header, PAGE_COMPRESSED, len(data))
+    file.replace(chunk, [(header, data)])
+    return file.build()

@@ -11,7 +11,7 @@ import own_logs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hostile_parquet import PAGE_COMPRESSED, PAGE_UNCOMPRESSED, Parquet, inflating, put
+from hostile_parquet import Parquet, with_page
 
 from benchmark_spec.errors import FSLBenchError, TooLargeError, UnreadableError
 from fslbench_data.sandbox.client import read_untrusted_columns
@@ -34,18 +34,6 @@ def _histogram(columns: own_logs.Columns, name: str) -> bytes:
     chunk = list(columns).index(name)
     histogram = file.chunk(chunk)[16][1][2][1][1]  # of repetition levels, in SizeStatistics
     histogram.append(0)
-    return file.build()
-
-
-def _with_page(columns: own_logs.Columns, name: str, size: int) -> bytes:
-    """A file of a page that inflates to so many bytes."""
-    file = Parquet.of(pa.table(columns), use_dictionary=False, compression="zstd")
-    chunk = list(columns).index(name)
-    ((header, _),) = file.pages(chunk)
-    data = inflating("zstd", size)
-    put(header, PAGE_UNCOMPRESSED, size)
-    put(header, PAGE_COMPRESSED, len(data))
-    file.replace(chunk, [(header, data)])
     return file.build()
 
 
@@ -82,7 +70,7 @@ def test_the_other_files_of_a_log_are_read_so_too(form: str, tmp_path: Path) -> 
 
 def test_a_page_that_inflates(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
-    path.write_bytes(_with_page(LOG, "n_correct", 1200 * MIB))
+    path.write_bytes(with_page(pa.table(LOG), "n_correct", 1200 * MIB))
     assert path.stat().st_size < MIB
     limits = replace(LOG_LIMITS, memory_bytes=256 * MIB)
     with pytest.raises(TooLargeError, match="more than 256 MiB of memory to read"):
