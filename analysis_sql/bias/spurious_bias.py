@@ -7,7 +7,10 @@ so the gap between two of them is a paired difference.  Three measures, each a m
 - **wAcc**, the accuracy of its worst class (Zheng et al., ECCV 2024);
 - **excess**, how far wAcc lies below what equal difficulty of the classes explains
   (:mod:`analysis_sql.bias.worst_class`): its gap is free of the part of wAcc that mere noise makes.
-  None with one query a class, where it says nothing.
+  None with one query a class, where it says nothing;
+- **beyond the level**, how far the excess lies above what the level of accuracy alone would give
+  (:mod:`analysis_sql.bias.class_spread`).  None without a first step that says how far classes
+  differ.
 
 Of several runs each is a mean over runs.  Open intervals count what another training would change
 (:mod:`analysis_sql.intervals.training_runs`): the runs of a method are the same trained models on
@@ -22,6 +25,7 @@ from math import lcm
 
 import numpy as np
 
+from analysis_sql.bias.class_spread import AtLevel
 from analysis_sql.bias.worst_class import excess, expected_if_equal, expected_if_independent
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import (
@@ -51,6 +55,10 @@ class StepScore:
         the task are right; None with one query a class.
     excess
         `equal` minus wAcc; None with one query a class.
+    of_level
+        The excess that the level of accuracy alone would give; None if not given.
+    beyond_level
+        The excess minus that; None if not given.
     """
 
     accuracy: Interval
@@ -58,22 +66,30 @@ class StepScore:
     independent: float
     equal: float | None
     excess: Interval | None
+    of_level: float | None = None
+    beyond_level: Interval | None = None
 
 
 @dataclass(frozen=True)
 class Contrast:
     """A weighted sum of measures on the same tasks, or a gap between steps, in percentage points.
 
-    `excess` is None with one query a class; that of a :func:`gap` is what is gained.
+    `excess` is None with one query a class; that of a :func:`gap` is what is gained, and so is
+    `beyond_level`, which is None where nothing was given of it.
     """
 
     accuracy: Interval
     worst: Interval
     excess: Interval | None
+    beyond_level: Interval | None = None
 
 
 def step_score(
-    class_correct: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
+    class_correct: AnyInts,
+    queries: int,
+    kind: IntervalKind,
+    level: float = 0.95,
+    at_level: AtLevel | None = None,
 ) -> StepScore:
     """Score a method on one step.
 
@@ -85,16 +101,20 @@ def step_score(
         Q, of each class.
     kind
         ``open`` where no image is used twice, else ``closed``.
+    at_level
+        What the level of accuracy alone would give on this step.
     """
     counts = np.asarray(class_correct)
     share = float(counts.mean() / queries)
-    measures = contrast([(1, counts)], queries, kind, level)
+    measures = contrast([(1, counts)], queries, kind, level, [at_level] if at_level else ())
     return StepScore(
         accuracy=measures.accuracy,
         worst=measures.worst,
         independent=100 * expected_if_independent(share, counts.shape[1], queries),
         equal=100 * float(expected_if_equal(counts, queries).mean()) if queries > 1 else None,
         excess=measures.excess,
+        of_level=100 * at_level.excess if at_level else None,
+        beyond_level=measures.beyond_level,
     )
 
 
@@ -107,8 +127,10 @@ def gap(
 
 def gap_of(measures: Contrast) -> Contrast:
     """Turn a contrast of earlier steps minus later ones into what is lost, and gained in excess."""
-    over = measures.excess
-    return replace(measures, excess=None if over is None else replace(over, mean=-over.mean))
+    over, beyond = (
+        of and replace(of, mean=-of.mean) for of in (measures.excess, measures.beyond_level)
+    )
+    return replace(measures, excess=over, beyond_level=beyond)
 
 
 def contrast(
@@ -116,6 +138,7 @@ def contrast(
     queries: int,
     kind: IntervalKind,
     level: float = 0.95,
+    beyond: Sequence[AtLevel | None] = (),
     *,
     methods: Sequence[int] | None = None,
 ) -> Contrast:
@@ -126,6 +149,9 @@ def contrast(
     parts
         Weights, and correct queries of each class as :func:`step_score` takes them, of the same
         tasks in the same order; they may have different numbers of runs.
+    beyond
+        Empty, or of each part what the level alone would give, None where nothing lies beyond it.
+        Of tasks, the first that all have are used.
     methods
         A number for each part, the same for parts of one method: if these have as many runs, run r
         is one trained model in all of them.  By default each part is of a method of its own.
@@ -154,7 +180,24 @@ def contrast(
         accuracy=measured(lambda part: part.sum(axis=1), counts[0].shape[1] * queries),
         worst=measured(lambda part: part.min(axis=1), queries),
         excess=over,
+        beyond_level=_beyond([*zip(weights, beyond, strict=False)], kind, level, owners),
     )
+
+
+def _beyond(
+    parts: Sequence[tuple[int, AtLevel | None]],
+    kind: IntervalKind,
+    level: float,
+    owners: Sequence[int],
+) -> Interval | None:
+    """Compute the interval of a weighted sum of what lies beyond the level; None without parts."""
+    known = [(weight, at, owner) for (weight, at), owner in zip(parts, owners, strict=False) if at]
+    if not known:
+        return None
+    tasks = min(at.beyond.size for _, at, _ in known)
+    total = np.sum([100 * weight * at.beyond[:tasks] for weight, at, _ in known], axis=0)
+    of_runs = [100 * weight * at.of_runs for weight, at, _ in known]
+    return interval_of(total, kind, level, _run_terms(of_runs, [owner for *_, owner in known]))
 
 
 def _by_run(class_correct: AnyInts) -> AnyInts:

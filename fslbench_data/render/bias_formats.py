@@ -20,15 +20,20 @@ COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
     "halfwidth", "T", "interval", "level", "of_one_model", "reason",
 )  # fmt: skip
-MEASURES = ("accuracy", "worst_class", "excess")
-LOST = ("accuracy_lost", "worst_class_lost", "excess_gained")
+MEASURES = ("accuracy", "worst_class", "excess", "excess_beyond_level")
+OF_STEP = (
+    "accuracy", "worst_class", "independent", "equal", "excess", "excess_of_level",
+    "excess_beyond_level",
+)  # fmt: skip
+LOST = ("accuracy_lost", "worst_class_lost", "excess_gained", "excess_gained_beyond_level")
 
 
 def bias_csv(report: BiasReport) -> str:
     """Write one row a figure, after the signature as a line beginning with ``#``.
 
-    Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess.  Of a
-    gap, from `step` to `to`: accuracy_lost, worst_class_lost, excess_gained.  Where there is a
+    Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess, and on
+    all steps but the first excess_of_level and excess_beyond_level.  Of a gap, from `step` to `to`:
+    accuracy_lost, worst_class_lost, excess_gained, excess_gained_beyond_level.  Where there is a
     `versus`, the figure is that of `method` minus that of `versus`, paired by task.  `reason` says
     why nothing is concluded from it, and `of_one_model` which of the two has one training run and
     may differ from run to run: method, versus or both.  Of no method are inter_class, the share in
@@ -116,12 +121,18 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 def _steps(method: MethodBias) -> Iterator[dict[str, Any]]:
     for step, score in method.steps.items():
-        accuracy, worst, *excess = _figures([(step, "", score)], MEASURES)
-        yield from (accuracy, worst)
-        for measure, mean in (("independent", score.independent), ("equal", score.equal)):
+        told = {row["measure"]: row for row in _figures([(step, "", score)], MEASURES)}
+        alone = {
+            "independent": score.independent,
+            "equal": score.equal,
+            "excess_of_level": score.of_level,
+        }
+        for measure, mean in alone.items():
             if mean is not None:
-                yield accuracy | {"measure": measure, "mean": mean, "halfwidth": None}
-        yield from excess
+                told[measure] = told["accuracy"] | {
+                    "measure": measure, "mean": mean, "halfwidth": None,
+                }  # fmt: skip
+        yield from (told[measure] for measure in OF_STEP if measure in told)
 
 
 def _pair(pair: PairBias) -> Iterator[dict[str, Any]]:
@@ -135,8 +146,9 @@ def _figures(
     measured: Iterable[tuple[str, str, StepScore | Contrast]], names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """Give accuracy, wAcc and, where there is one, the excess of each, under these names."""
-    for step, to, values in measured:
-        for name, value in zip(names, (values.accuracy, values.worst, values.excess), strict=True):
+    for step, to, of in measured:
+        values = (of.accuracy, of.worst, of.excess, of.beyond_level)
+        for name, value in zip(names, values, strict=True):
             if value is not None:
                 yield {
                     "step": step,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from analysis_sql.bias.rank_correlation import RankCorrelation
+from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
 from fslbench_data.render.table import Column, Table, right
@@ -18,6 +21,8 @@ NOTES = (
     "classes of the mean accuracy, independent of each other. equal: for equally hard classes, "
     "given how many queries of each task are right. excess: equal minus wAcc; an unlucky support "
     "set makes one too, so compare steps, never one excess alone. Nothing with one query a class.",
+    "of level: the excess that the level of accuracy alone would give, if classes differed as on "
+    "the first step and all moved by one shift of the logit. beyond level: excess minus that.",
     "lost, gained: from one step to the other, paired over the same classes.",
     "Spearman: correlation of the methods' ranking, of these trained models; bootstrap interval "
     "over tasks in brackets.",
@@ -57,6 +62,11 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
             right("independent", lambda row: f"{row[-1].independent:.2f}"),
             right("equal", lambda row: None if row[-1].equal is None else f"{row[-1].equal:.2f}"),
             right("excess", lambda row: row[-1].excess and plus_minus(row[-1].excess)),
+            right(
+                "of level",
+                lambda row: None if row[-1].of_level is None else f"{row[-1].of_level:.2f}",
+            ),
+            right("beyond level", partial(_signed, attrgetter("beyond_level"))),
         ),
         rows=[(m.method, step, score) for m in ladder.methods for step, score in m.steps.items()],
         notes=tuple(notes),
@@ -65,7 +75,7 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
         title=f"{title}: from step to step",
         columns=(
             *_texts("method", "from", "to"),
-            *_differences("accuracy lost", "wAcc lost", "excess gained"),
+            *_differences("accuracy lost", "wAcc lost", "excess gained", "beyond level"),
         ),
         rows=[(method.method, *gap) for method in ladder.methods for gap in method.gaps],
     )
@@ -78,7 +88,7 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
             title=f"{title}: methods compared",
             columns=(
                 *_texts("method", "versus", "on"),
-                *_differences("accuracy", "wAcc", "excess"),
+                *_differences("accuracy", "wAcc", "excess", "beyond level"),
             ),
             rows=rows,
         )
@@ -101,11 +111,15 @@ def _texts(*names: str) -> list[Column]:
     return [Column(name, itemgetter(i)) for i, name in enumerate(names)]
 
 
-def _differences(accuracy: str, worst: str, excess: str) -> Iterator[Column]:
+def _differences(*names: str) -> Iterator[Column]:
     """Give columns of what a row ends with, a gap or a contrast."""
-    yield right(accuracy, lambda row: plus_minus(row[-1].accuracy, signed=True))
-    yield right(worst, lambda row: plus_minus(row[-1].worst, signed=True))
-    yield right(excess, lambda row: row[-1].excess and plus_minus(row[-1].excess, signed=True))
+    for name, measure in zip(names, ("accuracy", "worst", "excess", "beyond_level"), strict=True):
+        yield right(name, partial(_signed, attrgetter(measure)))
+
+
+def _signed(measure: Callable[[Any], Interval | None], row: tuple[Any, ...]) -> str | None:
+    value = measure(row[-1])
+    return None if value is None else plus_minus(value, signed=True)
 
 
 def _ranked(title: str, rankings: Sequence[Ranking]) -> Table:

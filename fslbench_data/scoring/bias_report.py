@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -13,7 +13,6 @@ from analysis_sql.bias.spurious_bias import (
     Contrast,
     StepScore,
     contrast,
-    gap,
     gap_of,
 )
 from analysis_sql.bias.worst_class import worst_class
@@ -142,14 +141,11 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
                 method,
                 method in release.methods,
                 scores,
-                tuple(_gaps(by_method[method], queries, kind, level)),
+                tuple(_gaps(answers, method, level)),
             )
             for method, scores in answers.scores(level).items()
         ),
-        tuple(
-            PairBias(a, b, *_pair(by_method[a], by_method[b], queries, kind, level))
-            for a, b in pairs
-        ),
+        tuple(PairBias(a, b, *_pair(answers, a, b, level)) for a, b in pairs),
         tuple(_rankings(by_method, infos, level)),
         answers,
         {
@@ -161,22 +157,38 @@ def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> La
 
 
 def _pair(
-    own: Steps, other: Steps, queries: int, kind: IntervalKind, level: float
+    answers: LadderAnswers, method: str, versus: str, level: float
 ) -> tuple[dict[str, Contrast], Contrast | None]:
     """Contrast two methods on each step that both answered, and what they lose over all steps."""
+    own, other = (answers.by_method[of] for of in (method, versus))
     most = {step: min(len(own[step]), len(other[step])) for step in own if step in other}
     contrasts = {
-        step: contrast([(1, own[step][:n]), (-1, other[step][:n])], queries, kind, level)
+        step: _contrast(answers, [(1, method, step), (-1, versus, step)], n, level)
         for step, n in most.items()
     }
     if len(most) < 2:
         return contrasts, None
     first, *_, last = most
-    n = min(most[first], most[last])
-    parts = [(1, own[first]), (-1, own[last]), (-1, other[first]), (1, other[last])]
-    first_tasks = [(w, c[:n]) for w, c in parts]
-    lost = contrast(first_tasks, queries, kind, level, methods=(0, 0, 1, 1))
-    return contrasts, gap_of(lost)
+    parts = [(1, method, first), (-1, method, last), (-1, versus, first), (1, versus, last)]
+    return contrasts, gap_of(_contrast(answers, parts, min(most[first], most[last]), level))
+
+
+def _contrast(
+    answers: LadderAnswers, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
+) -> Contrast:
+    """Contrast weighted methods and steps, over so many first tasks.
+
+    Nothing lies beyond the level on the first step, whence it is measured.
+    """
+    names = [method for _, method, _ in parts]
+    counts = [(weight, answers.by_method[method][step][:tasks]) for weight, method, step in parts]
+    at = [answers.at_level[method].get(step) for _, method, step in parts]
+    beyond = [own and replace(own, beyond=own.beyond[:tasks]) for own in at]
+    known = all(answers.at_level[name] for name in names)
+    owners = [names.index(name) for name in names]
+    return contrast(
+        counts, answers.queries, answers.kind, level, beyond if known else (), methods=owners
+    )
 
 
 def _rankings(
@@ -208,11 +220,10 @@ def _of_tasks(counts: AnyInts) -> Floats:
     return means
 
 
-def _gaps(
-    steps: Steps, queries: int, kind: IntervalKind, level: float
-) -> Iterator[tuple[str, str, Contrast]]:
+def _gaps(answers: LadderAnswers, method: str, level: float) -> Iterator[tuple[str, str, Contrast]]:
+    steps = answers.by_method[method]
     names = list(steps)
     for before, after in [*pairwise(names), *([(names[0], names[-1])] if len(names) > 2 else [])]:
         common = min(len(steps[before]), len(steps[after]))
-        a, b = steps[before][:common], steps[after][:common]
-        yield before, after, gap(a, b, queries, kind, level)
+        parts = [(1, method, before), (-1, method, after)]
+        yield before, after, gap_of(_contrast(answers, parts, common, level))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from analysis_sql.bias.class_spread import AtLevel, ClassSpread
 from analysis_sql.bias.spurious_bias import StepScore, step_score
 from analysis_sql.intervals.arrays import AnyInts
-from benchmark_spec.suites import INTER_CLASS, IntervalKind, suite_of
+from benchmark_spec.suites import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import Selected
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -73,11 +75,27 @@ class LadderAnswers:
         """Score each method on the steps that it answered, in their order."""
         return {
             method: {
-                step: step_score(counts, self.queries, self.kind, level)
+                step: step_score(
+                    counts, self.queries, self.kind, level, self.at_level[method].get(step)
+                )
                 for step, counts in steps.items()
             }
             for method, steps in self.by_method.items()
         }
+
+    @cached_property
+    def at_level(self) -> dict[str, dict[str, AtLevel]]:
+        """What the level of accuracy alone would give, by method and step but the ladder's first.
+
+        Empty for methods that did not answer that, or where it leaves open how far classes differ.
+        """
+        first = next(iter(FAMILIES[suite_of(self.infos[0].name.suite).family]))
+        of_methods: dict[str, dict[str, AtLevel]] = {}
+        for method, steps in self.by_method.items():
+            spread = ClassSpread.of(steps[first], self.queries) if first in steps else None
+            later = {step: counts for step, counts in steps.items() if step != first}
+            of_methods[method] = {s: spread.at(c) for s, c in later.items()} if spread else {}
+        return of_methods
 
 
 def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAnswers:

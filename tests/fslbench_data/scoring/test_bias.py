@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from analysis_sql.bias.spurious_bias import contrast, gap, step_score
+from analysis_sql.bias.class_spread import ClassSpread
+from analysis_sql.bias.spurious_bias import contrast, gap, interval_of, step_score
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
@@ -62,14 +63,24 @@ def test_every_ladder_with_its_steps_and_gaps(release: Release) -> None:
             )
             for step in mine.steps
         }
+        spread = ClassSpread.of(counts["random"], 3)
+        assert spread is not None
+        at = {step: None if step == "random" else spread.at(counts[step]) for step in counts}
         for step, found in mine.steps.items():
-            assert found == step_score(counts[step], 3, ladder.kind)
+            assert found == step_score(counts[step], 3, ladder.kind, at_level=at[step])
         assert [(a, b) for a, b, _ in mine.gaps] == [
             ("random", "support"), ("support", "intra"), ("intra", "inter"), ("inter", "biased"),
             ("random", "biased"),
         ]  # fmt: skip
         for before, after, found in mine.gaps:
-            assert found == gap(counts[before], counts[after], 3, ladder.kind)
+            values = [np.zeros(0) if of is None else of.beyond for of in (at[before], at[after])]
+            values[0] = values[0] if before != "random" else np.zeros_like(values[1])
+            beyond = interval_of(100 * (values[1] - values[0]), ladder.kind, 0.95)
+            assert found.beyond_level is not None
+            assert found.beyond_level.mean == pytest.approx(beyond.mean)
+            assert found.beyond_level.halfwidth == pytest.approx(beyond.halfwidth)
+            alone = gap(counts[before], counts[after], 3, ladder.kind)
+            assert replace(found, beyond_level=None) == alone
     assert report.ladders[0].methods[0].gaps[-1][2].accuracy.mean > 10
     assert [list(m.steps) for m in report.ladders[2].methods] == [["same", "any", "other"]]
 
@@ -105,7 +116,14 @@ def test_methods_compared_and_ranked(release: Release) -> None:
     first = ladder.pairs[0]
     for step, found in first.steps.items():
         parts = [(1, counts("a", step)), (-1, counts("b", step))]
-        assert found == contrast(parts, 3, "closed")
+        assert replace(found, beyond_level=None) == contrast(parts, 3, "closed")
+        each = [m.steps[step].beyond_level for m in ladder.methods if m.method in "ab"]
+        if step == "random":
+            assert (found.beyond_level, *each) == (None, None, None)
+            continue
+        assert found.beyond_level is not None
+        means = [of.mean for of in each if of is not None]
+        assert found.beyond_level.mean == pytest.approx(means[0] - means[1])
     assert first.lost is not None
     lost = [gap(counts(m, "random"), counts(m, "biased"), 3, "closed").worst.mean for m in "ab"]
     assert first.lost.worst.mean == pytest.approx(lost[0] - lost[1])
@@ -204,7 +222,16 @@ def test_every_format(release: Release, tmp_path: Path) -> None:
     assert "compare steps, never one excess alone" in " ".join(text.split())
     rows = list(csv.DictReader(run("--format", "csv").splitlines()[1:]))
     content = json.loads(run("--format", "json"))
-    assert len(rows) == len(content["rows"]) == 2 * (5 * 5 + 5 * 3) + 2 * (3 * 5 + 3 * 3) + 2 * 2
+    assert (
+        len(rows)
+        == len(content["rows"])
+        == 2 * (5 * 5 + 5 * 3)
+        + 2 * (3 * 5 + 3 * 3)
+        + 2 * 2
+        + (
+            2 * (4 * 2 + 5) + 2 * (2 * 2 + 3)  # of the level, and beyond
+        )
+    )
     for row, again in zip(rows, content["rows"], strict=True):
         assert float(row["mean"]) == again["mean"]
         assert (row["measure"], row["step"], row["to"]) == (
