@@ -20,6 +20,7 @@ from benchmarks.coverage.parts import (
     hangul,
     kinds,
     leaderboard,
+    level,
     new_superclasses,
     perfect,
     published,
@@ -41,6 +42,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "leaderboard": leaderboard.part,
     "training-runs": training_runs.part,
     "few-appearances": few_appearances.part,
+    "level": level.part,
 }
 
 
