@@ -80,7 +80,7 @@ def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterat
                     f"{first.worst.mean:.2f}",
                     f"{last.worst.mean:.2f}",
                     signed(lost.worst),
-                    "" if lost.excess is None else signed(lost.excess),
+                    *("" if of is None else signed(of) for of in (lost.excess, lost.beyond_level)),
                 )
 
 
@@ -149,7 +149,7 @@ def main() -> None:
     by = {ladder.name.partition("-")[2]: ladder for ladder in ladders}
     every = list(dict.fromkeys(name.partition(" ")[0] for name in by))
     protocols = [name for name in every if name in by]
-    lost = "Acc | biased: | lost: | wAcc: | biased: | lost: | excess gained:"
+    lost = "Acc | biased: | lost: | wAcc: | biased: | lost: | excess gained: | beyond level:"
     printed(f"tasks | inter-class %: | features | {lost}", ladder_rows(every, by))
     printed("tasks | features | Acc lost more: | wAcc lost more:", difference_rows(protocols, by))
     printed(

@@ -1,6 +1,8 @@
 """Pages with printed tables hold what their commands print."""
 
+import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,24 @@ def test_the_page_is_what_the_commands_print(root: Path, page: str, number: int)
         printed = printed.split("-->\n\n", 1)[1]
     shown = text.split(PRINTED)[number + 1].partition("<!-- /printed -->")[0]
     assert shown.strip() == printed.strip()
+
+
+@pytest.mark.slow
+def test_what_of_the_excess_is_the_levels(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what docs/bias.md says of it are figures of that table."""
+    monkeypatch.syspath_prepend(str(root))
+    import_module("benchmarks.excess").main()
+    table = capsys.readouterr().out.strip()
+    assert table in (root / "docs/bias_results.md").read_text(encoding="utf-8")
+    claims = (
+        (root / "docs/bias.md").read_text(encoding="utf-8").partition("## What the embedded")[2]
+    )
+    said = re.findall(r"\(([-+]?\d+\.\d ± \d+\.\d)\)", claims.partition("\n## ")[0])
+    figures = [
+        f"{float(mean):+.1f} ± {float(half):.1f}"
+        for mean, half in re.findall(r"([-+]\d+\.\d+) ± (\d+\.\d+)", table)
+    ]
+    assert len(said) >= 6
+    assert not set(said) - set(figures)
