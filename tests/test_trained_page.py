@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -101,6 +102,24 @@ def test_accuracies_by_hand(root: Path) -> None:
     each = cells[1].split("(")[0].split("/")
     means = [100 * np.mean(seed) for seed in per_seed]
     assert np.allclose([float(of) for of in each], means, atol=0.005)
+
+
+def test_what_the_page_says_lies_beyond_the_level_is_in_its_tables(root: Path) -> None:
+    """The range of each ladder, and of which methods the interval lies above 0."""
+    page = (root / PAGE).read_text(encoding="utf-8")
+    most, above = [], []
+    for table in re.findall(r"\n\| \dw.*beyond level: .*\n\|-.*\n((?:\|.*\n)+)", page):
+        cells = [[cell.strip() for cell in row.split("|")] for row in table.splitlines()]
+        told = {row[1]: [float(of) for of in row[6].split(" ± ")] for row in cells if row[6]}
+        most.append((min(m for m, _ in told.values()), max(m for m, _ in told.values())))
+        above.append({name for name, (mean, half) in told.items() if mean > half})
+    assert above == [{"CAN", "RENet", "DN4", "Baseline++"}, set(), {"CAN"}]
+    (low, high), (_, five), (_, ten) = most
+    assert (
+        f"{low:.1f} to {high:.1f} points with 1 shot, above 0 of four methods (CAN, RENet, DN4, "
+        f"Baseline++), at most {five:.1f} with 5 and {ten:.1f} with 10, above 0 of CAN alone, "
+        "with 10"
+    ) in " ".join(page.split())
 
 
 def test_what_print_says_is_on_the_page(root: Path, trained: ModuleType) -> None:

@@ -67,7 +67,7 @@ def main() -> None:
     shown(f"network of | {columns}", head_rows(report))
     ladders = {ladder.name: ladder for ladder in bias(answers, release).ladders}
     for protocol in LADDERS:
-        columns = "Acc: | wAcc-R: | wAcc-A: | gap: | SD of wAcc-A:"
+        columns = "Acc: | wAcc-R: | wAcc-A: | gap: | beyond level: | SD of wAcc-A:"
         shown(f"{protocol} | {columns}", paper_rows(ladders[f"*_style-{protocol}"]))
     columns = "methods: | Acc, wAcc-R: | Acc, wAcc-A: | wAcc-R, wAcc-A:"
     shown(f"ladder | {columns}", rank_rows(ladders))

@@ -24,16 +24,20 @@ Ladders = Mapping[str, LadderReport]
 
 
 def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
-    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3)."""
+    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3).
+
+    Then what of the gap lies beyond the level of accuracy; empty where it cannot be told.
+    """
     methods = {of.method: of for of in ladder.methods}
     for name, key in named(methods, FIVE):
-        steps = methods[key].steps
+        steps, lost = methods[key].steps, whole_gap(methods[key])
         yield (
             name,
             signed(steps["random"].accuracy, ""),
             signed(steps["random"].worst, ""),
             signed(steps["biased"].worst, ""),
-            signed(whole_gap(methods[key]).worst),
+            signed(lost.worst),
+            signed(lost.beyond_level) if lost.beyond_level else "",
             spread(ladder, key, "biased"),
         )
 
