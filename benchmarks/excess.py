@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from analysis_sql.bias.spurious_bias import contrast, gap_of
 from benchmarks.generators import printed, signed
 from fslbench_data.scoring.bias import bias
@@ -38,10 +36,7 @@ def rows() -> Iterator[Sequence[str]]:
         for method in METHODS:
             steps, at = answers.by_method[method], answers.at_level[method]
             for before, after in spans:
-                beyond = [
-                    at[step].beyond if step in at else np.zeros(len(steps[step]))
-                    for step in (before, after)
-                ]
+                beyond = [at.get(step) for step in (before, after)]
                 parts = [(1, steps[before]), (-1, steps[after])]
                 gap = gap_of(contrast(parts, answers.queries, answers.kind, beyond=beyond))
                 assert gap.excess is not None

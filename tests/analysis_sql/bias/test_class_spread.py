@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import comb, exp, pi, sqrt
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 from scipy import integrate, optimize
 from scipy.special import expit
 
-from analysis_sql.bias.class_spread import ClassSpread, expectations_if_unequal
+from analysis_sql.bias.class_spread import AtLevel, ClassSpread, expectations_if_unequal
 from analysis_sql.bias.spurious_bias import contrast, step_score
 from analysis_sql.bias.worst_class import excess, expectations, worst_class
+from analysis_sql.intervals.training_runs import for_new_runs
 
 Counts = np.ndarray[Any, Any]
 
@@ -138,11 +140,21 @@ def test_runs_and_fewer_tasks() -> None:
     known = expectations_if_unequal(4, 6, spread.variance**0.5, then[:50].mean() / 6)
     expected = known[then[:50].sum(axis=1)].mean() - worst_class(then[:50], 6).mean()
     assert at.beyond.mean() == pytest.approx(expected)
+    assert at.of_runs == pytest.approx(
+        [spread.at(then[:, :, run]).beyond.mean() for run in range(2)]
+    )
     longer = rng.standard_normal(70)
-    found = contrast([(1, then[:60]), (-1, first[:60])], 6, "open", beyond=[at.beyond, longer])
+    other = AtLevel(0.0, longer, np.zeros(1))
+    parts = [(1, then[:60]), (-1, first[:60])]
+    found = contrast(parts, 6, "open", beyond=[at, other])
+    alone = contrast(parts, 6, "open", beyond=[replace(at, of_runs=np.zeros(1)), other])
+    assert alone.beyond_level is not None
     assert found.beyond_level is not None
     assert found.beyond_level.tasks == 50
     assert found.beyond_level.mean == pytest.approx(100 * (at.beyond - longer[:50]).mean())
+    v = (100 * at.of_runs).var(ddof=1) / 2
+    width = for_new_runs(alone.beyond_level.halfwidth, (v, v**2), 0.95)
+    assert found.beyond_level.halfwidth == pytest.approx(width)
 
 
 @pytest.mark.parametrize(
