@@ -41,6 +41,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "superclass-prior": superclass_prior.part,
     "leaderboard": leaderboard.part,
     "training-runs": training_runs.part,
+    "one-run": training_runs.one_run,
+    "own-task-runs": training_runs.own_task_runs,
     "few-appearances": few_appearances.part,
     "level": level.part,
 }
@@ -59,6 +61,11 @@ def main() -> int:
     parser.add_argument("--spread", type=float, default=1.0, help="τ of the part gaussian")
     parser.add_argument("--raw", type=Path, default=Path("raw"), help="folder of fetched packages")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--lines",
+        default="",
+        help="of training runs and few appearances only lines whose first words match this",
+    )
     options = parser.parse_args()
     start = time.perf_counter()
     missed = PARTS[options.part](options)

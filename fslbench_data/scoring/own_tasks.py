@@ -89,7 +89,7 @@ def interval(
                 "is none to report",
             )
         said += design.warnings
-        sets.append(_set_of(read, group, design, level))
+        sets.append(set_of(group, group.digest(read), design, level))
     if apart := apart_text(answers):
         said.append(apart)
     said = list(dict.fromkeys(said))
@@ -98,7 +98,8 @@ def interval(
     return _report(read, pool, sets, level, said, trained)
 
 
-def _set_of(log: TaskLog, group: Answers, design: TaskDesign, level: float) -> OwnTaskSet:
+def set_of(group: Answers, digest: str, design: TaskDesign, level: float) -> OwnTaskSet:
+    """Compute the means and intervals of methods that answered the same tasks, and of all pairs."""
     tasks, way, per_class = group.image_ids.shape
     y = group.y
     if group.run_of_task is not None:  # what runs differ by is a term of its own
@@ -109,7 +110,7 @@ def _set_of(log: TaskLog, group: Answers, design: TaskDesign, level: float) -> O
         tasks,
         way,
         per_class,
-        group.digest(log),
+        digest,
         design.unit,
         design.why,
         design.bounded,
