@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from benchmark_spec.errors import SpecError, shown
-from benchmark_spec.suites import IntervalKind, suite_of, suites_of
+from benchmark_spec.suites import OWN, IntervalKind, suite_of, suites_of
 
-_PROTOCOL = re.compile(r"([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s([1-9][0-9]{0,8})q")
+_PROTOCOL = re.compile(r"([1-9][0-9]{0,8})w(0|[1-9][0-9]{0,8})s([1-9][0-9]{0,8})q")
 MAX_WAY = 127
 """Query labels are int8, so a task has at most 127 classes."""
 
@@ -70,6 +70,17 @@ class Protocol:
         return self.shot + self.query
 
 
+@dataclass(frozen=True, order=True)
+class LoggedProtocol(Protocol):
+    """The size of tasks that were drawn elsewhere: of any number of ways and queries.
+
+    `shot` is 0, and `query` all images of a class, where nothing says which of them are support.
+    """
+
+    def __post_init__(self) -> None:
+        """Take every size that a log has."""
+
+
 PUBLISHED_PROTOCOLS = (Protocol(5, 1, 1), Protocol(5, 5, 5), Protocol(5, 10, 7))
 """5-way at 1, 5 and 10 shots with the optimal number of queries (Lafargue et al., TMLR 2024)."""
 
@@ -100,7 +111,7 @@ class TaskSetName:
                 f"{shown(text)} is not the name of a task set",
                 expected="<suite>-<protocol>, such as open-5w5s5q",
             )
-        return cls(suite, Protocol.parse(protocol))
+        return cls(suite, (LoggedProtocol if suite == OWN.name else Protocol).parse(protocol))
 
     def __str__(self) -> str:
         return f"{self.suite}-{self.protocol}"

@@ -85,6 +85,9 @@ SUITES = {
 }
 
 
+OWN = Suite("own", "closed", "drawn elsewhere: images recur from task to task", uniform=True)
+"""The tasks of a researcher's own log; no release has such sets."""
+
 LADDER = {
     "random": "support and queries are random images of the class",
     "support": "support images share an attribute a_c of their class and have none of the other "
@@ -139,6 +142,8 @@ def suite_of(name: str, where: str = "") -> Suite:
     """Look up a suite by name: one of :data:`SUITES`, or one made with attributes of images."""
     if name in SUITES:
         return SUITES[name]
+    if name == OWN.name:
+        return OWN
     match = _WITH_ATTRIBUTES.fullmatch(name)
     if match is None or (match[1] and _FAMILY_OF[match[2]] not in ALONE):
         raise UnknownNameError("suite", name, (*SUITES, WITH_ATTRIBUTES), where=where)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
     from fslbench_data.scoring.compare import compare
+    from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.own_tasks import interval
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
@@ -52,6 +53,7 @@ __all__ = [
     "interval",
     "load_release",
     "merge",
+    "open_log",
     "plan",
     "plot",
     "report_page",
@@ -75,6 +77,7 @@ _HOMES = {
     "interval": "scoring.own_tasks",
     "load_release": "release.release",
     "merge": "submission.merging",
+    "open_log": "scoring.own_release",
     "plan": "scoring.planning",
     "plot": "render.figures.plot",
     "report_page": "render.page.make",

@@ -29,6 +29,7 @@ COMMANDS = {
         "fslbench score runs.parquet",
         "fslbench compare prefix.parquet::part prefix.parquet::whole",
         "fslbench score --dataset emoji --task-set open-5w5s5q --task-set closed-5w5s5q",
+        "fslbench score own_log_few.jsonl --class-sizes own_sizes.csv",
     ],
     "score --summary": ["fslbench score three.parquet --summary"],
     "score --bias": [

@@ -95,11 +95,14 @@ def pair_arrays(
 def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
     """The moments of one pair of methods, over the tasks that both answered."""
     common = int(min(counts.tasks[i], counts.tasks[j]))
-    x, y = (counts.correct[row, :common].astype(np.int64) for row in (i, j))
+    wide = np.result_type(counts.correct, np.int64)
+    x, y = (counts.correct[row, :common].astype(wide) for row in (i, j))
     units = [int(counts.queries_per_task[row]) for row in (i, j)]
     apart, unit = subtract(x, units[0], y, units[1])
     terms = [(counts.run_variance[row], counts.run_square[row]) for row in (i, j)]
-    both = tuple(map(sum, zip(*terms, strict=True)))
+    both = [sum(own) for own in zip(*terms, strict=True)]
+    if counts.pair_terms is not None:
+        both = [own[i, j] for own in counts.pair_terms]
     return PairMoments(
         Moments.of(x, units[0], *terms[0]),
         Moments.of(y, units[1], *terms[1]),
@@ -127,7 +130,7 @@ class _Products:
         self._units_differ = bool((counts.queries_per_task != counts.queries_per_task[0]).any())
         if self.lengths_differ:
             self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
-            self._squared = _Factor(x.astype(np.int64) ** 2)
+            self._squared = _Factor(x.astype(np.result_type(x, np.int64)) ** 2)
 
     def moments(self, rows: slice, columns: slice) -> PairMoments:
         """Moments of the methods `rows` against `columns`, or that broadcast to these."""
@@ -166,20 +169,25 @@ class _Products:
         products *= -2
         products += row[1]
         products += column[1]
-        of_both = (np.add(a, b) for a, b in zip(of_rows, of_columns, strict=True))
+        of_both = [np.add(a, b) for a, b in zip(of_rows, of_columns, strict=True)]
+        if self._counts.pair_terms is not None:
+            of_both = [own[rows, columns] for own in self._counts.pair_terms]
         return PairMoments(*own, Moments(common, row[0] - column[0], products, unit, *of_both))
 
 
 class _Factor:
-    """A matrix of integers, ready to be multiplied exactly by the fastest product that is."""
+    """A matrix, ready to be multiplied; of integers exactly, by the fastest product that is."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self._values = values
+        self._floats = values.dtype.kind == "f"
         self._largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
         self._as: dict[Any, NDArray[Any]] = {}
 
-    def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[np.int64]:
-        """Some rows and columns of A B', exact."""
+    def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[Any]:
+        """Some rows and columns of A B'; exact integers, if both are of integers."""
+        if self._floats or other._floats:
+            return np.asarray(self._in(np.float64)[rows] @ other._in(np.float64)[columns].T)
         bound = self._largest * other._largest * self._values.shape[1]
         exact = ((np.float32, _EXACT_FLOAT32), (np.float64, _EXACT_FLOAT64))
         kind: Any = next((kind for kind, limit in exact if bound < limit), np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.moments import Moments, subtract
-from analysis_sql.intervals.training_runs import run_terms
+from analysis_sql.intervals.training_runs import Terms, run_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +21,15 @@ class Counts:
     ----------
     correct : int16, int32 or int64 (M, T)
         Integers x, where x / `queries_per_task` is the share of a task's queries that is right;
-        0 where a method did not answer.
+        0 where a method did not answer.  Floats, accuracies of 0 to 1, where no counts are known.
     tasks : int64 (M,)
         Method i answered tasks 0..tasks[i]-1.
     queries_per_task : int64 (M,)
         K·Q of each method, times its runs; one number stands for all methods.
     run_variance, run_square : float64 (M,)
         What training anew adds: :func:`analysis_sql.intervals.training_runs.run_terms`.
+    pair_terms : two of float64 (M, M), or None
+        The same of differences, where it is not the sum of both methods'.
     """
 
     correct: NDArray[Any]
@@ -35,6 +37,7 @@ class Counts:
     queries_per_task: Any
     run_variance: Any = 0.0
     run_square: Any = 0.0
+    pair_terms: Terms | None = None
 
     def __post_init__(self) -> None:
         queries = np.asarray(self.queries_per_task, np.int64)
@@ -75,6 +78,7 @@ class Counts:
             self.queries_per_task[rows],
             self.run_variance[rows],
             self.run_square[rows],
+            self.pair_terms and tuple(own[rows][:, rows] for own in self.pair_terms),
         )
 
     def first(self, tasks: int) -> Counts:
@@ -96,16 +100,21 @@ class Counts:
         Counts
             Of P differences, each in the least common multiple of its two `queries_per_task`.
         """
-        x, y = (self.correct[rows, :tasks].astype(np.int64) for rows in (methods, versus))
+        wide = np.result_type(self.correct, np.int64)
+        x, y = (self.correct[rows, :tasks].astype(wide) for rows in (methods, versus))
         queries = self.queries_per_task
         differences, common = subtract(x, queries[methods], y, queries[versus])
-        terms = (own[methods] + own[versus] for own in (self.run_variance, self.run_square))
+        if self.pair_terms is None:
+            terms = [own[methods] + own[versus] for own in (self.run_variance, self.run_square)]
+        else:
+            terms = [own[methods, versus] for own in self.pair_terms]
         return Counts(differences, np.full(len(differences), tasks, np.int64), common, *terms)
 
     def moments(self) -> Moments:
         """Return the moments of every method over its own tasks, arrays (M,)."""
         x = self.correct
-        total = x.sum(axis=1, dtype=np.int64)
-        squares = np.einsum("mt,mt->m", x, x, dtype=np.int64)
+        wide = np.result_type(x, np.int64)
+        total = x.sum(axis=1, dtype=wide)
+        squares = np.einsum("mt,mt->m", x, x, dtype=wide)
         terms = self.run_variance, self.run_square
         return Moments(self.tasks, total, squares, self.queries_per_task, *terms)

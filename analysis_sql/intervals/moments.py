@@ -1,4 +1,4 @@
-"""Exact integer moments of per-task counts: all that the intervals need."""
+"""Moments of per-task counts, exact where they are integers: all that the intervals need."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ Integers = int | NDArray[np.int64]
 
 EXACT = isqrt(2**63 - 1)
 """T times the queries of a task, up to which moments are exact."""
+
+_ROUNDING = 1e-7
+"""Floats x that differ by less are equal: the square root of what rounding makes of x²."""
 
 
 def subtract(
@@ -45,7 +48,8 @@ class Moments:
 
     Counts are integers, so that equality, and a standard deviation of 0, are exact; division
     comes last.  For one method x is the number of correct queries, for a paired difference the
-    difference of two such numbers.
+    difference of two such numbers.  Where only accuracies are known x are these, as floats, and
+    `queries_per_task` is 1; what differs by rounding alone is then equal.
 
     Every attribute may be an array, for many methods or pairs at once; everything is elementwise.
     T·`queries_per_task` is at most :data:`EXACT`, so that T Σx² and (Σx)² fit into 63 bits.
@@ -68,12 +72,10 @@ class Moments:
     run_square: float | NDArray[np.float64] = 0.0
 
     @classmethod
-    def of(
-        cls, counts: NDArray[np.integer[Any]], queries_per_task: Integers, *terms: float
-    ) -> Moments:
-        """Compute the moments of integer counts (T,); `terms` are those of the runs, if any."""
-        x = counts.astype(np.int64)
-        return cls(x.size, int(x.sum()), int((x * x).sum()), queries_per_task, *terms)
+    def of(cls, counts: NDArray[Any], queries_per_task: Integers, *terms: float) -> Moments:
+        """Compute the moments of counts (T,); `terms` are those of the runs, if any."""
+        x = counts.astype(np.result_type(counts, np.int64))
+        return cls(x.size, x.sum().item(), (x * x).sum().item(), queries_per_task, *terms)
 
     @classmethod
     def join(cls, parts: Iterable[Moments]) -> Moments:
@@ -132,9 +134,16 @@ class Moments:
     @property
     def all_zero(self) -> Any:
         """Whether all x are 0."""
-        return np.equal(self.squares, 0)
+        return np.less_equal(self.squares, _ROUNDING**2 * self.tasks if self._floats else 0)
 
     @cached_property
     def scatter(self) -> Any:
-        """T Σx² - (Σx)², exact: T times the sum of squares about the mean."""
-        return self.tasks * self.squares - self.total * self.total
+        """T Σx² - (Σx)², exact of integers: T times the sum of squares about the mean."""
+        scatter = self.tasks * self.squares - self.total * self.total
+        if not self._floats:
+            return scatter
+        return np.where(scatter > _ROUNDING**2 * np.square(self.tasks), scatter, 0.0)
+
+    @property
+    def _floats(self) -> bool:
+        return np.asarray(self.squares).dtype.kind == "f"

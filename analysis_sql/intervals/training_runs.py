@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.intervals.arrays import Floats
+from analysis_sql.intervals.arrays import Floats, Ints
 
 Terms = tuple[Any, Any]
 """v and the denominator of df, numbers or arrays."""
@@ -46,6 +46,37 @@ def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> tuple[Flo
     number = np.maximum(np.asarray(runs, np.float64), 1.0)
     v = np.array([spread or 0.0 for spread in spreads]) ** 2 / number
     return v, v**2 / np.maximum(number - 1.0, 1.0)
+
+
+def run_means(y: Floats, run: Ints) -> Floats:
+    """Return the mean of every run (M, R) of values (M, B), whose tasks are of runs (B,) 0..R-1."""
+    return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
+
+
+def own_task_terms(y: Floats, run: Ints) -> tuple[Floats, Floats]:
+    """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
+
+    Every run answered tasks of its own, so that the means of runs differ by their tasks, too:
+    s² is the variance of the means, or of the run-wise differences, less the mean of their v_mc.
+
+    Parameters
+    ----------
+    y
+        Accuracies in 0..1 (M, B).
+    run
+        Of each task, 0..R-1 (B,).
+    """
+    methods, tasks = len(y), np.bincount(run)
+    variance = np.zeros((methods, methods))
+    for i in range(methods):
+        apart = 100.0 * (y[i] - np.where(np.arange(methods)[:, None] == i, 0.0, y))
+        within = np.zeros(methods)
+        for number, size in enumerate(tasks.tolist()):
+            own = apart[:, run == number]
+            within += own.var(axis=1, ddof=1) / size if size > 1 else 0.0
+        between = run_means(apart, run).var(axis=1, ddof=1) - within / len(tasks)
+        variance[i] = np.maximum(between, 0.0) / len(tasks)
+    return variance, variance**2 / (len(tasks) - 1)
 
 
 def for_new_runs(widths: Any, terms: Terms, level: float) -> Any:

@@ -22,12 +22,16 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
     """
     from fslbench_data.release.release import load_release
     from fslbench_data.render.bibtex import bibtex, bibtex_of
+    from fslbench_data.scoring.own_release import is_log
     from fslbench_data.submission.merging import merge
 
     if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):
         if release is not None:
             raise click.UsageError(f"{what[0]} is no file of results")
         release, what = what[0], ()
-    opened = load_release(release)
-    text = bibtex_of(merge([Path(file) for file in what]), opened) if what else bibtex(opened)
+    if len(what) == 1 and is_log(what[0]):
+        text = bibtex()
+    else:
+        opened = load_release(release)
+        text = bibtex_of(merge([Path(file) for file in what]), opened) if what else bibtex(opened)
     click.echo(text, nl=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from fslbench_data.cli.options import (
     dataset_option,
     details_option,
     level_option,
+    log_options,
     output_option,
     release_option,
     report_format_option,
@@ -23,6 +24,9 @@ from fslbench_data.cli.options import (
     unbound_option,
 )
 
+if TYPE_CHECKING:
+    from fslbench_data.scoring.report import Report
+
 
 @click.command(short_help="Compare two methods, in CI say.")
 @click.argument("names", nargs=-1, required=True, metavar="A [B]...")
@@ -31,6 +35,7 @@ from fslbench_data.cli.options import (
 @task_set_option
 @level_option
 @unbound_option
+@log_options
 @click.option(
     "--fail-if-worse", is_flag=True, help="Exit with 1 if A is worse than B on any task set."
 )
@@ -46,6 +51,7 @@ def compare(
     details: bool,
     whole_signature: bool,
     bias: bool,
+    pool: dict[str, Any],
     output_format: str | None,
     path: Path | None,
     **chosen: Any,
@@ -53,7 +59,8 @@ def compare(
     """Compare two methods, A with B: for a change of one's own method, say, in CI.
 
     They are named by submission files, FILE::METHOD for one of a file's methods, and names of
-    reference methods, which together hold two; A is the one named first. NCC is the reference
+    reference methods, which together hold two, or by a log of one's own tasks; A is the one named
+    first. NCC is the reference
     method of that name on the features of the other. Exit code 0; 1 with
     --fail-if-worse if the verdict for new images is "worse" on any data set, shot and way, each
     judged by its pooled set, or else its closed one, or else its open ones; 2 if something is wrong
@@ -61,11 +68,23 @@ def compare(
     """
     from fslbench_data.cli.report_output import write_bias, write_report
     from fslbench_data.release.release import load_release
-    from fslbench_data.scoring.compare import answered, bias_of_two, find_two, score_two
-    from fslbench_data.scoring.headlines import headlines
+    from fslbench_data.scoring.compare import (
+        answered,
+        bias_of_two,
+        find_two,
+        score_of_log,
+        score_two,
+        two_of_log,
+    )
 
     check_output(path, *(Path(name.partition("::")[0]) for name in names))
     opened = load_release(release)
+    own = two_of_log(names, **pool)
+    if own is not None:
+        report = score_of_log(own, selection_of(**chosen))
+        write_report(report, output_format, path, details=details)
+        _end(report, fail_if_worse)
+        return
     first, second = find_two(names, opened)
     if bias:
         if fail_if_worse:
@@ -77,6 +96,13 @@ def compare(
     left_out = sorted(answered(first) ^ answered(second))
     if left_out:
         click.echo(f"left out, answered by one of the two only: {listing(left_out)}", err=True)
+    _end(report, fail_if_worse)
+
+
+def _end(report: Report, fail_if_worse: bool) -> None:
+    """Exit with 1 if the first method is worse anywhere, and that shall be so."""
+    from fslbench_data.scoring.headlines import headlines
+
     leading = headlines(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:

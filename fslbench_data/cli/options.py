@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.selection import Selection
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -224,6 +226,53 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
             )
         queries.update(range(first, last + 1))
     return sorted(queries)
+
+
+def log_options(command: Command) -> Command:
+    """Add what may be said of a log of one's own tasks, as one argument `pool`."""
+
+    @wraps(command)
+    def with_pool(
+        class_sizes: Path | None,
+        groups: Path | None,
+        superclasses: Path | None,
+        trained: bool | None,
+        **given: Any,
+    ) -> Any:
+        said = {"class_sizes": class_sizes, "groups": groups, "superclasses": superclasses}
+        return command(pool={**said, "trained": trained}, **given)
+
+    for name, about in reversed(_OF_LOG.items()):
+        with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
+    return no_training_option("Of a log: the methods train")(with_pool)  # type: ignore[return-value]
+
+
+_OF_LOG = {
+    "class-sizes": "Of a log of one's own tasks: images that may be drawn of each class, a CSV "
+    "file with the columns class and n_images, or a JSON object. By default the images seen.",
+    "groups": "Of a log: images that are not independent, such as shots of one scene; image and "
+    "group.",
+    "superclasses": "Of a log: classes of classes, for what new ones would change; class and "
+    "superclass.",
+}
+
+
+def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ...] | tuple[OwnLog]:
+    """Return files of results, or the log of one's own tasks that stands in their place."""
+    import warnings
+
+    from benchmark_spec.errors import FSLBenchWarning
+    from fslbench_data.scoring.own_release import is_log, open_log
+
+    if len(files) == 1 and is_log(files[0]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FSLBenchWarning)  # which the report shows
+            return (open_log(files[0], **pool),)
+    for name, value in pool.items():
+        if value is not None:
+            option = "no-training" if name == "trained" else name.replace("_", "-")
+            raise click.UsageError(f"--{option} is of a log of one's own tasks, with class_ids")
+    return tuple(files)
 
 
 def no_training_option(who: str) -> Callable[[Command], Command]:

@@ -12,10 +12,12 @@ from fslbench_data.cli.options import (
     check_free,
     dataset_option,
     level_option,
+    log_options,
     methods_option,
     output_to,
     release_option,
     selection_of,
+    sources_of,
     task_set_option,
     unbound_option,
 )
@@ -38,6 +40,7 @@ from fslbench_data.render.figures.kinds import KINDS
 )
 @level_option
 @unbound_option
+@log_options
 @click.option(
     "--columns",
     type=click.Choice(["1", "2"]),
@@ -52,6 +55,7 @@ def plot(
     release: str | None,
     sweeps: tuple[Path, ...],
     columns: str,
+    pool: dict[str, Any],
     path: Path,
     **chosen: Any,
 ) -> None:
@@ -78,10 +82,11 @@ def plot(
 
     check_figure_path(path)
     check_free(path, *files, *sweeps)
+    sources = sources_of(files, pool)
     with steps("drawing") as step:
         step("reading and comparing")
         opened = None if kind == "queries" else load_release(release)
-        figure = figure_of(kind, files, opened, selection_of(**chosen), sweeps)
+        figure = figure_of(kind, sources, opened, selection_of(**chosen), sweeps)
         step("the figure")
         write_figure(figure, path, int(columns))
     click.echo(f"wrote {path}", err=True)

@@ -14,9 +14,11 @@ from fslbench_data.cli.options import (
     dataset_option,
     images_option,
     level_option,
+    log_options,
     output_to,
     release_option,
     selection_of,
+    sources_of,
     task_set_option,
     unbound_option,
 )
@@ -44,6 +46,7 @@ from fslbench_data.cli.options import (
 )
 @level_option
 @unbound_option
+@log_options
 @images_option(
     "Show hard tasks in pictures, of the images in this folder, as for `fslbench evaluate`; "
     "without one, of those that the release holds: a release in a folder does so anyway."
@@ -61,6 +64,7 @@ def report(
     sweeps: tuple[Path, ...],
     images: Path | Literal[True] | None,
     space: str | None,
+    pool: dict[str, Any],
     folder: Path,
     **chosen: Any,
 ) -> None:
@@ -87,7 +91,7 @@ def report(
     arguments += ["--unbound"] if chosen["unbound"] else []
     with steps("making the page") as step:
         path = make_page(
-            files,
+            sources_of(files, pool),
             load_release(release),
             folder,
             selection_of(**chosen),

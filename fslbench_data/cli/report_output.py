@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from fslbench_data.render.table import Table
     from fslbench_data.scoring.answer import Answer
     from fslbench_data.scoring.bias import BiasReport
+    from fslbench_data.scoring.own_release import LogFacts
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
@@ -75,8 +75,9 @@ def write_report(
     """
     from fslbench_data.render import csv_format, json_format
 
-    say = _details if details else partial(_answer, all_references, whole_signature)
-    table, paper = say(report)
+    table, paper = _details(report) if details else _answer(all_references, whole_signature, report)
+    if report.log is not None and not details:
+        table, paper = _log(report, report.log)
     write(
         output_format,
         path,
@@ -121,6 +122,12 @@ def _answer(all_references: bool, whole_signature: bool, report: Report) -> tupl
         print_answer(found(), console, whole_signature=whole_signature)
 
     return table, lambda: answer_paper(found())
+
+
+def _log(report: Report, log: LogFacts) -> tuple[Draw, Paper]:
+    from fslbench_data.render.log_text import log_paper, print_log
+
+    return lambda console: print_log(report, log, console), lambda: log_paper(report, log)
 
 
 def write_brief(report: Report, path: Path | None, *, all_references: bool) -> None:

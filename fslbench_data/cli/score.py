@@ -14,11 +14,13 @@ from fslbench_data.cli.options import (
     dataset_option,
     details_option,
     level_option,
+    log_options,
     output_option,
     release_option,
     report_format_option,
     selection_of,
     signature_option,
+    sources_of,
     task_set_option,
     unbound_option,
 )
@@ -61,6 +63,7 @@ from fslbench_data.cli.options import (
     help="Methods against methods on each task set: a mark for each kind of interval.",
 )
 @bias_option
+@log_options
 @report_format_option
 @output_option
 def score(
@@ -73,6 +76,7 @@ def score(
     summary: bool,
     matrix: bool,
     bias: bool,
+    pool: dict[str, Any],
     output_format: str | None,
     path: Path | None,
     **chosen: Any,
@@ -109,14 +113,15 @@ def score(
     if len(chosen_views := [name for name, asked in views.items() if asked]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
     check_output(path, *files)
+    sources = sources_of(files, pool)
     opened, selection = load_release(release), selection_of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(files, opened, selection), output_format, path)
+        write_bias(measured(sources, opened, selection), output_format, path)
         return
     with steps("scoring") as step:
-        report = score_selected(files, opened, selection, progress=step)
+        report = score_selected(sources, opened, selection, progress=step)
     if brief:
         write_brief(report, path, all_references=all_references)
     elif summary:
@@ -134,5 +139,6 @@ def score(
             all_references=all_references,
             whole_signature=whole_signature,
         )
-        if not chosen["task_sets"] and not details and format_of(output_format, path) == "table":
+        ended = report.log is not None or chosen["task_sets"] or details
+        if not ended and format_of(output_format, path) == "table":
             say_narrower(report, opened)

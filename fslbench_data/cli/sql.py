@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +13,11 @@ from fslbench_data.cli.options import (
     FILE,
     check_free,
     draw,
+    log_options,
     output,
     output_option,
     release_option,
+    sources_of,
     unbound_option,
 )
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 )
 @release_option
 @unbound_option
+@log_options
 @click.option("--list", "list_views", is_flag=True, help="Show the views and their columns.")
 @click.option("--show", metavar="NAME", help="Show the SQL of one of the package's queries.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit.")
@@ -52,6 +55,7 @@ def sql(
     submissions: tuple[Path, ...],
     release: str | None,
     unbound: bool,
+    pool: dict[str, Any],
     list_views: bool,
     show: str | None,
     seconds: float,
@@ -78,13 +82,16 @@ def sql(
 
         click.echo(query_text(show), nl=False)
     elif list_views:
-        with connect(load_release(release), list(submissions), allow_unbound=unbound) as connection:
+        with connect(
+            load_release(release), sources_of(submissions, pool), allow_unbound=unbound
+        ) as connection:
             click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
     elif query is None:
         raise click.UsageError("give a QUERY, or --list to see what there is to ask")
     else:
         with QueryProcess(seconds=seconds, memory=memory) as process:
-            everything = tables(load_release(release), submissions, allow_unbound=unbound)
+            read = sources_of(submissions, pool)
+            everything = tables(load_release(release), read, allow_unbound=unbound)
             start = time.monotonic()
             named = only_named(everything, query, seconds=seconds, memory=memory)
             spent = time.monotonic() - start

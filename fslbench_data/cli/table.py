@@ -13,10 +13,12 @@ from fslbench_data.cli.options import (
     dataset_option,
     draw,
     level_option,
+    log_options,
     methods_option,
     output,
     output_option,
     release_option,
+    sources_of,
     task_set_option,
     unbound_option,
 )
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 )
 @level_option
 @unbound_option
+@log_options
 @click.option(
     "--transpose", is_flag=True, help="A row for each task set, a column for each method."
 )
@@ -84,6 +87,7 @@ def table(
     files: tuple[Path, ...],
     release: str | None,
     unbound: bool,
+    pool: dict[str, Any],
     output_format: str | None,
     path: Path | None,
     **chosen: Any,
@@ -101,7 +105,7 @@ def table(
     from fslbench_data.render.paper import table as made
 
     check_output(path, *files)
-    paper = made(files, load_release(release), allow_unbound=unbound, **chosen)
+    paper = made(sources_of(files, pool), load_release(release), allow_unbound=unbound, **chosen)
 
     def on(console: Console) -> None:
         from fslbench_data.render.console import print_table

@@ -34,6 +34,7 @@ from fslbench_data.release.tables import read_table
 from fslbench_data.release.task_tables import read_tasks
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.tasks.drawn import groups_of
 
 if TYPE_CHECKING:
     from datasets import Dataset as HubDataset
@@ -153,6 +154,12 @@ class Release:
         entry = self._find("images", dataset, "")
         table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
         return release_values.check_images(table, entry, about(self.manifest, dataset))
+
+    def groups(self, dataset: str) -> NDArray[np.int64] | None:
+        """The group of each image of a data set, -1 of one without; None where none are known."""
+        if dataset not in self.datasets_with("images"):
+            return None
+        return groups_of(self.images(dataset))
 
     def features(self, dataset: str, backbone: str) -> Features:
         """Features of a data set's images, (N, D), read-only: row i is image id i.

@@ -14,6 +14,7 @@ from fslbench_data.render.answer_notes import heading, left_out, notes
 from fslbench_data.render.answer_tables import answer_table, fitted_table
 from fslbench_data.render.answer_words import sentences
 from fslbench_data.render.console import page, rich_table, table_size
+from fslbench_data.render.log_text import print_log
 from fslbench_data.render.short_names import CUT, folded
 from fslbench_data.render.table import Table
 from fslbench_data.scoring.answer import Answer, answer
@@ -83,7 +84,10 @@ def _capital(text: str) -> str:
 def report_text(report: Report) -> str:
     """Return a report's answer as the terminal shows it."""
     with page((WIDTH, LINES)) as (console, text):
-        print_answer(answer(report), console)
+        if report.log is not None:
+            print_log(report, report.log, console)
+        else:
+            print_answer(answer(report), console)
     return text()
 
 

@@ -17,8 +17,13 @@ from fslbench_data.scoring.method_names import features_in
 from fslbench_data.submission.model import Submission
 
 
-def bibtex(release: Release) -> str:
-    """Return BibTeX of a release, its data sets and the papers whose methods are used."""
+def bibtex(release: Release | None = None) -> str:
+    """Return BibTeX of a release, its data sets and the papers whose methods are used.
+
+    Without a release, as for a log of one's own tasks: of the package and the paper of intervals.
+    """
+    if release is None:
+        return _text(_package(), INTERVALS)
     datasets = [dataset.citation for dataset in release.manifest.datasets]
     return _text(_own(release), *PAPERS, *datasets)
 
@@ -57,11 +62,15 @@ def _text(*entries: str) -> str:
 
 def _own(release: Release) -> str:
     manifest = release.manifest
+    about = f", release {manifest.name} {manifest.version}"
+    return _package(about, f",\n  note = {{release digest {manifest.digest[:12]}}}")
+
+
+def _package(about: str = "", note: str = "") -> str:
     return f"""@misc{{fslbench,
-  title = {{{{FSLBench}} {__version__}, release {manifest.name} {manifest.version}}},
+  title = {{{{FSLBench}} {__version__}{about}}},
   author = {{{{The FSLBench authors}}}},
-  year = {{2026}},
-  note = {{release digest {manifest.digest[:12]}}}
+  year = {{2026}}{note}
 }}"""
 
 

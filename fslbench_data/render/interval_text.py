@@ -65,10 +65,10 @@ def plus_minus(interval: Interval, *, signed: bool = False) -> str:
         return f"{mean}, no interval"
     if interval.constant and not interval.halfwidth:  # runs may differ where tasks do not
         return f"{mean} on every task"
-    return f"{mean} ± {_width(interval.halfwidth)}"
+    return f"{mean} ± {width_text(interval.halfwidth)}"
 
 
-def _width(halfwidth: float) -> str:
+def width_text(halfwidth: float) -> str:
     """Two decimals, or two significant digits where these would round to nothing."""
     return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
 
@@ -93,7 +93,7 @@ def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[Int
 def bracket(beside: Iterable[Interval]) -> str:
     """Return half-widths of the kinds beside the carried one, in brackets; nothing without any."""
     widths = [i.halfwidth for i in beside if i.halfwidth]
-    return f" ({'; '.join(map(_width, widths))})" if widths else ""
+    return f" ({'; '.join(map(width_text, widths))})" if widths else ""
 
 
 def in_brackets(kinds: Sequence[IntervalKind], units: Units) -> str:

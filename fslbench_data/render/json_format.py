@@ -104,4 +104,6 @@ def render_json(report: Report) -> str:
             k: asdict(count) for k, count in report.counts_where_reused.items()
         },
     }
+    if report.log is not None:
+        content["log"] = asdict(report.log)
     return json_text(content)

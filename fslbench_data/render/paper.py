@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from benchmark_spec.errors import SpecError
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.latex import check_label
@@ -13,13 +11,12 @@ from fslbench_data.scoring.paper import paper_content
 from fslbench_data.scoring.paper_choice import About, Asked
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
-from fslbench_data.scoring.selection import Names, Selection, select
-from fslbench_data.submission.streaming import Source
+from fslbench_data.scoring.selection import Answers, Names, Selection, select
 from fslbench_data.tasks import names_of
 
 
 def table(
-    results: Report | Source | Sequence[Source] | None = None,
+    results: Report | Answers | None = None,
     release: Release | None = None,
     *,
     kind: About = "new images",

@@ -18,6 +18,7 @@ from fslbench_data.render.interval_text import (
     one_model_text,
     plus_minus,
 )
+from fslbench_data.scoring.own_release import OWN_TASKS
 from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
 from fslbench_data.scoring.paper_choice import PaperRow
 from fslbench_data.scoring.standings import Mark
@@ -108,7 +109,7 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
         *_near_perfect(cells),
-        f"FSLBench {signature.package_version}, release {_release(content)}.",
+        f"FSLBench {signature.package_version}, {_release(content)}.",
     )
 
 
@@ -172,8 +173,13 @@ def _near_perfect(cells: Sequence[PaperCell]) -> list[str]:
 def cite_text(content: PaperContent, *, tex: bool = False) -> str:
     """Return a sentence for the paper's text, and where its BibTeX is."""
     cite = r"~\cite{{{}}}".format if tex else " [{}]".format
+    if content.signature.release == OWN_TASKS:
+        return (
+            f"To cite: Intervals are those of FSLBench{cite('fslbench')}, after "
+            f"Lafargue et al.{cite('lafargue2024oops')}. BibTeX: fslbench cite FILE"
+        )
     return (
-        f"To cite: The tasks are those of FSLBench{cite('fslbench')}, release {_release(content)}; "
+        f"To cite: The tasks are those of FSLBench{cite('fslbench')}, {_release(content)}; "
         f"methods are compared task by task, after "
         f"Lafargue et al.{cite('lafargue2024oops')}. BibTeX: fslbench cite FILE"
     )
@@ -184,5 +190,7 @@ def _about(content: PaperContent) -> str:
 
 
 def _release(content: PaperContent) -> str:
+    if content.signature.release == OWN_TASKS:
+        return f"own tasks (digest {content.signature.release_digest[:12]})"
     name, _, version = content.signature.release.partition("@")
-    return f"{name} {version} (digest {content.signature.release_digest[:12]})"
+    return f"release {name} {version} (digest {content.signature.release_digest[:12]})"

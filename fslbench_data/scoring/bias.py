@@ -14,9 +14,8 @@ from benchmark_spec.suites import FAMILIES, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias_report import LadderReport, Ranking, ladder_report
 from fslbench_data.scoring.ladder_answers import step_of
-from fslbench_data.scoring.selection import Selected, Selection, select
+from fslbench_data.scoring.selection import Answers, Selected, Selection, select
 from fslbench_data.scoring.signature import Signature, signature_of
-from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo
 
 
@@ -33,7 +32,7 @@ class BiasReport:
 
 
 def bias(
-    submission: Source | Sequence[Source] | None = None,
+    submission: Answers | None = None,
     release: Release | None = None,
     selection: Selection | None = None,
 ) -> BiasReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,7 @@ from benchmark_spec.errors import SubmissionError, listing
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.bias import BiasReport, bias
 from fslbench_data.scoring.method_names import features_in, whole_name
+from fslbench_data.scoring.own_release import OwnLog, is_log, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Names, Selection, untrained
@@ -39,7 +41,8 @@ def compare(
     a, b
         Results of one method each: a submission, a file, ``FILE::METHOD`` for one of a file's
         methods, a frame, or the name of a reference method, or ``NCC`` for that on the features
-        of the other (:mod:`fslbench_data.scoring.method_names`).  Two methods of one name are told
+        of the other (:mod:`fslbench_data.scoring.method_names`).  Of a log of one's own tasks
+        ``LOG::METHOD`` and another of its methods.  Two methods of one name are told
         apart by the names of their files, or as (A) and (B).
     release
         None is the one inside the package.
@@ -55,7 +58,45 @@ def compare(
     selection = Selection.of(
         datasets=datasets, task_sets=task_sets, level=level, allow_unbound=allow_unbound
     )
+    if isinstance(a, str | Path) and (own := two_of_log([str(a), str(b)])) is not None:
+        return score_of_log(own, selection)
     return score_two(*find_two([a, b], opened), opened, selection)
+
+
+def two_of_log(names: Sequence[str], **pool: Any) -> OwnLog | None:
+    """Find two methods of one log of own tasks, in the order in which they are named.
+
+    Parameters
+    ----------
+    names
+        The log, if it holds two methods; else ``LOG::METHOD`` twice, or once and then a method.
+    pool
+        What :func:`fslbench_data.open_log` takes besides.
+
+    Returns
+    -------
+    OwnLog or None
+        The log with these two alone; None where the first name is of no log.
+
+    Raises
+    ------
+    UnknownNameError, SubmissionError
+        If there is no such method, or they are not two.
+    """
+    file = names[0].partition("::")[0]
+    if not is_log(file):
+        return None
+    parts = [name.removeprefix(file).removeprefix("::") for name in names]
+    own = open_log(file, **pool)
+    methods = [part for part in parts if part] or [*own.answers.methods]
+    if len(methods) != 2:
+        raise SubmissionError(
+            f"{listing(names, 4)} name{'s' if len(names) == 1 else ''} {len(methods)} methods of "
+            f"{file}, which holds {listing(own.answers.methods)}",
+            expected="two",
+            fix=f"say which: {file}::{own.answers.methods[0]} {own.answers.methods[-1]}",
+        )
+    return own.only(methods)
 
 
 def find_two(names: Sequence[Source], release: Release) -> tuple[Submission, Submission]:
@@ -101,6 +142,12 @@ def find_two(names: Sequence[Source], release: Release) -> tuple[Submission, Sub
         for method in methods
     )
     return first, second
+
+
+def score_of_log(own: OwnLog, selection: Selection) -> Report:
+    """Compare the first of two methods of a log with the second."""
+    selection = replace(selection, against=own.answers.methods[1:])
+    return score_selected(own, None, selection, only_compared=True)
 
 
 def score_two(

@@ -18,8 +18,9 @@ from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.kinds import FirstTasks
 from benchmark_spec.suites import IntervalKind, suite_of
 from fslbench_data.release.release import Release
+from fslbench_data.scoring.own_release import OwnRelease
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.drawn import classes_of_images, groups_of
+from fslbench_data.tasks.drawn import classes_of_images
 from fslbench_data.tasks.pooled import Pool
 
 
@@ -105,18 +106,19 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
 
     What a `pooled` set may draw is its pool; its groups, where images have them, are left out.
     """
+    if isinstance(release, OwnRelease):
+        return release.designs[info.dataset]
     classes = release.classes(info.dataset)
     sizes = classes.column("n_images").to_numpy()
-    groups = None
-    if info.dataset in release.datasets_with("images"):
-        groups = groups_of(release.images(info.dataset))
+    groups = release.groups(info.dataset)
     owner = classes_of_images(sizes, info.dataset)
     if info.name.suite == "pooled":
         owner = _of_pool(release, info, sizes, owner, groups)
     tasks = release.task_set(info.dataset, str(info.name))
     names = release.superclasses(info.dataset)
     superclasses = None if names is None else np.unique(names, return_inverse=True)[1]
-    return TaskDesign.of(tasks.class_ids, images_of(tasks), owner, groups, superclasses)
+    labels = classes.column("class_name").to_pylist()
+    return TaskDesign.of(tasks.class_ids, images_of(tasks), owner, groups, superclasses, labels)
 
 
 def images_of(tasks: TaskSet) -> NDArray[Any]:

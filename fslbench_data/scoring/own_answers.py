@@ -38,6 +38,8 @@ class Answers:
         empty array.
     run_of_task : int64 (B,) or None
         Where every run answered tasks of its own, which run that is, 0..R-1.
+    run_names
+        Of each method, the names of its runs.
     """
 
     methods: tuple[str, ...]
@@ -47,6 +49,7 @@ class Answers:
     y: NDArray[np.float64]
     run_means: tuple[NDArray[np.float64], ...]
     run_of_task: Ints | None
+    run_names: tuple[tuple[str, ...], ...]
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -56,7 +59,7 @@ class Answers:
         return tuple(max(means.size, 1) for means in self.run_means)
 
     def digest(self, log: TaskLog) -> str:
-        """Return twelve digits of the tasks' digest, by the names of classes and images."""
+        """Return the SHA-256 (hex) of the tasks, by the names of classes and images."""
         digest = hashlib.sha256()
         for names, ids in ((log.classes, self.class_ids), (log.images, self.image_ids)):
             used = sorted(np.unique(ids).tolist(), key=names.__getitem__)
@@ -64,7 +67,7 @@ class Answers:
             position[used] = np.arange(len(used))
             digest.update("\0".join([names[i] for i in used]).encode())
             digest.update(position[ids].tobytes())
-        return digest.hexdigest()[:12]
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +79,7 @@ class _Answered:
     y: NDArray[np.float64]
     run_means: NDArray[np.float64]
     run: Ints | None
+    run_names: tuple[str, ...]
 
 
 def answers_of(log: TaskLog) -> list[Answers]:
@@ -116,6 +120,7 @@ def answers_of(log: TaskLog) -> list[Answers]:
             np.stack([own.y for own in members]),
             tuple(own.run_means for own in members),
             members[0].run,
+            tuple(own.run_names for own in members),
         )
         for members in groups
     ]
@@ -123,22 +128,23 @@ def answers_of(log: TaskLog) -> list[Answers]:
 
 def _answered(log: TaskLog, method: int, rows_: Ints) -> _Answered:
     """Put a method's runs together, by rows in the order of runs, then of tasks."""
-    run = np.unique(log.run[rows_], return_inverse=True)[1]
+    numbers, run = np.unique(log.run[rows_], return_inverse=True)
+    run_names = tuple(log.runs[number] for number in numbers.tolist()) if log.runs else ()
     by_run = np.split(rows_, np.flatnonzero(np.diff(run)) + 1)
     first = by_run[0]
     none = np.empty(0)
     if len(by_run) == 1:
-        return _Answered(method, first, log.y[first], none, None)
+        return _Answered(method, first, log.y[first], none, None, run_names)
     if all(np.array_equal(log.task[first], log.task[own]) for own in by_run) and all(
         _agree(log, first, own).all() for own in by_run
     ):
         y = np.stack([log.y[own] for own in by_run])
-        return _Answered(method, first, y.mean(axis=0), y.mean(axis=1), None)
+        return _Answered(method, first, y.mean(axis=0), y.mean(axis=1), None, run_names)
     for number, own in enumerate(by_run):
         for other in by_run[:number]:
             names = [f"run {shown(log.runs[log.run[part[0]]])}" for part in (other, own)]
             _check_apart(log, other, own, *(f"{name} of {log.methods[method]}" for name in names))
-    return _Answered(method, rows_, log.y[rows_], none, run)
+    return _Answered(method, rows_, log.y[rows_], none, run, run_names)
 
 
 def _check_rows(log: TaskLog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,8 @@ class Pool:
     class_of_image : int64 (N,)
         The images of the log first, at their positions there; then those that no task shows.
     group_of_image : int64 (N,) or None
-    superclass_of_class : int64 (C,) or None
+    superclasses
+        Of each class, by name; None where none are given.
     unseen
         Number of images that no task shows: known, or an estimate.
     sizes_known
@@ -53,10 +55,15 @@ class Pool:
     classes: tuple[str, ...]
     class_of_image: Ints
     group_of_image: Ints | None
-    superclass_of_class: Ints | None
+    superclasses: tuple[str, ...] | None
     unseen: float
     sizes_known: bool
     warnings: tuple[str, ...]
+
+    @cached_property
+    def order(self) -> Ints:
+        """Positions of images (N,) in the order of their classes."""
+        return np.argsort(self.class_of_image, kind="stable")
 
 
 def pool_of(
@@ -172,15 +179,14 @@ def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[
     return owner, np.array([number[g] for g in [*seen, *more]], np.int64)
 
 
-def _superclasses(log: TaskLog, classes: tuple[str, ...], above: dict[str, str]) -> Ints:
+def _superclasses(log: TaskLog, classes: tuple[str, ...], above: dict[str, str]) -> tuple[str, ...]:
     if missing := [name for name in classes if name not in above]:
         raise TaskLogError(
             f"the superclasses lack classes of the log: {listing(list(map(shown, missing)))}",
             where=log.source,
             expected="a superclass for every class",
         )
-    number = {name: position for position, name in enumerate(sorted(set(above.values())))}
-    return np.array([number[above[name]] for name in classes], np.int64)
+    return tuple(above[name] for name in classes)
 
 
 def _about_unseen(log: TaskLog, times: Ints, unseen: float) -> list[str]:

@@ -16,6 +16,7 @@ from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.scoring.answer_frame import answer_table
 from fslbench_data.scoring.comparisons import Comparisons, Scores
+from fslbench_data.scoring.own_release import LogFacts
 from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -39,6 +40,8 @@ class Report(AsFrame):
         asked for (:mod:`fslbench_data.scoring.bias`).
     against
         The methods that were asked for by name to be compared with; empty for all.
+    log
+        Of one's own tasks, what the log says of them besides; else None.
     """
 
     as_text: ClassVar[Callable[[Report], str] | None] = None
@@ -51,6 +54,7 @@ class Report(AsFrame):
     sets: tuple[TaskSetReport, ...]
     left_out: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
+    log: LogFacts | None = None
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:

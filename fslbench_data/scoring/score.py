@@ -18,19 +18,19 @@ from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.method_names import features_of
+from fslbench_data.scoring.own_release import OwnRelease
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score
-from fslbench_data.scoring.selection import Names, Selected, Selection, select
-from fslbench_data.scoring.signature import scored_set, signature_of
+from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
+from fslbench_data.scoring.signature import LogSignature, scored_set, signature_of
 from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated, counts_on
 
 
 def score(
-    submission: Source | Sequence[Source] | None = None,
+    submission: Answers | None = None,
     release: Release | None = None,
     *,
     against: Names = (),
@@ -48,7 +48,8 @@ def score(
     submission, release
         The answers, a file or frame of them, or several, which :func:`fslbench_data.merge` joins;
         and the release whose tasks they answer: None is the one inside the package.  Without
-        answers, the reference methods are compared with each other.
+        answers, the reference methods are compared with each other.  A log of one's own tasks
+        (:func:`fslbench_data.open_log`) has its tasks with it.
     against, datasets, task_sets, level, allow_unbound, references
         As in :class:`fslbench_data.scoring.selection.Selection`; of the first three one name or
         several.
@@ -77,7 +78,7 @@ def score(
 
 
 def score_selected(
-    submission: Source | Sequence[Source] | None,
+    submission: Answers | None,
     release: Release | None,
     selection: Selection,
     *,
@@ -123,7 +124,11 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     used |= {task_set.scored.closed_twin for task_set in sets if task_set.has_closed}
     signature = signature_of(selected.release, selected.answers, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
-    return Report(signature, tuple(sets), left_out, selected.selection.against)
+    release = selected.release
+    log = None
+    if isinstance(release, OwnRelease):
+        log, signature = release.facts, LogSignature(**vars(signature), log=release.drawn_from)
+    return Report(signature, tuple(sets), left_out, selected.selection.against, log)
 
 
 def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetReport:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.method_names import features_in, whole_names
+from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
@@ -19,6 +21,9 @@ from fslbench_data.validation.validate import Validated, validate
 
 Names = str | Sequence[str]
 """One name or several."""
+
+Answers = Source | OwnLog | Sequence[Source | OwnLog]
+"""Results, a file or frame of them, or several; or a log of one's own tasks."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class Selected:
 
 
 def select(
-    submission: Source | Sequence[Source] | None,
+    submission: Answers | None,
     release: Release,
     selection: Selection | None = None,
     *,
@@ -150,13 +155,19 @@ def select(
     selection = selection or Selection()
     if isinstance(submission, list | tuple) and not submission:
         submission = None
+    own = log_of(submission)
+    if own is not None:
+        release, selection = own.release, replace(selection, references=False)
     beside = selection.references and submission is not None
     taken = release.methods if beside else ()
-    if submission is None:
+    if own is not None:
+        answers = own.answers
+    elif submission is None:
         answers = _references_alone(release, counts_only=not by_class)
     else:
         unbound = selection.allow_unbound
-        answers = validate(submission, release, taken=taken, allow_unbound=unbound)
+        results = cast("Source | Sequence[Source]", submission)
+        answers = validate(results, release, taken=taken, allow_unbound=unbound)
     selection = _with_whole_names(selection, answers, dict.fromkeys([*answers.methods, *taken]))
     infos = _asked(answers, release, selection)
     ladders = [info for info in infos if info.name.attributes]

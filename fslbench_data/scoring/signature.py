@@ -21,13 +21,18 @@ class ScoredSet:
     n_tasks: int
     fingerprint: str
 
+    @property
+    def name(self) -> TaskSetName:
+        """Suite and protocol."""
+        return TaskSetName.parse(self.task_set)
+
     def __str__(self) -> str:
         return f"{self.dataset}/{self.task_set}"
 
     @property
     def closed_twin(self) -> str:
         """The closed set of the same data and protocol."""
-        return f"{self.dataset}/{TaskSetName.parse(self.task_set).closed_twin}"
+        return f"{self.dataset}/{self.name.closed_twin}"
 
 
 def scored_set(info: TaskSetInfo) -> ScoredSet:
@@ -101,6 +106,19 @@ class Signature:
             f"sets:{sets}",
         ]
         return "|".join(parts)
+
+
+@dataclass(frozen=True, repr=False)
+class LogSignature(Signature):
+    """What a result on own tasks rests on: in place of a release, what they are drawn from."""
+
+    log: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Signature: {self}>"
+
+    def _line(self, sets: str) -> str:
+        return f"fslbench:{self.package_version}|{self.log}|level:{self.level!r}"
 
 
 def signature_of(release: Release, answers: Validated, used: Set[str], level: float) -> Signature:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -13,8 +13,10 @@ from benchmark_spec import schemas
 from benchmark_spec.suites import suite_of
 from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.own_release import log_of
 from fslbench_data.scoring.result_tables import MadeWhenRead, result_tables
 from fslbench_data.scoring.score import score
+from fslbench_data.scoring.selection import Answers
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.streaming import Source, open_all
@@ -60,7 +62,7 @@ _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(p
 
 def connect(
     release: Release | None = None,
-    submissions: Source | Sequence[Source] = (),
+    submissions: Answers = (),
     *,
     allow_unbound: bool = False,
     memory: str = MEMORY,
@@ -90,7 +92,7 @@ def connect(
 
 def tables(
     release: Release | None = None,
-    submissions: Source | Sequence[Source] = (),
+    submissions: Answers = (),
     *,
     allow_unbound: bool = False,
 ) -> dict[str, pa.Table | MadeWhenRead]:
@@ -101,7 +103,8 @@ def tables(
     release
         None is the one inside the package.
     submissions
-        Submissions, files or frames of them; each is validated.
+        Submissions, files or frames of them; each is validated.  Or a log of one's own tasks, with
+        its tasks in place of the release's.
     allow_unbound
         Accept submissions that do not say which tasks they were made on.
 
@@ -113,15 +116,19 @@ def tables(
         Whatever else is wrong with a submission.
     """
     release = load_release() if release is None else release
-    read = open_all(submissions)
-    if read:
-        validate(read, release, allow_unbound=allow_unbound)
+    own = log_of(submissions)
+    if own is not None:
+        release, read = own.release, [own.answers.submission]
+    else:
+        read = open_all(cast("Source | Sequence[Source]", submissions))
+        if read:
+            validate(read, release, allow_unbound=allow_unbound)
 
     @cache
     def reports() -> Sequence[TaskSetReport]:
         if not read and not release.methods:
             return ()
-        return score(read, release, allow_unbound=allow_unbound).sets
+        return score(own or read, release, allow_unbound=allow_unbound).sets
 
     return {
         "task_sets": _task_sets(release),

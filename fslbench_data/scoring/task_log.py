@@ -46,10 +46,13 @@ class TaskLog:
         Positions among `images`: support and query of each class, in the order of `class_ids`.
     y : float64 (R,)
         What the method made of the task, 0 to 1: its accuracy, or another statistic.
+    queries
+        How many queries every task has, where the log holds counts of as many; else 0.
     source
         What messages call the log.
-    roles
-        Whether the log says which images are support and which query.
+    query_ids
+        How many query images a task is said to have; 0 where nothing says which images are support
+        and which query.
     runs
         Names of training runs, in the order in which they first appear; empty without any.
     run : int64 (R,)
@@ -67,8 +70,9 @@ class TaskLog:
     class_ids: NDArray[np.int64]
     image_ids: NDArray[np.int64]
     y: NDArray[np.float64]
+    queries: int
     source: str
-    roles: bool
+    query_ids: int
     runs: tuple[str, ...]
     run: NDArray[np.int64]
     run_column: str
@@ -92,9 +96,9 @@ class TaskLog:
             check_method_name(name, where)
         tasks, task = _names(table.column("task"), "task", where)
         classes, class_ids = _ids(table.column("class_ids"), "class_ids", where)
-        roles = ROLES[0] in table.column_names
         images, image_ids, logged = _images(table, class_ids.shape[1], where)
         _check_room(table, image_ids, logged, where)
+        y, queries = _values(table, where)
         return cls(
             methods,
             tasks,
@@ -104,9 +108,10 @@ class TaskLog:
             task,
             class_ids,
             image_ids,
-            _values(table, where),
+            y,
+            queries,
             where,
-            roles,
+            logged or 0,
             *_runs(table, method, task, where),
         )
 
@@ -309,10 +314,10 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> tuple[int, pa.A
     return int(lengths[0]), values
 
 
-def _values(table: pa.Table, where: str) -> NDArray[np.float64]:
-    """What methods made of their tasks (R,), 0 to 1."""
+def _values(table: pa.Table, where: str) -> tuple[NDArray[np.float64], int]:
+    """What methods made of their tasks (R,), 0 to 1, and of how many queries; 0 if unknown."""
     if "accuracy" in table.column_names:
-        return _accuracies(table.column("accuracy"), where)
+        return _accuracies(table.column("accuracy"), where), 0
     counts, queries = (_integers(table.column(name), name, where) for name in COUNTS)
     for name, bad in (
         ("n_query is not above 0", queries < 1),
@@ -324,8 +329,8 @@ def _values(table: pa.Table, where: str) -> NDArray[np.float64]:
                 where=f"{where}, {rows(np.flatnonzero(bad))}",
                 expected="n_correct of n_query queries, those of the whole task",
             )
-    share: NDArray[np.float64] = counts / queries
-    return share
+    alike = bool((queries == queries[0]).all())
+    return counts / queries, int(queries[0]) if alike else 0
 
 
 def _integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:

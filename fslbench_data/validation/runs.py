@@ -9,6 +9,7 @@ from math import isqrt
 import numpy as np
 
 from analysis_sql.intervals.moments import EXACT
+from analysis_sql.intervals.training_runs import own_task_terms
 from benchmark_spec.errors import MissingTaskError, TooLargeError
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Array, Rows
@@ -21,13 +22,16 @@ class Group:
     Attributes
     ----------
     counts : int16 (tasks,), or int32 where there are several runs
-        Correct queries of each task, summed over runs.
+        Correct queries of each task, summed over runs.  Floats, accuracies of 0 to 1, where a log
+        has no counts; of several runs their mean.
     bound
         Whether the answers say, by fingerprint, that they were made on these tasks.
     runs
         Names of the runs; empty where the submission has no column `run`.
     run_totals : int64 (runs,)
-        Correct queries of each run, over all its tasks.
+        Correct queries of each run, over all its tasks; of accuracies their sum.
+    run_of_task : int64 (tasks,) or None
+        Where every run of a log answered tasks of its own, which run that is, 0..R-1.
     """
 
     method: str
@@ -36,6 +40,7 @@ class Group:
     bound: bool
     runs: tuple[str, ...]
     run_totals: Array
+    run_of_task: Array | None = None
 
     @property
     def tasks(self) -> int:
@@ -44,18 +49,26 @@ class Group:
 
     @property
     def queries_per_task(self) -> int:
-        """Queries in a task, over all runs."""
-        return self.info.protocol.n_query * max(len(self.runs), 1)
+        """Queries in a task, over all runs; 1 of accuracies."""
+        return 1 if self._of_accuracies else self.info.protocol.n_query * max(len(self.runs), 1)
 
     @property
     def run_spread(self) -> float | None:
         """Sample standard deviation between runs' accuracies, percentage points; None below 2."""
         if len(self.runs) < 2:
             return None
+        if self.run_of_task is not None:
+            variance, _ = own_task_terms(self.counts[None], self.run_of_task)
+            return float(np.sqrt(len(self.runs) * variance[0, 0]))
         if (self.run_totals == self.run_totals[0]).all():
             return 0.0  # and no rounding of it
-        accuracy = 100.0 * self.run_totals / (self.tasks * self.info.protocol.n_query)
+        queries = 1 if self._of_accuracies else self.info.protocol.n_query
+        accuracy = 100.0 * self.run_totals / (self.tasks * queries)
         return float(np.std(accuracy, ddof=1))
+
+    @property
+    def _of_accuracies(self) -> bool:
+        return bool(self.counts.dtype.kind == "f")
 
 
 def sum_runs(table: Rows) -> list[Group]:

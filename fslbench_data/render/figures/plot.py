@@ -22,9 +22,8 @@ from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.scoring.bias import BiasReport, bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
-from fslbench_data.scoring.selection import Names, Selected, Selection, select
+from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
-from fslbench_data.submission.streaming import Source
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +66,7 @@ class Drawing:
 
 def plot(
     kind: str,
-    results: Source | Sequence[Source] = (),
+    results: Answers = (),
     release: Release | None = None,
     *,
     methods: Names = (),
@@ -139,7 +138,7 @@ def plot(
 
 def figure_of(
     kind: str,
-    results: Source | Sequence[Source],
+    results: Answers,
     release: Release | None,
     selection: Selection,
     sweeps: Sequence[str | Path] = (),

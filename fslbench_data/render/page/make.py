@@ -16,12 +16,11 @@ from fslbench_data.render.page.html import Page, check_folder, html
 from fslbench_data.render.page.pictures import Images
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.bias_report import LadderReport
-from fslbench_data.scoring.selection import Names, Selection, select
-from fslbench_data.submission.streaming import Source
+from fslbench_data.scoring.selection import Answers, Names, Selection, select
 
 
 def report_page(
-    results: Source | Sequence[Source] = (),
+    results: Answers = (),
     path: str | Path | None = None,
     release: Release | None = None,
     *,
@@ -89,14 +88,14 @@ def report_page(
     return page
 
 
-def _as_typed(results: Source | Sequence[Source]) -> list[str]:
+def _as_typed(results: Answers) -> list[str]:
     """Name results as one would to the command line; what is in no file as FILE."""
     several = results if isinstance(results, list | tuple) else [results]
     return [str(one) if isinstance(one, str | Path) else "FILE" for one in several]
 
 
 def make_page(
-    files: Sequence[Path],
+    files: Answers,
     release: Release,
     folder: Path,
     selection: Selection,
@@ -139,7 +138,7 @@ def make_page(
 
 
 def _page(
-    results: Source | Sequence[Source],
+    results: Answers,
     release: Release,
     selection: Selection,
     sweeps: Sequence[str | Path],

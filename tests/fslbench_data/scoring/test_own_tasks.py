@@ -13,6 +13,7 @@ import numpy as np
 import own_logs
 import pytest
 from click.testing import CliRunner
+from own_logs import means, pairs
 from scipy import stats
 from scipy.stats import kstest
 
@@ -31,7 +32,8 @@ from benchmark_spec.errors import (
     TaskLogError,
 )
 from fslbench_data.cli import main
-from fslbench_data.render.own_tasks_text import notes
+from fslbench_data.render.log_formats import log_json
+from fslbench_data.render.log_text import notes
 from fslbench_data.scoring.own_draws import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
 
@@ -53,18 +55,26 @@ def test_the_numbers_are_those_of_the_statistics() -> None:
     above = np.arange(15) // 2
     design = TaskDesign.of(classes, images, np.repeat(np.arange(15), 60), None, above)
     own = leave_one_out(design, y, 0.95)
-    assert [e.method for e in shown.means] == ["weak", "strong", "strong too"]
+    assert [e.method for e in means(shown)] == ["weak", "strong", "strong too"]
     places = [(0, 0), (1, 1), (2, 2), *combinations(range(3), 2)]
-    for estimate, (i, j) in zip([*shown.means, *shown.pairs], places, strict=True):
+    for estimate, (i, j) in zip([*means(shown), *pairs(shown)], places, strict=True):
         assert abs(estimate.mean - 100 * own.mean[i, j]) < 1e-12
         assert list(estimate.widths) == ["images", "classes", "superclasses"]
         for kind, width in estimate.widths.items():
             spread = getattr(own, kind)
-            assert abs(width.halfwidth - 100 * spread.halfwidth[i, j]) < 1e-12
-            assert width.widened == spread.widened[i, j]
+            assert abs(width.halfwidth - 100 * spread.halfwidth[i, j]) < 1e-8
             assert width.p == (None if i == j else pytest.approx(spread.p[i, j], rel=1e-8))
-            assert width.monte_carlo_share == pytest.approx(spread.monte_carlo_share[i, j])
-    verdicts = [[str(e.verdict(kind)) for kind in e.widths] for e in shown.pairs]
+    (group,) = json.loads(log_json(shown, shown.log))["sets"]
+    for row, (i, j) in zip([*group["methods"], *group["pairs"]], places, strict=True):
+        for kind in ("images", "classes", "superclasses"):
+            spread = getattr(own, kind)
+            share = pytest.approx(spread.monte_carlo_share[i, j])
+            assert row[kind]["monte_carlo_share"] == share
+            assert row[kind]["widened"] == spread.widened[i, j]
+            assert row[kind]["df"] == (
+                pytest.approx(df) if (df := spread.df[i, j]) < np.inf else None
+            )
+    verdicts = [[str(v) for v in e.verdicts.values()] for e in pairs(shown)]
     assert verdicts == [["-"] * 3, ["-"] * 3, ["0"] * 3]
 
 
@@ -81,13 +91,13 @@ def test_names_and_order_of_rows_change_nothing() -> None:
     ]
     shown = fb.interval(renamed, class_sizes={f"class {c}": 60 for c in range(15)})
     first = fb.interval(LOG)
-    before = {(e.method, e.versus): e for e in [*first.means, *first.pairs]}
-    for estimate in [*shown.means, *shown.pairs]:
+    before = {(e.method, e.versus): e for e in [*means(first), *pairs(first)]}
+    for estimate in [*means(shown), *pairs(shown)]:
         sign = 1 if (estimate.method, estimate.versus) in before else -1
         other = before[(estimate.method, estimate.versus)[::sign]]
         assert estimate.mean == pytest.approx(sign * other.mean, abs=1e-12)
         for kind, width in estimate.widths.items():
-            assert width.halfwidth == pytest.approx(other.widths[kind].halfwidth, abs=1e-10)
+            assert width.halfwidth == pytest.approx(other.widths[kind].halfwidth, abs=1e-8)
 
 
 def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
@@ -95,12 +105,12 @@ def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
     seen = len({i for ids in log["image_ids"] for own in ids for i in own})
     assert seen < 3000
     known = fb.interval(log, class_sizes=dict.fromkeys(range(15), 200))
-    assert (known.images, known.unseen) == (seen, 3000 - seen)
+    assert (known.log.images, known.log.unseen) == (seen, 3000 - seen)
     classes, images, y = _arrays(log)
     images = images - 60 * classes[:, :, None] + 200 * classes[:, :, None]
     own = leave_one_out(TaskDesign.of(classes, images, np.repeat(np.arange(15), 200)), y, 0.95)
-    width = known.means[0].widths["images"].halfwidth
-    assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-12)
+    width = means(known)[0].widths["images"].halfwidth
+    assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-8)
 
 
 def test_groups_are_the_unit() -> None:
@@ -109,10 +119,10 @@ def test_groups_are_the_unit() -> None:
     classes, images, y = _arrays(LOG)
     owner, group = np.repeat(np.arange(15), 60), np.arange(900) // 3
     own = leave_one_out(TaskDesign.of(classes, images, owner, group), y, 0.95)
-    assert shown.sets[0].unit == "groups"
-    for estimate, i in zip(shown.means, range(3), strict=True):
+    assert shown.sets[0].units.groups
+    for estimate, i in zip(means(shown), range(3), strict=True):
         width = estimate.widths["images"].halfwidth
-        assert width == pytest.approx(100 * own.images.halfwidth[i, i], abs=1e-12)
+        assert width == pytest.approx(100 * own.images.halfwidth[i, i], abs=1e-8)
 
 
 def test_groups_from_which_one_image_each_is_drawn() -> None:
@@ -133,7 +143,7 @@ def test_groups_from_which_one_image_each_is_drawn() -> None:
         1000 * c + 10 * g + i: f"{c}/{g}"
         for c in range(12) for g in range(30) for i in range(sizes[c, g])
     }  # fmt: skip
-    assert fb.interval(log, groups=groups).warnings == ()
+    assert fb.interval(log, groups=groups).log.warnings == ()
     with pytest.raises(TaskLogError, match="images within classes: chi-square"):
         fb.interval(log)
 
@@ -142,10 +152,10 @@ def test_identical_methods_and_constant_ones() -> None:
     twin = [{**row, "method": "twin"} for row in own_logs.rows(LOG) if row["method"] == "weak"]
     perfect = [{**row, "method": "all right", "n_correct": 25} for row in twin]
     shown = fb.interval([*own_logs.rows(LOG), *twin, *perfect])
-    by_pair = {(e.method, e.versus): e for e in shown.pairs}
-    assert by_pair["weak", "twin"].verdict("images") is Verdict.IDENTICAL
-    assert shown.means[-1].widths["images"].halfwidth is None
-    assert by_pair["weak", "all right"].verdict("classes") is Verdict.WORSE
+    by_pair = {(e.method, e.versus): e for e in pairs(shown)}
+    assert by_pair["weak", "twin"].verdicts["images"] is Verdict.IDENTICAL
+    assert means(shown)[-1].widths["images"].halfwidth is None
+    assert by_pair["weak", "all right"].verdicts["classes"] is Verdict.WORSE
 
 
 def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make() -> None:
@@ -153,13 +163,13 @@ def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make()
     rows = [row for row in own_logs.rows(LOG) if row["method"] == "weak"]
     less = [{**row, "method": "less", "n_correct": row["n_correct"] - 1} for row in rows]
     assert min(row["n_correct"] for row in rows) > 0
-    (pair,) = fb.interval([*rows, *less], class_sizes=SIZES).pairs
+    (pair,) = pairs(fb.interval([*rows, *less], class_sizes=SIZES))
     assert pair.mean == pytest.approx(4.0)
     found = [pair.widths[kind].p for kind in ("images", "classes")]
     assert found == pytest.approx([2.0**-17, 0.25], rel=1e-8)
     assert pair.widths["images"].halfwidth is None
-    assert pair.verdict("images") is Verdict.BETTER
-    assert pair.verdict("classes") is Verdict.NOT_ESTIMABLE
+    assert pair.verdicts["images"] is Verdict.BETTER
+    assert pair.verdicts["classes"] is Verdict.NOT_ESTIMABLE
 
 
 def test_methods_with_tasks_of_their_own_are_not_compared() -> None:
@@ -171,14 +181,14 @@ def test_methods_with_tasks_of_their_own_are_not_compared() -> None:
         ("weak", "strong", "strong too"),
         ("other", "others"),
     ]
-    assert len(shown.pairs) == 4
-    assert len(shown.means) == 5
+    assert len(pairs(shown)) == 4
+    assert len(means(shown)) == 5
 
 
 def test_every_task_has_all_classes() -> None:
     shown = fb.interval(own_logs.log(classes=5, way=5, tasks=300))
-    assert list(shown.means[0].widths) == ["images"]
-    assert "all 5 classes" in shown.sets[0].why["classes"]
+    assert list(means(shown)[0].widths) == ["images"]
+    assert "all 5 classes" in shown.sets[0].units.missing["classes"]
 
 
 def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
@@ -213,9 +223,9 @@ def test_no_text_has_holes(classes: int, better: float, tmp_path: Path) -> None:
 def test_reasons_name_classes_as_the_log_does() -> None:
     log = own_logs.log(classes=6, way=5, tasks=150)
     log["class_ids"] = [[f"kind {c}" for c in ids] for ids in log["class_ids"]]
-    (found,) = fb.interval(log).sets
-    assert "tasks are without class kind " in found.bounded["classes"]
-    assert found.means[0].widths["classes"].is_bound
+    found = fb.interval(log)
+    assert "tasks are without class kind " in found.sets[0].units.bounded["classes"]
+    assert means(found)[0].widths["classes"].is_bound
 
 
 def test_images_that_never_recur() -> None:
@@ -231,7 +241,7 @@ def test_images_that_never_recur() -> None:
     with pytest.raises(TaskLogError, match="100 % of the 240 images were seen once only"):
         fb.interval(log)
     shown = fb.interval(log, class_sizes=dict.fromkeys(range(8), 600))
-    images, classes = (shown.means[0].widths[kind] for kind in ("images", "classes"))
+    images, classes = (means(shown)[0].widths[kind] for kind in ("images", "classes"))
     # v_mc of ones and twos of four, 40 tasks; rho = 2·3/(8·600) for images
     v_mc = 100**2 * (1 / 8) ** 2 / 39
     bound = 1.959964 * np.sqrt(v_mc * (1 + 40 / 800 / (1 - 1 / 800)))
@@ -239,7 +249,7 @@ def test_images_that_never_recur() -> None:
     assert images.is_bound
     assert classes.halfwidth is not None
     assert classes.halfwidth > images.halfwidth
-    assert "in 0.05 tasks on average" in shown.sets[0].bounded["images"]
+    assert "in 0.05 tasks on average" in shown.sets[0].units.bounded["images"]
 
 
 # ---- how tasks were drawn ------------------------------------------------------------------------
@@ -321,38 +331,38 @@ def test_runs_on_the_same_tasks_by_hand() -> None:
     del alone["n_correct"], alone["n_query"]
     alone["accuracy"] = y.mean(axis=0).ravel().tolist()
     plain = fb.interval(alone, class_sizes=SIZES)
-    assert [e.runs for e in [*shown.means, *shown.pairs]] == [(3,), (3,), (3, 3)]
-    means = 100 * y.mean(axis=2)
-    terms = means.var(axis=0, ddof=1) / 3
+    assert [e.runs for e in [*means(shown), *pairs(shown)]] == [(3,), (3,), (3, 3)]
+    terms = (100 * y.mean(axis=2)).var(axis=0, ddof=1) / 3
     for found, before, v, w in (
-        (shown.means[0], plain.means[0], terms[0], terms[0] ** 2 / 2),
-        (shown.pairs[0], plain.pairs[0], terms.sum(), (terms**2).sum() / 2),
+        (means(shown)[0], means(plain)[0], terms[0], terms[0] ** 2 / 2),
+        (pairs(shown)[0], pairs(plain)[0], terms.sum(), (terms**2).sum() / 2),
     ):
         assert found.mean == pytest.approx(before.mean)
         tasks = (before.widths["images"].halfwidth / 1.959964) ** 2
         width = stats.t.ppf(0.975, (tasks + v) ** 2 / w) * np.sqrt(tasks + v)
         assert found.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
-        assert found.widths["images"].run_share == pytest.approx(v / (tasks + v), rel=1e-5)
-    told, before = (each.pairs[0].widths["images"].p for each in (shown, plain))
+    (row,) = json.loads(log_json(shown, shown.log))["sets"][0]["pairs"]
+    assert row["images"]["run_share"] == pytest.approx(v / (tasks + v), rel=1e-5)
+    told, before = (pairs(each)[0].widths["images"].p for each in (shown, plain))
     assert told > 2 * before
 
 
 def test_runs_on_tasks_of_their_own_by_hand() -> None:
     log = _runs(own_tasks=True)
     shown = fb.interval(log, class_sizes=SIZES)
-    assert [e.tasks for e in shown.means] == [600, 600]
+    assert [e.tasks for e in means(shown)] == [600, 600]
     y = 4 * np.array(log["n_correct"]).reshape(3, 2, 200)
     apart = y[:, 0] - y[:, 1]
     within = (apart.var(axis=1, ddof=1) / 200).mean()
     v = max(apart.mean(axis=1).var(ddof=1) - within, 0) / 3
-    (pair,) = shown.pairs
+    (pair,) = pairs(shown)
     assert pair.mean == pytest.approx(apart.mean())
     level = apart - apart.mean(axis=1, keepdims=True) + apart.mean()
     columns = {name: values for name, values in log.items() if name not in ("seed", *COUNTS)}
     first = np.arange(1200).reshape(3, 2, 200)[:, 0].ravel()
     rest = {name: [values[i] for i in first] for name, values in columns.items()}
     rest |= {"task": list(range(600)), "accuracy": (0.5 + level.ravel() / 200).tolist()}
-    alone = fb.interval(rest, class_sizes=SIZES).means[0].widths["images"].halfwidth
+    alone = means(fb.interval(rest, class_sizes=SIZES))[0].widths["images"].halfwidth
     tasks = (2 * alone / 1.959964) ** 2
     width = stats.t.ppf(0.975, (tasks + v) ** 2 / (v**2 / 2)) * np.sqrt(tasks + v)
     assert pair.widths["images"].halfwidth == pytest.approx(width, rel=1e-5)
@@ -374,8 +384,8 @@ def test_one_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     log = _runs()
     some = [row for row in own_logs.rows(log) if row["method"] == "a" or row["seed"] == 0]
     shown = fb.interval(some, class_sizes=SIZES)
-    assert [e.runs for e in [*shown.means, *shown.pairs]] == [(3,), (1,), (3, 1)]
-    told = " ".join(notes(shown))
+    assert [e.runs for e in [*means(shown), *pairs(shown)]] == [(3,), (1,), (3, 1)]
+    told = " ".join(notes(shown, shown.log))
     assert "Training runs (column seed), counted in ± and verdicts: a 3." in told
     assert "One training run of b: what is said holds for this one trained model." in told
 
@@ -397,7 +407,7 @@ def test_classes_that_are_preferred_are_noticed() -> None:
 def test_images_that_are_preferred_are_noticed() -> None:
     """A sampler that draws from the first 40 of each class's 60 images."""
     log = own_logs.log(images=40)
-    assert fb.interval(log).warnings == ()
+    assert fb.interval(log).log.warnings == ()
     with pytest.raises(TaskLogError, match="images within classes: chi-square") as caught:
         fb.interval(log, class_sizes=SIZES)
     assert "random.sample" in caught.value.fix
@@ -570,7 +580,7 @@ def test_what_is_wrong_is_said(name: str) -> None:
 
 
 def test_small_classes_that_are_never_drawn_may_have_sizes() -> None:
-    assert fb.interval(LOG, class_sizes={**SIZES, 99: 9}).classes == 15
+    assert fb.interval(LOG, class_sizes={**SIZES, 99: 9}).log.classes == 15
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -588,15 +598,15 @@ def test_formats_give_the_same(tmp_path: Path) -> None:
 
     content = json.loads(run("--format", "json"))
     (group,) = content["sets"]
-    for said, estimate in zip(group["pairs"], shown.pairs, strict=True):
+    for said, estimate in zip(group["pairs"], pairs(shown), strict=True):
         assert said["difference"] == estimate.mean
         assert said["images"]["halfwidth"] == estimate.widths["images"].halfwidth
-        assert said["images"]["verdict"] == estimate.verdict("images")
+        assert said["images"]["verdict"] == estimate.verdicts["images"]
     lines = run("--format", "csv").splitlines()
     assert lines[0] == f"# {shown.signature}"
     assert len(lines) == 2 + 3 + 3
     text = run("--format", "markdown")
-    for estimate in shown.means:
+    for estimate in means(shown):
         assert f"| {estimate.method} | {estimate.mean:.2f} | " in text
     assert content["sentence"] in " ".join(run().split("\n"))
 

@@ -460,8 +460,8 @@ def test_json_that_is_no_object(text: str, tmp_path: Path) -> None:
 
 
 def test_roles_are_told() -> None:
-    assert TaskLog.read(_roles(LOG)).roles
-    assert not TaskLog.read(LOG).roles
+    assert TaskLog.read(_roles(LOG)).query_ids == 25
+    assert TaskLog.read(LOG).query_ids == 0
 
 
 PARTIAL: dict[str, tuple[own_logs.Columns, str]] = {

@@ -1,0 +1,214 @@
+"""What a log of one's own tasks shows: its methods, their differences, a sentence for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.intervals.intervals import Interval
+from benchmark_spec.errors import listing
+from benchmark_spec.suites import IntervalKind
+from benchmark_spec.version import __version__
+from fslbench_data.render.interval_text import (
+    AT_MOST,
+    VERDICT_STYLES,
+    capital,
+    one_model_text,
+    verdict_of,
+    width_text,
+)
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.own_release import LogFacts
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LEGEND = "+ better, - worse, 0 not told apart, = identical on every task, ? nothing can be said"
+USUAL = "± usual"
+LINES_BESIDE = 24
+"""Lines of a screen that stand around the table of pairs."""
+MOST_NAMED = 6
+
+
+def print_log(report: Report, log: LogFacts, console: Console) -> None:
+    """Print on one screen: methods, as many pairs as fit, and what they mean."""
+    from rich.text import Text
+
+    from fslbench_data.render.console import print_table, screenful
+
+    for each in report.sets:
+        print_table(_methods(each, log), console)
+        console.print()
+        shown = max(5, console.height - LINES_BESIDE - min(len(each.scores), screenful(console)))
+        if number := len(each.comparisons):
+            some = Table("", _pair_columns(each, log), list(islice(each.comparisons, shown)))
+            print_table(some, console, whole=True, left=max(0, number - shown))
+            console.print()
+    for note in notes(report, log):
+        console.print(Text(note, style="dim"), soft_wrap=True)
+    console.print(Text(f"\n{sentence(report, log)}"), soft_wrap=True)
+    console.print(Text(str(report.signature), style="dim"), soft_wrap=True)
+
+
+def log_paper(report: Report, log: LogFacts) -> tuple[list[Table], str, list[str]]:
+    """Return what Markdown and LaTeX hold: all tables, the signature, notes and the sentence."""
+    tables = []
+    for each in report.sets:
+        tables.append(_methods(each, log))
+        if len(each.comparisons):
+            tables.append(Table("Differences", _pair_columns(each, log), each.comparisons))
+    return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
+
+
+def notes(report: Report, log: LogFacts) -> list[str]:
+    """Return what the columns mean, what is missing, and what weakens it."""
+    seen = f"{log.images:,} images"
+    if log.sizes_known:
+        seen += f" and {log.unseen:,.0f} that no task shows" if log.unseen else ", all seen"
+    else:
+        seen += " seen, taken for all"
+    what = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
+    told = [
+        f"Drawn from {log.classes} classes, {seen}. Percentage points. {USUAL}: other tasks of the "
+        f"same images, as papers print it; {what}. {LEGEND}."
+    ]
+    if not log.roles:
+        told.append(
+            "Which images are support and which query was not logged; that all are there is "
+            "taken on trust (support_ids and query_ids say it)."
+        )
+    for each in report.sets:
+        told += [*_runs(each, log), *_missing(each, log)]
+    return [*dict.fromkeys(told), *(f"Beware: {text}." for text in log.warnings)]
+
+
+def sentence(report: Report, log: LogFacts) -> str:
+    """Return one sentence to paste in a paper."""
+    parts = []
+    for each in report.sets:
+        named = [_mean_text(score, each) for score in each.scores[:MOST_NAMED]]
+        named += [f"and {len(each.scores) - MOST_NAMED} more"][: len(each.scores) > MOST_NAMED]
+        protocol = each.scored.name.protocol
+        parts.append(
+            f"over {each.scored.n_tasks:,} random tasks of {protocol.way} of the {log.classes} "
+            f"classes, {protocol.per_class} images of each, the mean is {', '.join(named)}"
+        )
+    text = "; ".join(parts)
+    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
+    first, *others = [_about(log, kind) for kind in kinds]
+    brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
+    level = f"{100 * report.signature.level:.8g} %"
+    return (
+        f"For a paper: {capital(text)}; {level} leave-one-out intervals for {first}{brackets}, "
+        f"which allow for tasks that reuse images (FSLBench {__version__})."
+    )
+
+
+def _about(log: LogFacts, kind: IntervalKind) -> str:
+    if kind == "classes" and log.superclasses:
+        return "new classes of these superclasses"
+    return BESIDE[kind].about
+
+
+def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
+    """Return what each kind of interval is about, at length."""
+    grouped = all(each.units.groups for each in report.sets)
+    texts: dict[IntervalKind, str] = {
+        "images": f"new {'groups of images' if grouped else 'images'} of these classes, classes "
+        "weighted equally",
+        "classes": f"{_about(log, 'classes')}, with images of their own",
+        "superclasses": "new superclasses, with classes of their own",
+    }
+    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
+    return {kind: texts[kind] for kind in kinds}
+
+
+def _methods(each: TaskSetReport, log: LogFacts) -> Table:
+    """Return one row a method, a half-width for each kind."""
+    protocol, level = each.scored.name.protocol, f"{100 * each.level:.8g} %"
+    columns = [
+        Column("method", lambda score: score.method),
+        right("mean", lambda score: f"{score.accuracy.mean:.2f}"),
+        right(USUAL, lambda score: _width(score.accuracy)),
+        *(right(f"± {_about(log, kind)}", partial(_own_width, kind)) for kind in each.shown_kinds),
+    ]
+    title = (
+        f"{each.scored.n_tasks:,} tasks of {protocol.way} classes and {protocol.per_class} images "
+        f"of each, reused: {level} leave-one-out intervals"
+    )
+    return Table(title, tuple(columns), each.scores)
+
+
+def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
+    """Return the columns of paired differences, a half-width and a verdict for each kind."""
+    columns = [
+        Column("method", lambda c: c.method, once=lambda c: c.method),
+        Column("versus", lambda c: c.versus),
+        right("difference", lambda c: f"{c.difference.mean:+.2f}"),
+    ]
+    for kind in each.shown_kinds:
+        about = _about(log, kind)
+        columns += [
+            right("±", partial(_pair_width, kind)),
+            Column(about, partial(verdict_of, kind=kind), "center", style=_style),
+        ]
+    return tuple(columns)
+
+
+def _own_width(kind: IntervalKind, score: Score) -> str:
+    return _width(score.intervals[kind])
+
+
+def _pair_width(kind: IntervalKind, comparison: Comparison) -> str:
+    identical = comparison.verdict is Verdict.IDENTICAL
+    return "0.00" if identical else _width(comparison.intervals[kind].difference)
+
+
+def _width(interval: Interval) -> str:
+    """Return a half-width; ``?`` where all tasks have the same value, and runs do not differ."""
+    unknown = interval.halfwidth is None or (interval.constant and not interval.halfwidth)
+    return "?" if unknown else width_text(interval.halfwidth or 0.0)
+
+
+def _mean_text(score: Score, each: TaskSetReport) -> str:
+    """Return a method's mean with all half-widths, those after the first in brackets."""
+    mean = f"{score.method} {score.accuracy.mean:.2f}"
+    if not any(score.intervals[kind].halfwidth for kind in each.shown_kinds):
+        return f"{mean} % on every task, which leaves nothing to tell"
+    first, *others = [_own_width(kind, score) for kind in each.shown_kinds]
+    brackets = f" ({', '.join(others)})" if others else ""
+    return f"{mean} ± {first}{brackets} %"
+
+
+def _runs(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
+    """Which methods have several training runs, and which one."""
+    several = [f"{score.method} {score.runs}" for score in each.scores if score.runs > 1]
+    if several:
+        yield (
+            f"Training runs (column {log.run_column}), counted in ± and verdicts: "
+            f"{listing(several, MOST_NAMED)}."
+        )
+    if single := [score.method for score in each.scores if score.of_one_model]:
+        yield f"{capital(one_model_text(single, MOST_NAMED))}."
+
+
+def _missing(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
+    """Which kinds of interval there are not, or by a bound alone, and why."""
+    missing: dict[str, list[IntervalKind]] = {}
+    for kind, reason in each.units.missing.items():
+        missing.setdefault(reason, []).append(kind)
+    for reason, kinds in missing.items():
+        yield f"No interval for {listing([_about(log, kind) for kind in kinds])}: {reason}."
+    for kind, reason in each.units.bounded.items():
+        yield f"{AT_MOST} for {_about(log, kind)}: {reason}."
+
+
+def _style(verdict: Verdict) -> str:
+    return VERDICT_STYLES.get(verdict, "")

@@ -1,0 +1,180 @@
+"""A log of one's own tasks goes wherever a file of results does, with the same numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import own_logs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from own_logs import means, pairs
+
+import fslbench_data as fb
+from benchmark_spec.errors import SubmissionError, UnknownNameError
+from fslbench_data.cli import main
+from fslbench_data.scoring.own_release import is_log
+
+SIZES = {str(c): 60 for c in range(15)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log of three methods on 300 tasks, and the sizes of its classes."""
+    folder = tmp_path_factory.mktemp("log")
+    rows = own_logs.rows(own_logs.with_roles(own_logs.log(tasks=300)))
+    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "sizes.json").write_text(json.dumps(SIZES))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> fb.Report:
+    """What the log shows."""
+    return fb.interval(folder / "log.jsonl", class_sizes=folder / "sizes.json")
+
+
+def _run(folder: Path, *words: str, code: int = 0) -> str:
+    words = tuple(word.replace("LOG", str(folder / "log.jsonl")) for word in words)
+    sizes = "--class-sizes", str(folder / "sizes.json")
+    result = CliRunner().invoke(main, [*words, *(() if words[0] == "cite" else sizes)])
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.output
+
+
+def test_score_and_interval_say_the_same(folder: Path) -> None:
+    assert _run(folder, "score", "LOG") == _run(folder, "interval", "LOG")
+    assert _run(folder, "score", "LOG", "--details") == _run(folder, "interval", "LOG", "--details")
+
+
+def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
+    lines = _run(folder, "score", "LOG", "--format", "csv").split("\n", 1)[1]
+    rows = {
+        (r["method"], r["versus"], r["interval"]): r for r in csv.DictReader(io.StringIO(lines))
+    }
+    for pair in pairs(report):
+        for kind, width in pair.widths.items():
+            row = rows[pair.method, pair.versus, kind]
+            assert (row["dataset"], row["task_set"]) == ("log", "own-5w5s5q")
+            assert float(row["diff_halfwidth"]) == width.halfwidth
+            assert row["verdict"] == pair.verdicts[kind]
+    content = json.loads(_run(folder, "score", "LOG", "--format", "json"))
+    assert content["log"]["images"] == 900
+    assert content["signature"]["text"] == str(report.signature)
+    assert [score["left_out_images"]["halfwidth"] for score in content["scores"]] == [
+        mean.widths["images"].halfwidth for mean in means(report)
+    ]
+
+
+def test_tables_and_figures(folder: Path, report: fb.Report, tmp_path: Path) -> None:
+    text = _run(folder, "table", "LOG", "--format", "markdown")
+    for mean in means(report):
+        assert f"{mean.mean:.2f} ± {mean.widths['images'].halfwidth:.2f}" in text
+    assert "own tasks (digest" in text
+    own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES)
+    drawn = fb.plot("forest", own)
+    assert len(drawn.figure.rows) == 3
+    _run(folder, "report", "LOG", "-o", str(tmp_path / "page"))
+    assert "strong too" in (tmp_path / "page/index.html").read_text(encoding="utf-8")
+
+
+def test_sql(folder: Path, report: fb.Report) -> None:
+    own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES)
+    with fb.connect(submissions=own) as connection:
+        widths = connection.execute(
+            "SELECT halfwidth FROM scores WHERE interval = 'images' ORDER BY mean"
+        ).fetchall()
+        shown = connection.execute(
+            "SELECT i.path FROM tasks t, images i WHERE t.task_id = 0 "
+            "AND list_contains(t.support, i.image_id) ORDER BY 1"
+        ).fetchall()
+    assert [width for (width,) in widths] == sorted(
+        (mean.widths["images"].halfwidth for mean in means(report)),
+        key=[mean.widths["images"].halfwidth for mean in means(report)].index,
+    )
+    first = json.loads((folder / "log.jsonl").read_text().split("\n", 1)[0])
+    assert [path for (path,) in shown] == sorted(
+        str(i) for own in first["support_ids"] for i in own
+    )
+
+
+def test_compare(folder: Path) -> None:
+    worse = "compare", "LOG::weak", "LOG::strong"
+    assert "-10.04" in _run(folder, *worse)
+    _run(folder, *worse, "--fail-if-worse", code=1)
+    _run(folder, "compare", "LOG::strong", "weak", "--fail-if-worse")
+    assert "name 3 methods" in _run(folder, "compare", "LOG", code=2)
+    path = str(folder / "log.jsonl")
+    found = fb.compare(f"{path}::strong", "weak")
+    assert found.comparisons[0].verdict == "+"
+    with pytest.raises(UnknownNameError, match="stronger"):
+        fb.compare(f"{path}::stronger", "weak")
+
+
+def test_validate_and_cite(folder: Path) -> None:
+    assert "weak on log/own-5w5s5q: 300 tasks" in _run(folder, "validate", "LOG")
+    assert "Oops" in _run(folder, "cite", "LOG")
+
+
+def test_a_log_stands_alone(folder: Path, root: Path) -> None:
+    log, results = folder / "log.jsonl", root / "examples/my_results.parquet"
+    with pytest.raises(SubmissionError, match="a log of one's own tasks stands beside other"):
+        fb.score([log, results])
+    result = CliRunner().invoke(main, ["score", str(results), "--class-sizes", str(results)])
+    assert result.exit_code == 2
+    assert "--class-sizes is of a log of one's own tasks" in result.output
+
+
+def test_what_is_a_log(folder: Path, root: Path, tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(own_logs.rows(own_logs.log(tasks=20)))
+    pq.write_table(table, tmp_path / "log.parquet")
+    (tmp_path / "log.csv").write_text('method,task,"class_ids",image_ids\n')
+    (tmp_path / "other.csv").write_text("method,dataset,task_set,class_ids\n")
+    (tmp_path / "no.jsonl").write_text("no json\n")
+    (tmp_path / "no.parquet").write_bytes(b"PAR1")
+    for name, found in {
+        "log.parquet": True, "log.csv": True, "other.csv": False, "no.jsonl": False,
+        "no.parquet": False, "nowhere.csv": False,
+    }.items():  # fmt: skip
+        assert is_log(tmp_path / name) is found, name
+    assert is_log(folder / "log.jsonl")
+    assert is_log(table)
+    assert not is_log(root / "examples/my_results.parquet")
+
+
+def _accuracies(log: own_logs.Columns) -> own_logs.Columns:
+    rest: own_logs.Columns = {k: v for k, v in log.items() if k not in ("n_correct", "n_query")}
+    return {**rest, "accuracy": [n / 25 for n in log["n_correct"]]}
+
+
+@pytest.mark.parametrize("change", [_accuracies, lambda log: _accuracies(own_logs.with_roles(log))])
+def test_accuracies_give_what_their_counts_give(change: Any) -> None:
+    """The difference of a method and one that is a query better everywhere is constant in both."""
+    rows = own_logs.rows(own_logs.log(tasks=300))
+    twin = [{**r, "method": "twin"} for r in rows if r["method"] == "weak"]
+    less = [{**r, "method": "less", "n_correct": r["n_correct"] - 1} for r in twin]
+    counts = {name: [r[name] for r in [*rows, *twin, *less]] for name in own_logs.ROW}
+    first, second = (fb.interval(log, class_sizes=SIZES) for log in (counts, change(counts)))
+    for one, other in zip([*means(first), *pairs(first)], [*means(second), *pairs(second)],
+                          strict=True):  # fmt: skip
+        assert other.mean == pytest.approx(one.mean, abs=1e-12)
+        assert other.verdicts == one.verdicts
+        for kind, width in one.widths.items():
+            approx = pytest.approx(width.halfwidth, abs=1e-8)
+            assert other.widths[kind].halfwidth == (approx if width.halfwidth is not None else None)
+            assert other.widths[kind].p == (None if width.p is None else pytest.approx(width.p))
+    usual = [score.accuracy.halfwidth for score in first.scores]
+    assert [score.accuracy.halfwidth for score in second.scores] == pytest.approx(usual, rel=1e-9)
+
+
+def test_tasks_of_more_classes_and_images_than_a_release_has() -> None:
+    log = own_logs.log(classes=160, images=300, way=150, per_class=250, tasks=12, methods={"m": 0})
+    (score,) = fb.interval(log, class_sizes=dict.fromkeys(range(160), 300)).scores
+    assert score.task_set == "own-150w0s250q"
+    assert score.accuracy.mean == pytest.approx(4 * np.mean(log["n_correct"]))
