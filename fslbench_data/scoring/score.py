@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.ranking.evidence import zeros
 from benchmark_spec.errors import SubmissionError, listing
 from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.suites import IntervalKind
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.method_names import features_of
@@ -137,8 +138,8 @@ def _set_report(info: TaskSetInfo, selected: Selected, level: float) -> TaskSetR
     designs, units = designs_of(selected.release, info)
     methods = [group.method for part in parts for group in part.on(info.dataset, name)]
     own = len(selected.answers.on(info.dataset, name))
-    counts, scores = _scores(parts, info.dataset, info.name, level, designs)
-    twin = _scores(parts, info.dataset, info.name.closed_twin, level, {})[1]
+    counts, scores = _scores(parts, info.dataset, info.name, level, designs, units.missing)
+    twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, {})[1]
     return TaskSetReport(
         scored=scored_set(info),
         interval_kind=info.name.interval,
@@ -164,6 +165,7 @@ def _scores(
     name: TaskSetName,
     level: float,
     designs: Designs,
+    why: Mapping[IntervalKind, str],
 ) -> tuple[Counts, tuple[Score, ...]]:
     """Counts and accuracies of everything that the parts answer of a task set, in order."""
     groups = [(part, group) for part in parts for group in part.on(dataset, str(name))]
@@ -172,7 +174,7 @@ def _scores(
     counts = counts_on([group for _, group in groups])
     kind, n_query = name.interval, name.protocol.n_query
     positions = {group.method: i for i, (_, group) in enumerate(groups)}
-    of_methods = MethodIntervals(counts, kind, level, designs)
+    of_methods = MethodIntervals(counts, kind, level, designs, why)
     scores = []
     for i, (part, group) in enumerate(groups):
         about = part.submission.methods.get(group.method)

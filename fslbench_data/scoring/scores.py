@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
+from types import MappingProxyType
 
+from analysis_sql.comparison.verdicts import PairInterval
 from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.near_perfect import NearPerfect
 from analysis_sql.intervals.saturation import Saturation
+from benchmark_spec.errors import NoIntervalError, listing, shown
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.scoring.stopped_runs import Stopped
 
@@ -105,6 +108,33 @@ class Score:
         return self.stopped is None and not self.prefix
 
 
+def no_interval(
+    kind: object, there: Iterable[IntervalKind], why: Mapping[IntervalKind, str]
+) -> NoIntervalError:
+    """Return the error that says why there is no interval of some kind."""
+    reason = why.get(kind, "these tasks have none") if isinstance(kind, str) else "no such kind"
+    return NoIntervalError(
+        f"there is no interval of kind {shown(kind)}: {reason}",
+        expected=f"one of {listing(list(there))}",
+        fix="ask with intervals.get(kind), which gives None where there is none",
+    )
+
+
+class ByKind(dict[IntervalKind, PairInterval]):
+    """The intervals of a pair; asking for a kind that there is not says why."""
+
+    def __init__(
+        self,
+        pairs: Mapping[IntervalKind, PairInterval],
+        why: Mapping[IntervalKind, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(pairs)
+        self._why = why
+
+    def __missing__(self, kind: IntervalKind) -> PairInterval:
+        raise no_interval(kind, self, self._why)
+
+
 class MethodIntervals:
     """Per-method intervals of M methods on a task set, a kind at a time, when looked at.
 
@@ -116,11 +146,19 @@ class MethodIntervals:
         The kind that the task set carries, and the confidence level.
     designs
         Of the task set, by kind of interval beside the carried one.
+    why
+        Why there are no others.
     """
 
     def __init__(
-        self, counts: Counts, interval_kind: IntervalKind, level: float, designs: Designs
+        self,
+        counts: Counts,
+        interval_kind: IntervalKind,
+        level: float,
+        designs: Designs,
+        why: Mapping[IntervalKind, str],
     ) -> None:
+        self.why = why
         self._counts, self._level, self._designs = counts, level, designs
         self.kinds = kinds_of(interval_kind, designs)
         self._moments = counts.moments()
@@ -151,6 +189,8 @@ class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
     holds: bool = True
 
     def __getitem__(self, kind: IntervalKind) -> Interval:
+        if kind not in self.methods.kinds:
+            raise no_interval(kind, self.methods.kinds, self.methods.why)
         interval = self.methods.of(kind)[self.row]
         return interval if self.holds else replace(interval, halfwidth=None)
 

@@ -34,7 +34,7 @@ from benchmark_spec.suites import IntervalKind
 from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
-from fslbench_data.scoring.scores import PREFIX, Score
+from fslbench_data.scoring.scores import PREFIX, ByKind, Score
 from fslbench_data.scoring.signature import ScoredSet
 from fslbench_data.scoring.stopped_runs import verdict_by_rule
 
@@ -245,7 +245,11 @@ class TaskSetReport:
         error = hypot(*errors) if len(errors) == 2 else None
         single = tuple(score.method for score in (own, other) if score.of_one_model)
         comparison = Comparison(
-            *about, {kind: carried, **beside}, closed, run_error=error, of_one_model=single
+            *about,
+            ByKind({kind: carried, **beside}, self.units.missing),
+            closed,
+            run_error=error,
+            of_one_model=single,
         )
         return unconcluded(comparison, PREFIX) if self.of_prefix[row, column] else comparison
 

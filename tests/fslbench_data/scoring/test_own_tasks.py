@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 from itertools import combinations
 from pathlib import Path
@@ -193,15 +192,15 @@ def test_every_task_has_all_classes() -> None:
 
 def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
     shown = fb.interval(own_logs.log(classes=5, tasks=60, images=12, per_class=6))
-    for estimate in (shown.means[0], pickle.loads(pickle.dumps(shown.pairs[0]))):
-        said = "^there is no interval for new classes: every task has all 5 classes\n"
+    for found in (shown.scores[0], shown.comparisons[0]):
+        said = "^there is no interval of kind 'classes': every task has all 5 classes\n"
         with pytest.raises(NoIntervalError, match=said) as caught:
-            estimate.widths["classes"]
+            found.intervals["classes"]
         assert isinstance(caught.value, KeyError)
-        assert "one of images" in caught.value.expected
-        assert estimate.widths.get("classes") is None
-        with pytest.raises(KeyError, match="no such kind is known"):
-            estimate.widths["class"]
+        assert "one of closed, images" in caught.value.expected
+        assert found.intervals.get("classes") is None
+        with pytest.raises(KeyError, match="these tasks have none"):
+            found.intervals["class"]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("classes", [5, 8])
