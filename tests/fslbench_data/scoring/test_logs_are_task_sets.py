@@ -109,7 +109,7 @@ def test_compare(folder: Path) -> None:
     assert "-10.04" in _run(folder, *worse)
     _run(folder, *worse, "--fail-if-worse", code=1)
     _run(folder, "compare", "LOG::strong", "weak", "--fail-if-worse")
-    assert "name 3 methods" in _run(folder, "compare", "LOG", code=2)
+    assert "names 3 methods of" in _run(folder, "compare", "LOG", code=2)
     path = str(folder / "log.jsonl")
     found = fb.compare(f"{path}::strong", "weak")
     assert found.comparisons[0].verdict == "+"
