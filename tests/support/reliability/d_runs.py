@@ -14,7 +14,7 @@ import own_logs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.leave_one_out.design import LEFT_OUT
-from fslbench_data.render.own_tasks_text import notes
+from fslbench_data.render.log_text import notes
 from fslbench_data.scoring.own_tasks import interval
 from reliability import Section, World
 
@@ -51,7 +51,8 @@ def _of_runs(**of_methods: int) -> list[dict[str, Any]]:
 
 @attempt("a log of three runs of `a` and one of `b`, which `interval` reads")
 def _(world: World) -> str:
-    said = notes(interval(_of_runs(a=3, b=1), class_sizes=SIZES))
+    found = interval(_of_runs(a=3, b=1), class_sizes=SIZES)
+    said = notes(found, found.log)
     return " ".join(note for note in said if "raining run" in note)
 
 
@@ -70,10 +71,10 @@ def _(world: World) -> str:
 def _(world: World) -> str:
     rows = own_logs.rows(own_logs.log(methods={"better": 0.0}))
     less = [{**row, "method": "less", "n_correct": row["n_correct"] - 1} for row in rows]
-    (pair,) = interval([*rows, *less], class_sizes=SIZES).pairs
+    (pair,) = own_logs.pairs(interval([*rows, *less], class_sizes=SIZES))
     found = {kind: pair.widths[kind].p for kind in LEFT_OUT[:2]}
     return "; ".join(
-        f"new {kind}: p = 2^{np.log2(p):g}, verdict `{pair.verdict(kind)}`"
+        f"new {kind}: p = 2^{np.log2(p):g}, verdict `{pair.verdicts[kind]}`"
         for kind, p in found.items()
     )
 
@@ -127,7 +128,7 @@ def _(world: World) -> str:
 
 @attempt("the same, with `--class-sizes`")
 def _(world: World) -> str:
-    (found,) = interval(_disjoint(), class_sizes=dict.fromkeys(range(8), 600)).means
+    (found,) = own_logs.means(interval(_disjoint(), class_sizes=dict.fromkeys(range(8), 600)))
     width = found.widths["images"]
     return f"{found.mean:.1f} ± {width.halfwidth:.1f}{', at most' if width.is_bound else ''}"
 
