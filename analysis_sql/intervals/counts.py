@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.moments import Moments, subtract
-from analysis_sql.intervals.training_runs import Terms, run_terms
+from analysis_sql.intervals.training_runs import Terms, own_task_terms, run_means, run_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,22 @@ class Counts:
         for row, own in zip(correct, counts, strict=True):
             row[: len(own)] = own
         return cls(correct, tasks, queries_per_task, *terms)
+
+    @classmethod
+    def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
+        """Join accuracies (M, B) of methods each of whose runs answered tasks of its own.
+
+        What runs differ by is a term, and so taken from the values of their tasks.
+
+        Parameters
+        ----------
+        run
+            Of each task (B,), 0..R-1.
+        """
+        terms = own_task_terms(y, run)
+        variance, square = (np.diagonal(own) for own in terms)
+        centred = y - run_means(y, run)[:, run] + y.mean(axis=1)[:, None]
+        return cls(centred, np.full(len(y), run.size), 1, variance, square, terms)
 
     def __len__(self) -> int:
         return len(self.correct)

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.training_runs import own_task_terms, run_means
 from benchmark_spec.errors import FSLBenchError, UnreadableError
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Method
@@ -80,11 +79,7 @@ def counts_on(groups: list[Group]) -> Counts:
     """Join the counts of some groups on one task set."""
     run = groups[0].run_of_task if groups else None
     if run is not None:
-        y = np.stack([group.counts for group in groups])
-        terms = own_task_terms(y, run)
-        variance, square = (np.diagonal(own) for own in terms)
-        centred = y - run_means(y, run)[:, run] + y.mean(axis=1)[:, None]
-        return Counts(centred, np.full(len(y), run.size), 1, variance, square, terms)
+        return Counts.of_own_tasks(np.stack([group.counts for group in groups]), run)
     return Counts.of(
         [g.counts for g in groups],
         [g.queries_per_task for g in groups],

@@ -27,7 +27,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.multiplicity import adjust
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparison.verdicts import INCONCLUSIVE
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
@@ -46,8 +46,6 @@ from benchmark_spec.protocol import Protocol
 from benchmark_spec.suites import IntervalKind
 from benchmarks.coverage.measure import LEVEL, Z, head, marked, row
 from benchmarks.coverage.nearest_means import OF_CLASSES, OF_IMAGES, correct, in_part_own
-from fslbench_data.scoring.own_answers import Answers
-from fslbench_data.scoring.own_tasks import set_of
 from fslbench_data.tasks.drawn import DrawnTasks
 from fslbench_data.tasks.uniform import draw_closed, draw_open
 
@@ -237,7 +235,7 @@ class OwnTasks:
     """Draws of tasks that reuse images, one for each run, and those of the first R together."""
 
     drawn: list[DrawnTasks]
-    joined: dict[int, tuple[Answers, TaskDesign]]
+    joined: dict[int, tuple[FirstTasks, Array]]
 
     @classmethod
     def of(cls, seed: int) -> OwnTasks:
@@ -250,10 +248,8 @@ class OwnTasks:
         for runs in RUNS[1:]:
             classes = np.concatenate([each.class_ids for each in drawn[:runs]])
             images = np.concatenate([images_of(each) for each in drawn[:runs]])
-            names, nothing = tuple(map(str, range(len(classes)))), np.empty(0)
-            run = np.repeat(np.arange(runs), TASKS)
-            group = Answers(("1", "2"), names, classes, images, nothing, (nothing, nothing), run)
-            joined[runs] = group, TaskDesign.of(classes, images, owners())
+            design = FirstTasks(TaskDesign.of(classes, images, owners()))
+            joined[runs] = design, np.repeat(np.arange(runs), TASKS)
         return cls(drawn, joined)
 
 
@@ -267,14 +263,15 @@ def judged_own_tasks(line: Line, tasks: OwnTasks, rng: np.random.Generator) -> F
     )  # fmt: skip
     kind: LeftOut = "images" if line.question == "images" else "classes"
     found: Found = {}
-    for runs, (group, design) in tasks.joined.items():
-        answered = replace(group, y=x[:, :runs].reshape(2, -1) / QUERIES)
-        (pair,) = set_of(answered, "", design, LEVEL).pairs()
-        (plain,) = set_of(replace(answered, run_of_task=None), "", design, LEVEL).pairs()
-        found[runs, "false"] = pair.verdict(kind) is not Verdict.INCONCLUSIVE
-        found[runs, "before"] = plain.verdict(kind) is not Verdict.INCONCLUSIVE
-        found[runs, "width"] = pair.widths[kind].halfwidth or np.nan
-        found[runs, "difference"] = pair.mean
+    for runs, (design, run) in tasks.joined.items():
+        y = x[:, :runs].reshape(2, -1) / QUERIES
+        several = [Counts.of_own_tasks(y, run), Counts(y, np.full(2, run.size), 1)]
+        pairs = [BESIDE[kind].pairs(design, counts, LEVEL) for counts in several]
+        (widths, verdict, _), (_, before, _) = (each.arrays(0, np.array([1])) for each in pairs)
+        found[runs, "false"] = verdict[0] != INCONCLUSIVE
+        found[runs, "before"] = before[0] != INCONCLUSIVE
+        found[runs, "width"] = widths[0]
+        found[runs, "difference"] = 100 * float(np.diff(y.mean(axis=1))[0])
     return found
 
 
