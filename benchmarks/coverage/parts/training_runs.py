@@ -271,7 +271,7 @@ def judged_own_tasks(line: Line, tasks: OwnTasks, rng: np.random.Generator) -> F
         found[runs, "false"] = verdict[0] != INCONCLUSIVE
         found[runs, "before"] = before[0] != INCONCLUSIVE
         found[runs, "width"] = widths[0]
-        found[runs, "difference"] = 100 * float(np.diff(y.mean(axis=1))[0])
+        found[runs, "difference"] = 100 * float(y[0].mean() - y[1].mean())
     return found
 
 
