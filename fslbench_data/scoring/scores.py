@@ -109,10 +109,10 @@ class Score:
 
 
 def no_interval(
-    kind: object, there: Iterable[IntervalKind], why: Mapping[IntervalKind, str]
+    kind: IntervalKind, there: Iterable[IntervalKind], why: Mapping[IntervalKind, str]
 ) -> NoIntervalError:
     """Return the error that says why there is no interval of some kind."""
-    reason = why.get(kind, "these tasks have none") if isinstance(kind, str) else "no such kind"
+    reason = why.get(kind, "these tasks have none")
     return NoIntervalError(
         f"there is no interval of kind {shown(kind)}: {reason}",
         expected=f"one of {listing(list(there))}",
