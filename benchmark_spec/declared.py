@@ -1,99 +1,184 @@
-"""Read what files declare: parse their text, and take typed fields from what it holds.
+"""Read what files declare into the types that declare it; what does not fit is named by its place.
 
-Parsing ends in nothing but a ValueError.  A field that is not what it should be ends in the error
-that the reader of the file words.
+A type is a `msgspec.Struct` or a dataclass.  A ``Meta(description=...)`` says what is expected
+where a type alone does not say it well.
 """
 
 from __future__ import annotations
 
-import json
+import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import inf, isfinite
-from typing import Any, TypeGuard
+from typing import Any, TypeVar
 
-from benchmark_spec.errors import UnknownNameError
+import msgspec
 
+from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, listing, shown
 
-@dataclass(frozen=True)
-class Expected:
-    """What a declared value must be: in words, and as a test."""
+T = TypeVar("T")
 
-    words: str
-    fits: Callable[[Any], bool]
-
-
-def is_whole(value: Any, least: float = -inf, most: float = inf) -> bool:
-    """Whether a value is a whole number within bounds; true and false are none."""
-    return type(value) is int and least <= value <= most
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_AT = re.compile(rf" - at `\$((?:{_STEP.pattern})*)`$")
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
+_WORDS = {
+    "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number",
+    "null": "nothing", "object": "a table", "str": "a text",
+}  # fmt: skip
+"""What msgspec calls types, in the words of our messages."""
 
 
-def is_text(value: Any) -> TypeGuard[str]:
-    """Whether a value is a text."""
-    return isinstance(value, str)
+class MisfitError(ValueError):
+    """A declared value that is not what was expected; as a text it says so with its place.
 
-
-def is_texts(value: Any) -> TypeGuard[list[str]]:
-    """Whether a value is a list of texts."""
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether a value is a table of TOML, or an object of JSON."""
-    return isinstance(value, dict)
-
-
-TEXT = Expected("a text", is_text)
-TEXTS = Expected("a list of texts", is_texts)
-WHOLE = Expected("a whole number", is_whole)
-
-Wrong = Callable[[str, Any, Expected], Exception]
-"""Words the error about a field from its name, its value and what is expected."""
-
-
-def field_of(
-    raw: Mapping[str, Any], name: str, expected: Expected, wrong: Wrong, default: Any = None
-) -> Any:
-    """Return a field of a table, or raise what `wrong` says of it; the default must fit, too."""
-    value = raw.get(name, default)
-    if not expected.fits(value):
-        raise wrong(name, value, expected)
-    return value
-
-
-def fields_of(
-    raw: Mapping[str, Any], kinds: Mapping[str, Expected], where: str, wrong: Wrong
-) -> dict[str, Any]:
-    """Return the fields of a table that are there, lists as tuples.
-
-    Raises an UnknownNameError if a field is not among `kinds`; what `wrong` says, if one does not
-    fit its own.
+    Attributes
+    ----------
+    places
+        The fields that lead to it, from outside in, such as ``["tables[3]", "rows"]``.
+    value, expected
+        The value as messages show it, empty where it is missing; what it should be, in words.
+    unknown, known
+        The name of a field that there is none of, and of those that there are.
     """
-    for name in raw:
-        if name not in kinds:
-            raise UnknownNameError("field", name, kinds, where=where)
-        field_of(raw, name, kinds[name], wrong)
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
+
+    def __init__(
+        self,
+        places: list[str],
+        value: str,
+        expected: str,
+        unknown: str = "",
+        known: tuple[str, ...] = (),
+    ) -> None:
+        self.places, self.value, self.expected = places, value, expected
+        self.unknown, self.known = unknown, known
+        place = ".".join(places)
+        if unknown:
+            text = f"{place or 'it'} has an unknown field {shown(unknown)}"
+        elif not value:
+            text = f"{place} is missing"
+        else:
+            text = f"{place or 'it'} is {value}{f', not {expected}' if expected else ''}"
+        super().__init__(text)
+
+    def at(self, where: str) -> FSLBenchError:
+        """Return the error of a file that people write: a SpecError or an UnknownNameError."""
+        *outer, name = self.places or [""]
+        if self.unknown:
+            where = ", ".join(filter(None, [where, *self.places]))
+            return UnknownNameError("field", self.unknown, self.known, where=where)
+        what = f"{name or 'it'} is {self.value or 'missing'}"
+        return SpecError(what, where=", ".join([where, *outer]), expected=self.expected)
 
 
-def finite(text: str) -> float:
-    """Read a number of a JSON text; a ValueError if it is none, or not finite."""
-    number = float(text)
-    if not isfinite(number):
-        raise ValueError(f"{text[:40]!r} is no number")
-    return number
+def declared(raw: Any, kind: type[T]) -> T:
+    """Return plain values as a type that declares them; MisfitError for what does not fit.
 
-
-def parsed_json(text: str | bytes) -> Any:
-    """Parse a JSON text.
-
-    Raises a ValueError if it is none, or is nested deeper than the parser goes.
+    Values that do not fit are used up: keys are dropped from them to find which it is.
     """
     try:
-        return json.loads(text)
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _misfit(raw, kind, str(error)) from None
+
+
+def declared_in(raw: Any, kind: type[T], where: str) -> T:
+    """Return what a file that people write declares; else raise what :meth:`MisfitError.at` gives.
+
+    `where` is the file, and perhaps a part of it.
+    """
+    try:
+        return declared(raw, kind)
+    except MisfitError as error:
+        raise error.at(where) from None
+
+
+def _misfit(raw: Any, kind: Any, said: str) -> MisfitError:
+    """Find what msgspec's message is about: the place, its value and what it should be."""
+    message, at, steps = said, _AT.search(said), list[tuple[str, str, str]]()
+    if at:
+        message, steps = said[: at.start()], _STEP.findall(at[1])
+    try:
+        return _misfit_at(steps, raw, kind, said, message)
+    except (LookupError, TypeError, StopIteration):  # a name of the file looks like a place
+        return MisfitError([], shown(raw, 60), said)
+
+
+def _misfit_at(
+    steps: list[tuple[str, str, str]], raw: Any, kind: Any, said: str, message: str
+) -> MisfitError:
+    from msgspec import inspect  # only where something is wrong
+
+    value, places = raw, list[str]()
+    words, info = _described(inspect.type_info(kind))
+    for name, index, _ in steps:
+        step = name or (int(index) if index else _refused_key(value, raw, kind, said))
+        value, (words, info) = value[step], _described(_inside(info, step))
+        if name:
+            places.append(name)
+        else:
+            places[-1:] = ["".join([*places[-1:], f"[{step}]" if index else f".{step}"]).strip(".")]
+    if found := _FIELD.fullmatch(message):
+        fields = {field.encode_name: field.type for field in info.fields}
+        if found[1] == "contains unknown":
+            return MisfitError(places, "", "", found[2], tuple(fields))
+        return MisfitError([*places, found[2]], "", _described(fields[found[2]])[0])
+    if isinstance(info, inspect.LiteralType):
+        words = words or f"one of {listing([repr(each) for each in info.values], 20)}"
+    return MisfitError(places, shown(value), words or _in_words(message))
+
+
+def _in_words(message: str) -> str:
+    """Say what msgspec expected, such as ``Expected `int | null` >= 1, got `str```."""
+    expected = re.sub("^Expected |, got .*$", "", message)
+    names = re.compile("`(.*?)`")
+    return names.sub(lambda m: " or ".join(_WORDS.get(t, t) for t in m[1].split(" | ")), expected)
+
+
+def _described(info: Any) -> tuple[str, Any]:
+    """Return the description of a type, and the type without it; of several the one with parts."""
+    words = ""
+    if type(info).__name__ == "Metadata":
+        words, info = (info.extra_json_schema or {}).get("description", ""), info.type
+    if type(info).__name__ == "UnionType":
+        info = next((one for one in info.types if hasattr(one, "fields")), info)
+    return words, info
+
+
+def _inside(info: Any, step: str | int) -> Any:
+    """Return the type of a part of another."""
+    if hasattr(info, "fields"):
+        return next(field.type for field in info.fields if field.encode_name == step)
+    if isinstance(step, str):
+        return info.value_type
+    return info.item_types[step] if hasattr(info, "item_types") else info.item_type
+
+
+def _refused_key(table: dict[str, Any], raw: Any, kind: type, said: str) -> str:
+    """Find the key of the value that msgspec refuses and does not name; other keys are dropped."""
+    for key, value in dict(table).items():
+        table.clear()
+        table[key] = value
+        try:
+            msgspec.convert(raw, kind)
+        except msgspec.ValidationError as error:
+            if str(error) == said:
+                return key
+    raise LookupError(said)
+
+
+def parsed_json(text: str | bytes, kind: Any = Any) -> Any:
+    """Parse a JSON text that declares a type, or any.
+
+    Raises a ValueError if it is no JSON, is nested deeper than the parser goes, or holds a number
+    that is none, or too large; a MisfitError if it is not of the type.
+    """
+    try:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except msgspec.ValidationError:  # whose value and place are looked for in what it holds
+            return declared(msgspec.json.decode(text), kind)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from None  # of which older versions are no kind
 
 
 def parsed_toml(text: str) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
-from benchmark_spec.declared import Expected, field_of, finite, is_table, is_text, is_whole
+from msgspec import Struct
+
+from benchmark_spec.declared import MisfitError, parsed_json
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, shown
 from benchmark_spec.feature_sets import check_shards
 from benchmark_spec.naming import (
@@ -24,9 +25,7 @@ from benchmark_spec.suites import suite_of
 from benchmark_spec.tables import (
     NAMELESS,
     Dataset,
-    Kind,
     Table,
-    check_redistribution,
     config_and_split,
     named_config_and_split,
     shard_of,
@@ -105,42 +104,36 @@ class Manifest:
         names a table twice or outside the folder, or follows a later specification than this
         package knows.
         """
-        try:
-            raw = json.loads(text, parse_constant=finite, parse_float=finite)
-        except (ValueError, RecursionError) as error:
-            raise _corrupt(f"not JSON ({error})", where) from None
-        if not isinstance(raw, dict):
-            raise _corrupt("not a JSON object", where)
-        spec = _field(raw, "spec_version", where)
-        if spec.split(".")[0] != SPEC_VERSION.split(".")[0]:
+        head = _parsed(text, _Head, where)
+        if head.spec_version.split(".")[0] != SPEC_VERSION.split(".")[0]:
             raise CorruptReleaseError(
-                f"the release follows specification {shown(spec)}",
+                f"the release follows specification {shown(head.spec_version)}",
                 where=where,
                 expected=f"{SPEC_VERSION.split('.')[0]}.x, which this package reads",
                 fix="upgrade fslbench, or ask for a release of an older specification",
             )
-        manifest = cls(
-            name=_field(raw, "name", where),
-            version=_field(raw, "version", where),
-            description=_field(raw, "description", where),
-            datasets=tuple(
-                entry_of(Dataset, item, where, redistribution="tables")
-                for item in _field(raw, "datasets", where, "list")
-            ),
-            tables=tuple(
-                entry_of(Table, item, where) for item in _field(raw, "tables", where, "list")
-            ),
-            spec_version=spec,
-            made_with=_field(raw, "made_with", where, absent=""),
-            specification=_field(raw, "specification", where, absent=""),
-        )
+        manifest: Manifest = _parsed(text, cls, where)
         try:
             check_manifest(manifest)
         except FSLBenchError as error:
             raise _corrupt(error.what, where) from None
-        if raw.get("digest") != manifest.digest:
+        if head.digest != manifest.digest:
             raise _corrupt("its digest is not that of the tables it lists", where)
         return manifest
+
+
+class _Head(Struct):
+    spec_version: str
+    digest: str = ""
+
+
+def _parsed(text: str | bytes, kind: type, where: str) -> Any:
+    try:
+        return parsed_json(text, kind)
+    except MisfitError as error:
+        raise _corrupt(str(error), where) from None
+    except ValueError as error:
+        raise _corrupt(f"not JSON ({error})", where) from None
 
 
 def check_manifest(manifest: Manifest) -> None:
@@ -154,16 +147,12 @@ def check_manifest(manifest: Manifest) -> None:
     if not re.fullmatch("([0-9a-f]{64})?", manifest.specification):
         raise FSLBenchError(f"{shown(manifest.specification)} is no SHA-256 of a specification")
     described = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
-    for dataset in manifest.datasets:
-        check_redistribution(dataset.redistribution, dataset.name)
     for item in (*manifest.datasets, *manifest.tables):
         for key, text in vars(item).items():
             if isinstance(text, str):
                 check_text(text, f"field {key!r}", lines=key in ("citation", "note"))
     by_path: dict[str, Table] = {}
     for table in manifest.tables:
-        if table.kind not in get_args(Kind):
-            raise FSLBenchError(f"{table.path}: {shown(table.kind)} is no kind of table")
         if table.kind == "results":
             check_method_name(table.name)
         elif table.dataset not in described:
@@ -192,53 +181,3 @@ def _corrupt(what: str, where: str) -> CorruptReleaseError:
         where=where,
         fix="get the release again, or make it again with fslbench-build",
     )
-
-
-_EXPECTED = {
-    "str": [Expected("not a str", is_text)],
-    "list": [Expected("not a list", lambda value: isinstance(value, list))],
-    "Mapping[str, Any]": [Expected("not a dict", is_table)],
-    "bool": [Expected("not a bool", lambda value: isinstance(value, bool))],
-    "int": [
-        Expected("not a int", is_whole),
-        Expected("which counts nothing", lambda value: 0 <= value < 1 << 63),
-    ],
-}
-"""By the type of a field, what its value must be; messages say what it is not."""
-
-
-def _field(
-    raw: Mapping[str, Any], name: str, where: str, kind: str = "str", absent: Any = None
-) -> Any:
-    def wrong(name: str, value: Any, expected: Expected) -> CorruptReleaseError:
-        return _corrupt(f"field {name!r} is {shown(value, 60)}, {expected.words}", where)
-
-    value = None
-    for expected in _EXPECTED.get(kind, _EXPECTED["str"]):
-        value = field_of(raw, name, expected, wrong, absent)
-    if name == "provenance":
-        _check_depth(value, where)
-    return value
-
-
-def _check_depth(value: Any, where: str, levels: int = 16) -> None:
-    """Refuse what is nested too deep for whatever walks through it."""
-    if not levels:
-        raise _corrupt("its provenance is nested deep", where)
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
-            _check_depth(item, where, levels - 1)
-
-
-def entry_of(cls: type, raw: Any, where: str, **absent: str) -> Any:
-    """Read a :class:`Dataset` or :class:`Table` from JSON; `absent` are fields that may be missing.
-
-    Raises a CorruptReleaseError if a field is missing or of another type.
-    """
-    if not isinstance(raw, dict):
-        raise _corrupt(f"{shown(raw, 60)} does not describe a {cls.__name__.lower()}", where)
-    optional = {"drawn": False, "n_superclasses": 0, **absent}
-    values = {
-        f.name: _field(raw, f.name, where, str(f.type), optional.get(f.name)) for f in fields(cls)
-    }
-    return cls(**values)

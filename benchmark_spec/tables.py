@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast, get_args
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, cast, get_args
+
+from msgspec import Meta
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.naming import slug
@@ -28,6 +30,11 @@ Redistribution = Literal["images", "features", "tables"]
 from them, and all tables.  ``tables``: only classes, lists of images, task sets and results.
 """
 
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0 to 2^63 - 1")]
+
+_LEVELS = 16
+"""Of tables and lists in a provenance, for whatever walks through it."""
+
 _SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 
 
@@ -44,11 +51,11 @@ class Dataset:
     homepage: str
     licence: str
     citation: str
-    n_classes: int
-    n_images: int
-    note: str = ""
+    n_classes: Count
+    n_images: Count
+    note: str
     redistribution: Redistribution = "tables"
-    n_superclasses: int = 0
+    n_superclasses: Count = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as a manifest has them: superclasses only where there are any."""
@@ -86,13 +93,17 @@ class Table:
     kind: Kind
     dataset: str
     name: str
-    rows: int
-    bytes: int
+    rows: Count
+    bytes: Count
     sha256: str
     digest: str
-    fingerprint: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str
+    provenance: Mapping[str, Any]
     drawn: bool = False
+
+    def __post_init__(self) -> None:
+        if not _within(self.provenance, _LEVELS):
+            raise ValueError(f"a table whose provenance is nested at most {_LEVELS} deep")
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as a manifest has them: `drawn` only where it is."""
@@ -100,6 +111,14 @@ class Table:
         if not self.drawn:
             del fields["drawn"]
         return fields
+
+
+def _within(value: Any, levels: int) -> bool:
+    """Whether tables and lists are nested at most so deep."""
+    inside = value.values() if isinstance(value, Mapping) else value
+    return levels > 0 and all(
+        _within(item, levels - 1) for item in inside if isinstance(item, Mapping | list)
+    )
 
 
 def shard_file(dataset: str, shard: int, shards: int) -> str:

@@ -85,7 +85,9 @@ def test_a_package_imports_only_from_those_below(
         if package != "builders":
             assert not packages & (HEAVY - {"torch"} if _room(name) == FOR_TORCH else HEAVY), name
         if package == "benchmark_spec":
-            assert packages <= {*sys.stdlib_module_names, "pyarrow", "benchmark_spec"}, name
+            assert packages <= {*sys.stdlib_module_names, "msgspec", "pyarrow", "benchmark_spec"}, (
+                name
+            )
 
 
 @pytest.mark.parametrize("package", FLOORS)
@@ -149,6 +151,7 @@ def test_examples_import_public_names_from_the_package_alone(root: Path) -> None
 
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     heavy = ["numpy", "pyarrow", "duckdb", "scipy", "rich", "datasets", "huggingface_hub", "pandas"]
+    heavy.append("msgspec")
     code = f"import sys, fslbench_data.cli; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -8,14 +8,15 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Table
 from benchmarks.checks._packages import fetched
 from builders.release.build import build_release
-from builders.release.spec import DatasetSpec, ReleaseSpec
+from builders.release.spec import DatasetSpec
 from builders.release.spec_file import find_spec, read_spec
 from fslbench_data.release.chosen_queries import chosen_queries
 from fslbench_data.release.release import Release, load_release
@@ -40,7 +41,7 @@ def without_networks(each: DatasetSpec, release: Release, heads: bool) -> Datase
     each = each.with_queries(chosen(release, each.name))
     held = tuple(name for name in each.features if name == "pixels")
     more = tuple(name for name in each.backbones if name == "pixels" and heads)
-    return replace(
+    return structs.replace(
         each,
         fine_tuning=None,
         queries=None,
@@ -67,7 +68,7 @@ def digests_of_both(
         for each in spec.datasets
         if only is None or each.name in only
     )
-    again: ReleaseSpec = replace(spec, datasets=datasets)
+    again = structs.replace(spec, datasets=datasets)
     made = build_release(again, work / "release", raw=raw)
     names = {each.name for each in datasets}
     expected = {

@@ -116,7 +116,7 @@ def jobs(
     trained = load_trained(folder)
     stem, start = folder.name.rpartition("-")[0], f"{trained.settings.method}-{UNTRAINED}"
     yield stem, lambda: answers_of(trained, release, stem, journal)
-    if trained.settings.training.episode.shot == 1:
+    if trained.settings.training.protocol.shot == 1:
         return
     yield start, lambda: answers_of(untrained(trained), release, start, journal, OPEN)
     if trained.settings.seed == 0:

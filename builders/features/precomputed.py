@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
@@ -25,7 +27,6 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from benchmark_spec.feature_sets import check_shards, number_of_shards
-from benchmark_spec.manifest import entry_of
 from benchmark_spec.tables import Table, shard_of, table_path
 from benchmark_spec.version import __version__
 from builders.execution.folder_lock import make_folder
@@ -136,16 +137,19 @@ def read_precomputed(folder: Path) -> PrecomputedFeatures:
     """Open a folder of features; ReleaseError if its ``features.json`` is missing or damaged."""
     path = folder / FILE
     try:
-        content = parsed_json(path.read_bytes())
-        tables = tuple(entry_of(Table, table, str(path)) for table in content["tables"])
+        tables = parsed_json(path.read_bytes(), _Listed).tables
         _check_tables(tables)
-    except (OSError, ValueError, KeyError, TypeError, FSLBenchError) as error:
+    except (OSError, ValueError, FSLBenchError) as error:
         raise ReleaseError(
             f"{folder} holds no features that can be read: {error}",
             where=str(path),
             expected="what `fslbench-build features` has written",
         ) from None
     return PrecomputedFeatures(folder, tables)
+
+
+class _Listed(Struct):
+    tables: tuple[Table, ...]
 
 
 def _check_tables(tables: tuple[Table, ...]) -> None:

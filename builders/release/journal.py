@@ -17,11 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import FSLBenchError, OutputError
-from benchmark_spec.manifest import entry_of
+from benchmark_spec.errors import OutputError
 from benchmark_spec.tables import Dataset, Table
 from builders.execution.folder_lock import lock_folder, make_folder
 from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
@@ -33,6 +33,17 @@ LOCK_FILE = ".building.lock"
 def digest_of(made_of: Sequence[Any]) -> str:
     """SHA-256 (hex) of what something is made of, as JSON."""
     return hashlib.sha256(json.dumps(list(made_of), sort_keys=True).encode()).hexdigest()
+
+
+class _Kept(Struct):
+    """What the file of a journal says."""
+
+    build: dict[str, Any]
+    raw: dict[str, str]
+    datasets: list[Dataset]
+    tables: list[Table]
+    made_of: dict[str, str]
+    chosen: dict[str, tuple[str, Any]]
 
 
 class BuildJournal:
@@ -134,24 +145,19 @@ class BuildJournal:
 
     def _continue(self) -> None:
         try:
-            content, where = parsed_json(self._path.read_bytes()), str(self._path)
-            build = dict(content["build"])
-            datasets = [entry_of(Dataset, item, where) for item in content["datasets"]]
-            tables = [entry_of(Table, item, where) for item in content["tables"]]
-            self.datasets = {dataset.name: dataset for dataset in datasets}
-            self.tables = {table.path: table for table in tables}
-            self.raw = dict(content["raw"])
-            self.made_of = dict(content["made_of"])
-            self.chosen = {key: (of, what) for key, (of, what) in content["chosen"].items()}
-        except (OSError, ValueError, KeyError, TypeError, FSLBenchError) as error:
+            kept = parsed_json(self._path.read_bytes(), _Kept)
+        except (OSError, ValueError) as error:
             raise OutputError(
                 f"the journal of the unfinished build in {self._folder} cannot be read: {error}",
                 where=str(self._path),
                 fix="remove the folder and build again",
             ) from None
-        if build != json.loads(json.dumps(self._build)):
-            keys = sorted({*build, *self._build})
-            other = [key for key in keys if build.get(key) != self._build.get(key)]
+        self.datasets = {dataset.name: dataset for dataset in kept.datasets}
+        self.tables = {table.path: table for table in kept.tables}
+        self.raw, self.made_of, self.chosen = kept.raw, kept.made_of, kept.chosen
+        if kept.build != json.loads(json.dumps(self._build)):
+            keys = sorted({*kept.build, *self._build})
+            other = [key for key in keys if kept.build.get(key) != self._build.get(key)]
             raise OutputError(
                 f"{self._folder} holds an unfinished build of another release: "
                 f"they differ in {', '.join(other)}",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import to_builtins
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
@@ -103,7 +105,7 @@ class QueryChoices:
         else:
             how = self._features.made_of(other, base_of(method_of(self._datasets[other], rule))[0])
         of = {name: [writer.digest(k, name) for k in OF_IMAGES] for name in (dataset.name, other)}
-        return [asdict(rule), list(SWEPT), how, of]
+        return [to_builtins(rule), list(SWEPT), how, of]
 
     def _choose(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> QueryEvidence:
         way, shot = pair

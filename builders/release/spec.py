@@ -6,15 +6,21 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import replace
 
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from benchmark_spec.suites import Suite, suite_of
+from builders.query_size.evidence import MOST_SEEDS
 from builders.sampling import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
 """The source of a data set known by its classes and counts."""
+
+MAX_TASKS = 10_000_000
+"""More tasks than any data set holds."""
 
 
 WayShot = tuple[int, int]
@@ -36,8 +42,7 @@ def _with_query(text: str, chosen: Mapping[WayShot, int]) -> str:
     return text if pair is None else f"{text}{chosen[pair]}q"
 
 
-@dataclass(frozen=True)
-class QuerySpec:
+class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``queries = "optimal"``: how Q is found for protocols that leave it open, such as ``5w5s``.
 
     Attributes
@@ -60,23 +65,28 @@ class QuerySpec:
     dataset: str = ""
     release: str = ""
     suite: str = "open"
-    seeds: int = 20
+    seeds: Annotated[
+        int, Meta(ge=1, le=MOST_SEEDS, description=f"a whole number from 1 to {MOST_SEEDS:,}")
+    ] = 20
 
 
-@dataclass(frozen=True)
-class FineTuningSpec:
+_Names = Annotated[
+    tuple[str, ...], Meta(min_length=1, description='a list of names, such as ["..."]')
+]
+
+
+class FineTuningSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``fine_tuning = { backbones = ["..."], task_sets = ["open-5w5s5q"], max_tasks = 20 }``.
 
     Of each task set the first `max_tasks` tasks are taken; all unless given.
     """
 
-    backbones: tuple[str, ...]
-    task_sets: tuple[str, ...]
-    max_tasks: int | None = None
+    backbones: _Names
+    task_sets: _Names
+    max_tasks: Annotated[int, Meta(ge=1)] | None = None
 
 
-@dataclass(frozen=True)
-class DatasetSpec:
+class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """What a release holds of one data set.
 
     Attributes
@@ -117,23 +127,39 @@ class DatasetSpec:
         data set.
     """
 
-    name: str
+    name: Annotated[str, Meta(description='name = "..."')]
     source: str = ""
     folder: str = ""
     suites: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = tuple(map(str, PUBLISHED_PROTOCOLS))
+    protocols: Annotated[
+        tuple[str, ...], Meta(min_length=1, description='a list such as ["5w1s1q"]')
+    ] = tuple(map(str, PUBLISHED_PROTOCOLS))
     task_sets: tuple[str, ...] = ()
     seed: int = 0
-    tasks: Mapping[str, int] = field(default_factory=dict)
-    queries: QuerySpec | None = None
+    tasks: Annotated[
+        Mapping[str, Annotated[int, Meta(ge=1, le=MAX_TASKS, description=f"1 to {MAX_TASKS:,}")]],
+        Meta(description="a table of whole numbers by suite, such as { closed = 600 }"),
+    ] = {}
+    queries: Annotated[
+        QuerySpec | None,
+        Meta(description='"optimal", or a table such as { features = "pixels", head = "NCC" }'),
+    ] = None
     drawn: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Annotated[
+        Mapping[str, Annotated[str, Meta(description="a recipe")]],
+        Meta(description='a table of recipes by name, such as { titles = "given+textblob" }'),
+    ] = {}
     features: tuple[str, ...] = ()
     backbones: tuple[str, ...] = ()
-    pictures: str | int | None = None
+    pictures: Annotated[
+        Literal["files"] | Annotated[int, Meta(ge=16, le=4096)] | None,
+        Meta(description='"files", or the longest side of thumbnails in pixels, 16 to 4096'),
+    ] = None
     heads: tuple[str, ...] = ()
-    fine_tuning: FineTuningSpec | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    fine_tuning: Annotated[
+        FineTuningSpec | None, Meta(description="a table with backbones and task_sets")
+    ] = None
+    options: Mapping[str, Any] = {}
 
     def number_of_tasks(self, suite: str) -> int | None:
         """How many are asked for; of suites that reuse images as many as `closed` ones.
@@ -181,8 +207,7 @@ class DatasetSpec:
         return tuple(map(suite_of, dict.fromkeys(name.suite for name in self.every_task_set)))
 
 
-@dataclass(frozen=True)
-class ReleaseSpec:
+class ReleaseSpec(Struct, frozen=True):
     """A whole release, as its file describes it."""
 
     name: str
@@ -193,7 +218,7 @@ class ReleaseSpec:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
-        content = asdict(self)
+        content = to_builtins(self)
         for dataset in content["datasets"]:
             for later in ("attributes", "task_sets", "drawn", "queries", "pictures"):
                 if not dataset[later]:  # builds of before there were any can go on

@@ -6,15 +6,15 @@ A folder may come from somebody else, or be damaged: whatever stands there is ch
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta, Struct
 
-from benchmark_spec.declared import TEXT, Expected, is_table, is_text, is_whole, parsed_json
-from benchmark_spec.errors import SpecError, shown
+from benchmark_spec.declared import declared, parsed_json
+from benchmark_spec.errors import SpecError
 from builders.training.images import TrainingImages
 from builders.training.own_code import code_of
 from builders.training.settings import RunSettings
@@ -25,22 +25,37 @@ ABOUT = "trained.json"
 _OF_TRAINING = ("settings", "images", "start")
 _MOST_BYTES = 2**24
 """Of ``trained.json``, which has some hundred."""
-_HEX = Expected(
-    "64 hexadecimal digits", lambda v: is_text(v) and re.fullmatch("[0-9a-f]{64}", v) is not None
-)
-_COUNT = Expected("a whole number above 0", lambda value: is_whole(value, 1, 2**53))
-_OF_IMAGES = Expected(
-    "two texts, train and validate",
-    lambda v: is_table(v) and set(v) == {"train", "validate"} and all(map(is_text, v.values())),
-)
-_KINDS = {
-    "settings": Expected("a table", is_table), "images": _OF_IMAGES, "classes": _COUNT,
-    "device": TEXT, "threads": _COUNT, "torch": TEXT, "code": _HEX, "module": TEXT, "start": _HEX,
-    "step": _COUNT, "weights_sha256": _HEX,
-    "accuracy": Expected("a number", lambda value: type(value) in (int, float)),
-}  # fmt: skip
-NEEDED = ("settings", "images", "classes")
-"""What an unfinished training says, too."""
+_Hex = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecimal digits")]
+_Count = Annotated[int, Meta(ge=1, le=2**53, description="a whole number above 0")]
+
+
+class _Images(Struct, forbid_unknown_fields=True):
+    """Digests of what is trained on, and of what is validated on."""
+
+    train: str
+    validate: str
+
+
+class Begun(Struct):
+    """What is said of a training, also of one that is not finished; older ones say less."""
+
+    settings: dict[str, Any]
+    images: _Images
+    classes: _Count
+    device: str = ""
+    threads: _Count = 1
+    torch: str = ""
+    code: _Hex = ""
+    module: str = ""
+    start: _Hex = ""
+
+
+class _Finished(Begun, kw_only=True):
+    """What is said of a finished one, too."""
+
+    weights_sha256: _Hex
+    step: _Count = 1
+    accuracy: float = 0.0
 
 
 def describe(
@@ -69,20 +84,16 @@ def finished(folder: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise damaged(folder / ABOUT, getattr(error, "strerror", None) or str(error)) from None
-    return checked(about, (*NEEDED, "weights_sha256"), folder / ABOUT)
+    return checked(about, _Finished, folder / ABOUT)
 
 
-def checked(about: Any, needed: Sequence[str], path: Path) -> dict[str, Any]:
+def checked(about: Any, kind: type[Begun], path: Path) -> dict[str, Any]:
     """Return what a file says of a training; SpecError if a training does not say such things."""
-    if not is_table(about):
-        raise damaged(path, f"it holds {shown(about)}, no table")
-    for name, expected in _KINDS.items():
-        if name in needed and name not in about:
-            raise damaged(path, f"it has no {name}")
-        if name in about and not expected.fits(about[name]):
-            raise damaged(path, f"{name} is {shown(about[name])}, not {expected.words}")
-    of_description(about["settings"])
-    return about
+    try:
+        of_description(declared(about, kind).settings)
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
+    return dict(about)
 
 
 def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

@@ -69,5 +69,5 @@ def _unasked(trained: Trained, info: TaskSetInfo) -> bool:
 
 def fits_ways(trained: Trained, info: TaskSetInfo) -> bool:
     """Whether a method can answer tasks of so many ways."""
-    own = trained.settings.training.episode.way
+    own = trained.settings.training.protocol.way
     return not trained.method.keeps_way or info.protocol.way == own

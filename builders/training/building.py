@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta
 
-from benchmark_spec.declared import TEXT, Expected, is_whole
-from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, printable, shown
+from benchmark_spec.declared import MisfitError, declared
+from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, printable
 from builders.training.method import Method
 from builders.training.methods import METHODS
 from builders.training.networks import Conv4, Network, ResNet12
@@ -19,13 +20,11 @@ OWN = "MODULE:CLASS, such as my_methods:MyMethod"
 _OF_DATA = ("classes", "side", "way")
 """What a method may ask for beside its settings."""
 _MOST = 10**9
-_SHAPES = {
-    bool: Expected("true or false", lambda value: isinstance(value, bool)),
-    int: Expected("a whole number", lambda value: is_whole(value, -_MOST, _MOST)),
-    float: Expected(
-        "a number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST
-    ),
-    str: TEXT,
+_SHAPES: dict[type, Any] = {
+    bool: bool,
+    int: Annotated[int, Meta(ge=-_MOST, le=_MOST, description="a whole number")],
+    float: Annotated[float, Meta(ge=-_MOST, le=_MOST, description="a number")],
+    str: str,
 }
 """What a setting of one of our methods is, by the type of its default."""
 
@@ -78,13 +77,17 @@ def check_method(settings: RunSettings) -> None:
     for name, value in settings.settings.items():
         if name not in names:
             raise UnknownNameError(f"setting of {settings.method}", name, names)
-        expected = _SHAPES.get(type(takes[name].default))
-        if expected and settings.method in METHODS and not expected.fits(value):
+        shape = _SHAPES.get(type(takes[name].default))
+        if shape is None or settings.method not in METHODS:
+            continue
+        try:
+            declared(value, shape)
+        except MisfitError as error:
             raise SpecError(
-                f"{name} is {shown(value)}",
+                f"{name} is {error.value}",
                 where=f"settings of {settings.method}",
-                expected=f"{expected.words}, such as {takes[name].default}",
-            )
+                expected=f"{error.expected}, such as {takes[name].default}",
+            ) from None
 
 
 def build_method(settings: RunSettings, classes: int) -> Method:
@@ -100,7 +103,7 @@ def build_method(settings: RunSettings, classes: int) -> Method:
     check_method(settings)
     kind = method_class(settings.method)
     takes = signature(kind).parameters
-    of_data = (classes, settings.data.side, settings.training.episode.way)
+    of_data = (classes, settings.data.side, settings.training.protocol.way)
     needed: dict[str, Any] = {n: v for n, v in zip(_OF_DATA, of_data, strict=True) if n in takes}
     torch.manual_seed(settings.seed)
     try:

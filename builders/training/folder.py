@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmark_spec.declared import is_whole, parsed_json
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import FSLBenchError, SpecError
-from builders.training.about import ABOUT, NEEDED, check_same, checked, damaged, finished
+from builders.training.about import ABOUT, Begun, check_same, checked, damaged, finished
 from builders.training.digest import shapes_of, state_sha256
 from builders.training.method import Method
 from fslbench_data.files import whole_file, write_whole
@@ -113,7 +113,8 @@ def _check_progress(progress: Progress, method: Method) -> None:
     rows = [(type(step), type(loss), type(right)) for step, loss, right in progress.curve]
     steps = [step for step, _, _ in progress.curve]
     if (
-        not is_whole(progress.step, 1, 2**53)
+        type(progress.step) is not int
+        or not 1 <= progress.step <= 2**53
         or any(type(loss) is not float for loss in progress.losses)
         or rows != [(int, float, float)] * len(rows)
         or steps != sorted(set(steps))
@@ -155,7 +156,7 @@ def _checkpoint(folder: Path) -> dict[str, Any]:
     try:
         with open_regular(path) as file:
             kept: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
-        return {**kept, "about": checked(parsed_json(kept["about"]), NEEDED, path)}
+        return {**kept, "about": checked(parsed_json(kept["about"]), Begun, path)}
     except FSLBenchError:
         raise
     except Exception as error:  # torch has no kind of its own for a file that is none of its

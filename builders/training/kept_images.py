@@ -8,11 +8,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from benchmark_spec.errors import SpecError
 from builders.execution.folder_lock import make_folder
@@ -35,7 +35,7 @@ _DAMAGE = (
 
 def data_digest(data: DataSettings) -> str:
     """Compute the SHA-256 of a training's table of data."""
-    return hashlib.sha256(json.dumps(asdict(data), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(to_builtins(data), sort_keys=True).encode()).hexdigest()
 
 
 def keep_images(

@@ -95,7 +95,7 @@ def train(
 
 def accuracy(method: Method, settings: RunSettings, images: TrainingImages, tasks: int) -> float:
     """Compute the mean accuracy, in per cent, of validation tasks: the same for every training."""
-    protocol = settings.validation.episode
+    protocol = settings.validation.protocol
     eligible, right = images.classes_for(protocol), 0
     with _answering(method):
         for number in range(tasks):
@@ -119,13 +119,13 @@ def _step(
         group["lr"] = how.rate * (1 + cos(pi * step / how.steps)) / 2
     rng = generator(_STEP, settings.seed, step)
     torch.manual_seed(int(generator(_INNER, settings.seed, step).integers(2**62)))
-    eligible = images.classes_for(how.episode)
+    eligible = images.classes_for(how.protocol)
     optimizer.zero_grad()
     total = 0.0
     for _ in range(how.episodes):
         episode = labelled = None
         if method.trained_by != "classes":
-            episode = draw_episode(images, eligible, how.episode, rng).to(_device(method))
+            episode = draw_episode(images, eligible, how.protocol, rng).to(_device(method))
         if method.trained_by != "episodes":
             labelled = draw_labelled(images, how.batch, rng).to(_device(method))
         loss = method.loss(episode, labelled) / how.episodes

@@ -7,11 +7,12 @@ the same path, and the modules of methods of one's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 import torch
+from msgspec.structs import replace
 
 from benchmark_spec.errors import EngineError, SpecError
 from builders.execution.engine import Engine, LocalEngine, Work, job_name

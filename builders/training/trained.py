@@ -62,7 +62,7 @@ class Trained:
 
 def training_name(settings: RunSettings) -> str:
     """Return the name of what was trained, such as ``ProtoNet-conv4-5w5s``."""
-    episode = settings.training.episode
+    episode = settings.training.protocol
     method = short_name(settings.method)
     return f"{method}-{settings.network.name}-{episode.way}w{episode.shot}s"
 

@@ -15,12 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.declared import is_table, is_whole, parsed_json
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import OutputError
 from benchmark_spec.protocol import MAX_WAY, Protocol
 
 Answers = dict[tuple[str, int], list[int]]
 """Predictions by task set (``dataset/task_set``) and task id."""
+
+_Answer = tuple[str, int, list[int]]
+"""What a line holds: a task set, a task id and the position of a class for each query."""
 
 _SYNC_SECONDS = 1.0
 
@@ -81,13 +84,16 @@ class Journal:
         text = path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         head, *lines = whole.splitlines() or [b"null"]
-        earlier = _parsed(head)
-        if not lines and is_table(earlier):
+        try:
+            earlier = parsed_json(head, dict[str, Any])
+        except ValueError:
+            earlier = None
+        if not lines and earlier is not None:
             return b""  # nothing was answered: begin anew
         if whole and earlier != run:
             differs = [
                 f"{key}: {earlier.get(key)!r:.60}, now {run.get(key)!r:.60}"
-                for key in ({**run, **earlier} if is_table(earlier) else {})
+                for key in ({**run, **earlier} if earlier else {})
                 if earlier.get(key) != run.get(key)
             ]
             raise OutputError(
@@ -97,21 +103,22 @@ class Journal:
             )
         kept = len(head) + 1
         for line in lines:
-            entry = _parsed(line)
-            if not self._is_answer(entry):
+            try:
+                task_set, task_id, positions = parsed_json(line, _Answer)
+            except ValueError:
                 break  # damaged: what follows is answered again
-            self.answers[entry[0], entry[1]] = entry[2]
+            if not self._fits(task_set, positions):
+                break
+            self.answers[task_set, task_id] = positions
             kept += len(line) + 1
         return whole[:kept] if whole else b""
 
-    def _is_answer(self, entry: Any) -> bool:
-        """Whether a line holds a task set, a task id and a position of a class for each query."""
-        if not isinstance(entry, list) or [type(value) for value in entry] != [str, int, list]:
-            return False
-        protocol = self._protocols.get(entry[0])
-        most = (MAX_WAY if protocol is None else protocol.way) - 1
-        return (protocol is None or len(entry[2]) == protocol.n_query) and all(
-            is_whole(position, 0, most) for position in entry[2]
+    def _fits(self, task_set: str, positions: list[int]) -> bool:
+        """Whether there is a position of a class for each query."""
+        protocol = self._protocols.get(task_set)
+        way = MAX_WAY if protocol is None else protocol.way
+        return (protocol is None or len(positions) == protocol.n_query) and all(
+            0 <= position < way for position in positions
         )
 
 
@@ -129,10 +136,3 @@ def _written(path: Path | None) -> Iterator[None]:
 
 def _line(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode() + b"\n"
-
-
-def _parsed(line: bytes) -> Any:
-    try:
-        return parsed_json(line)
-    except ValueError:
-        return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import to_builtins
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError, UnknownNameError, listing
@@ -154,7 +155,7 @@ def evaluate(
         "seed": seed,
         "batch": batch,
         **({"device": choice.tensor_device} if choice.tensor_device else {}),
-        **({} if rival is None else {"stopping": asdict(rival.rule)}),
+        **({} if rival is None else {"stopping": to_builtins(rival.rule)}),
     }
     counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
     if rival is not None:  # no further than the rival's own answers go

@@ -15,10 +15,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Protocol
 
-from benchmark_spec.declared import Expected, field_of, is_text, is_texts, parsed_toml
-from benchmark_spec.errors import ResultsError, listing
+from msgspec import Meta, Struct
+
+from benchmark_spec.declared import MisfitError, declared, parsed_toml
+from benchmark_spec.errors import ResultsError
 from benchmark_spec.naming import one_line
 from fslbench_data.hub.address import HubAddress, is_address, is_commit, version_of
 
@@ -30,7 +32,6 @@ ENDING = ".parquet"
 
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
-_LONGEST_TITLE = 200
 
 
 class ResultsFiles(Protocol):
@@ -57,12 +58,15 @@ class ResultsFiles(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `leaderboard.toml`: of the releases the newest comes first."""
 
-    title: str
-    releases: tuple[str, ...]
+    releases: Annotated[
+        tuple[str, ...], Meta(min_length=1, description="a list of different releases")
+    ]
+    title: Annotated[
+        str, Meta(max_length=200, description="a printable line of at most 200 characters")
+    ] = ""
 
 
 @dataclass(frozen=True)
@@ -103,16 +107,6 @@ def read_board(files: ResultsFiles) -> Settings:
     return parse_board(raw, f"{files.where}: {BOARD_FILE}")
 
 
-_TITLE = Expected(
-    f"the title is no printable line of at most {_LONGEST_TITLE} characters",
-    lambda title: is_text(title) and len(title) <= _LONGEST_TITLE and one_line(title) == title,
-)
-_RELEASES = Expected(
-    "`releases` is no list of different releases",
-    lambda names: is_texts(names) and 0 < len(names) == len(set(names)),
-)
-
-
 def parse_board(raw: bytes, where: str) -> Settings:
     """Read settings from the bytes of `leaderboard.toml`; see :func:`read_board`."""
 
@@ -124,22 +118,21 @@ def parse_board(raw: bytes, where: str) -> Settings:
             fix="write the file so",
         )
 
-    def not_as(name: str, value: Any, expected: Expected) -> ResultsError:
-        return wrong(expected.words)
-
     if len(raw) > _MOST_BYTES:
         raise wrong(f"the settings are longer than {_MOST_BYTES} bytes")
     try:
-        content = parsed_toml(raw.decode("utf-8"))
+        settings = declared(parsed_toml(raw.decode("utf-8")), Settings)
+    except MisfitError as error:
+        raise wrong(f"the settings are wrong: {one_line(str(error))}") from None
     except ValueError as error:
         raise wrong(f"the settings are not TOML: {one_line(str(error))}") from None
-    if unknown := sorted(set(content) - {"title", "releases"}):
-        raise wrong(f"unknown settings: {one_line(listing(unknown))}")
-    title = field_of(content, "title", _TITLE, not_as, default="")
-    releases = field_of(content, "releases", _RELEASES, not_as)
-    for name in releases:
+    if one_line(settings.title) != settings.title:
+        raise wrong("the title is not printable")
+    if len(set(settings.releases)) < len(settings.releases):
+        raise wrong("a release is listed twice in `releases`")
+    for name in settings.releases:
         check_release_name(name, where)
-    return Settings(title, tuple(releases))
+    return settings
 
 
 def check_release_name(name: str, where: str = "") -> None:

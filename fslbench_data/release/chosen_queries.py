@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
-from benchmark_spec.declared import is_text, is_whole
+from msgspec import Meta
+
+from benchmark_spec.declared import declared
 from benchmark_spec.errors import CorruptReleaseError
 from fslbench_data.release.release import Release
 from fslbench_data.tasks.redraw import EVIDENCE
+
+_AtLeast1 = Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,13 @@ class ChosenQueries:
 
     dataset: str
     task_sets: tuple[str, ...]
-    query: int
-    low: int | None
-    high: int | None
-    level: float
+    query: _AtLeast1
+    low: _AtLeast1 | None
+    high: _AtLeast1 | None
+    level: Annotated[float, Meta(gt=0, lt=1)]
     method: str
-    seeds: int
-    images: str
+    seeds: _AtLeast1
+    images: Literal["these", "others"]
     of_dataset: str
     of_release: str
 
@@ -71,9 +75,9 @@ def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQu
             continue
         try:
             choice = _read(info.dataset, dict(evidence))
-        except (KeyError, TypeError, ValueError) as error:
+        except (TypeError, ValueError) as error:
             raise CorruptReleaseError(
-                f"what the number of queries of {info} was chosen on cannot be read: {error!r}",
+                f"what the number of queries of {info} was chosen on cannot be read: {error}",
                 where=release.files.where,
             ) from None
         of = (info.protocol.way, info.protocol.shot, choice)
@@ -83,19 +87,5 @@ def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQu
 
 def _read(dataset: str, evidence: dict[str, Any]) -> ChosenQueries:
     """Take a choice from a task set's provenance; its task sets are not filled in."""
-    evidence |= {"of_dataset": evidence["dataset"], "of_release": evidence["release"]}
-    evidence |= {"dataset": dataset, "task_sets": ()}
-    choice = ChosenQueries(**{field.name: evidence[field.name] for field in fields(ChosenQueries)})
-    wholes = [number for number in (choice.low, choice.high) if number is not None]
-    texts = (choice.method, choice.of_dataset, choice.images)
-    right = (
-        all(is_whole(number, least=1) for number in (choice.query, choice.seeds, *wholes))
-        and all(map(is_text, texts))
-        and isinstance(choice.of_release, str)
-        and isinstance(choice.level, float)
-        and 0 < choice.level < 1
-        and choice.images in ("these", "others")
-    )
-    if not right:
-        raise ValueError("values of other types")
-    return choice
+    of = {"of_dataset": evidence.get("dataset"), "of_release": evidence.get("release")}
+    return declared({**evidence, **of, "dataset": dataset, "task_sets": ()}, ChosenQueries)

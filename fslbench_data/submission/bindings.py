@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from benchmark_spec.naming import check_text
 
@@ -34,8 +37,7 @@ class Method:
             check_text(getattr(self, what), f"the method's {what}")
 
 
-@dataclass(frozen=True)
-class Stopping:
+class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
     """The rule by which a method stopped answering a set: a confidence sequence was conclusive.
 
     It is compared with `versus`, task by task, at that level; the sequence's assumption is
@@ -43,7 +45,9 @@ class Stopping:
     """
 
     versus: str
-    level: float
+    level: Annotated[
+        float, Meta(ge=0.01, le=0.999999, description="a number from 0.01 to 0.999999")
+    ]
 
 
 @dataclass(frozen=True)

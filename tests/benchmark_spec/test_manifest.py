@@ -7,12 +7,12 @@ from benchmark_spec.errors import CorruptReleaseError, FSLBenchError
 from benchmark_spec.manifest import Manifest, check_manifest
 from benchmark_spec.tables import Dataset, Table, table_path
 
-DATASET = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4)
+DATASET = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4, "")
 
 
 def _table(kind: str, dataset: str, name: str) -> Table:
     path = table_path(kind, dataset, name)  # type: ignore[arg-type]
-    return Table(path, kind, dataset, name, 1, 2, "s", "d", provenance={"seed": 0})  # type: ignore[arg-type]
+    return Table(path, kind, dataset, name, 1, 2, "s", "d", "", {"seed": 0})  # type: ignore[arg-type]
 
 
 MANIFEST = Manifest(
@@ -60,7 +60,7 @@ def test_the_digest_is_of_content_not_of_files() -> None:
         ({"name": 3}, "name"),
         ({"version": "1"}, "version"),
         ({"datasets": [{"name": "cub"}]}, "title"),
-        ({"datasets": ["cub"]}, "describe"),
+        ({"datasets": ["cub"]}, r"datasets\[0\] is"),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, object], what: str) -> None:

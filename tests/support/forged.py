@@ -66,7 +66,7 @@ def forge(release: Release, folder: Path, path: str, data: bytes, **other: Any) 
     shutil.copytree(release.files.where, folder)
     about = {key: other.pop(key) for key in ("n_classes", "n_images") if key in other}
     tables = {table.path: table for table in release.manifest.tables}
-    entry = tables.get(path) or Table(path, "results", "", Path(path).stem, 0, 0, "", "")
+    entry = tables.get(path) or Table(path, "results", "", Path(path).stem, 0, 0, "", "", "", {})
     sha256 = hashlib.sha256(data).hexdigest()
     tables[path] = replace(entry, bytes=len(data), sha256=sha256, **other)
     datasets = tuple(

@@ -17,10 +17,10 @@ SPECS: dict[str, tuple[str, str]] = {
     "no TOML": ("x = [", "not TOML"),
     "nested": (f"x = {'[' * 5000}", "not TOML"),
     "a number of many digits": (f"seed = {'9' * 5000}", "not TOML"),
-    "no data sets": (SPEC, "data sets"),
-    "an empty list of data sets": (SPEC + "dataset = []\n", "data sets"),
-    "a number of data sets": (SPEC + "dataset = 3\n", "data sets"),
-    "numbers for data sets": (SPEC + "dataset = [3]\n", "data sets"),
+    "no data sets": (SPEC, "dataset"),
+    "an empty list of data sets": (SPEC + "dataset = []\n", "dataset"),
+    "a number of data sets": (SPEC + "dataset = 3\n", "dataset"),
+    "numbers for data sets": (SPEC + "dataset = [3]\n", "dataset"),
     "no name": (CUB, "name"),
     "a number for a name": (SPEC.replace('"r"', "3") + CUB, "name"),
     "a date for a version": (SPEC.replace('"1.0.0"', "2020-01-01") + CUB, "version"),
@@ -131,14 +131,14 @@ BOARDS: dict[str, tuple[str, str]] = {
 
 
 def _table(kind: Any, dataset: str, name: str) -> Table:
-    return Table(table_path(kind, dataset, name), kind, dataset, name, 1, 2, "s", "d")
+    return Table(table_path(kind, dataset, name), kind, dataset, name, 1, 2, "s", "d", "", {})
 
 
 MANIFEST = Manifest(
     "small",
     "1.0.0",
     "é",
-    (Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4),),
+    (Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4, ""),),
     (
         _table("classes", "cub", ""),
         _table("tasks", "cub", "open-5w1s1q"),

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from msgspec import to_builtins
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import (
@@ -240,7 +241,7 @@ def test_what_cannot_be_followed_is_refused_before_any_work(pictures: Path, tmp_
 def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path: Path) -> None:
     spec = _spec(tmp_path, "")
     assert spec.datasets[0].attributes == {}
-    said = asdict(spec)
+    said = to_builtins(spec)
     for later in ("attributes", "task_sets", "drawn", "queries", "pictures"):
         del said["datasets"][0][later]
     text = json.dumps([said, SAMPLER_VERSION], sort_keys=True)

@@ -38,8 +38,8 @@ SETTINGS = RunSettings(
     "ProtoNet",
     DataSettings("none", SIDE),
     network=NetworkSettings(channels=4, pools=(True, True, False, False)),
-    training=TrainingSettings(TASK, steps=2),
-    validation=ValidationSettings(TASK, tasks=2, every=2),
+    training=TrainingSettings(str(TASK), steps=2),
+    validation=ValidationSettings(str(TASK), tasks=2, every=2),
 )
 ABOUT_PICTURES = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}
 

@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError
 from benchmark_spec.manifest import MANIFEST_FILE
@@ -162,7 +162,7 @@ def test_an_unfinished_build_is_continued_by_none_but_its_own(
     with pytest.raises(Stop):
         build_release(spec_of(tmp_path), folder, progress=stop)
     with pytest.raises(OutputError, match="another release: they differ in release"):
-        build_release(replace(spec_of(tmp_path), name="other"), folder)
+        build_release(structs.replace(spec_of(tmp_path), name="other"), folder)
     for damaged in ("{", '{"build": null, "datasets": [], "tables": []}', "[]"):
         (folder / JOURNAL_FILE).write_text(damaged)
         with pytest.raises(OutputError, match="cannot be read"):

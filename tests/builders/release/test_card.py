@@ -104,10 +104,17 @@ def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None
 
 
 def _manifest(dataset: str = "no", **about: str) -> Manifest:
-    texts = {"title": "t", "homepage": "h", "licence": "l", "citation": "@misc{x}"} | about
+    texts = {
+        "title": "t",
+        "homepage": "h",
+        "licence": "l",
+        "citation": "@misc{x}",
+        "note": "",
+        **about,
+    }
     table = Table(
-        f"classes/{dataset}.parquet", "classes", dataset, "", 1, 1, "s", "d",
-        provenance={"left_out": {"images": ["a", "b"], "doubles": {"c": "d"}}},
+        f"classes/{dataset}.parquet", "classes", dataset, "", 1, 1, "s", "d", "",
+        {"left_out": {"images": ["a", "b"], "doubles": {"c": "d"}}},
     )  # fmt: skip
     return Manifest(
         "1.0", "1.0.0", NASTY, (Dataset(dataset, n_classes=1, n_images=1, **texts),), (table,)

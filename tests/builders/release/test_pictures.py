@@ -201,10 +201,11 @@ def test_verify_looks_at_them(folder: Path, tmp_path: Path, change: str) -> None
             line["bytes"] = (made / entry.path).stat().st_size
             line["digest"] = content_digest(table)
     del raw_manifest["digest"]
-    from benchmark_spec.manifest import Manifest, entry_of
+    from benchmark_spec.declared import declared
+    from benchmark_spec.manifest import Manifest
     from benchmark_spec.tables import Table
 
-    tables = tuple(entry_of(Table, line, "") for line in raw_manifest["tables"])
+    tables = declared(raw_manifest["tables"], tuple[Table, ...])
     changed = Manifest(
         manifest.name, manifest.version, manifest.description, manifest.datasets, tables
     )

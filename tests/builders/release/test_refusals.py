@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tiny_features import write_pictures
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError
@@ -206,7 +207,7 @@ tasks = {{ closed = 600 }}
 task_sets = {json.dumps(sets)}
 """,
     )
-    plan = dry_run(replace(spec, datasets=spec.datasets[1:]), raw)
+    plan = dry_run(structs.replace(spec, datasets=spec.datasets[1:]), raw)
     assert {planned.name[-6:] for planned in plan.sets} == {"2w1s1q"}
     assert len(plan.missing) == 5
     assert all("0 2w2s1q tasks could be drawn" in missing for missing in plan.missing)

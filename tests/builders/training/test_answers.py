@@ -1,10 +1,10 @@
 """Which task sets a method answers, those of its ways alone if it has an output for each class."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import Protocol
@@ -52,7 +52,7 @@ def test_seeds_of_a_training_are_runs_of_one_method(embedded: Release) -> None:
     parts = []
     for seed in (0, 3):
         run = RunSettings("ProtoNet", DataSettings("digits", 8), network=network)
-        run = replace(run, seed=seed)
+        run = structs.replace(run, seed=seed)
         about = {"weights_sha256": f"{seed}" * 64}
         trained = Trained(build_method(run, 6).eval(), run, about)
         parts.append(answer(trained, embedded, datasets=["digits"], task_sets=["open-5w5s5q"]))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from benchmark_spec.errors import BackboneError, SpecError, UnknownNameError
 from benchmark_spec.protocol import Protocol
@@ -32,8 +33,8 @@ SETTINGS = RunSettings(
     "ProtoNet",
     DataSettings("none", SIDE),
     network=NetworkSettings(channels=4, pools=(True, True, False, False)),
-    training=TrainingSettings(TASK, steps=12),
-    validation=ValidationSettings(TASK, tasks=5, every=4),
+    training=TrainingSettings(str(TASK), steps=12),
+    validation=ValidationSettings(str(TASK), tasks=5, every=4),
 )
 
 
@@ -63,7 +64,7 @@ def test_the_same_again(finished: Path, images: TrainingImages, tmp_path: Path) 
     curve = (finished / CURVE).read_text()
     assert (tmp_path / "again" / CURVE).read_text() == curve
     assert [line.split(",")[0] for line in curve.splitlines()] == ["step", "4", "8", "12"]
-    other = replace(SETTINGS, seed=1)
+    other = structs.replace(SETTINGS, seed=1)
     assert run.train(other, images, images, tmp_path / "other") != _digest(finished)
 
 
@@ -101,7 +102,7 @@ def test_a_folder_is_one_training_s(finished: Path, images: TrainingImages, tmp_
     before = {file.name: file.read_bytes() for file in finished.iterdir()}
     assert run.train(SETTINGS, images, images, finished) == _digest(finished)
     with pytest.raises(SpecError, match="begun with other settings"):
-        run.train(replace(SETTINGS, seed=1), images, images, finished)
+        run.train(structs.replace(SETTINGS, seed=1), images, images, finished)
     with pytest.raises(SpecError, match="begun with other images"):
         run.train(SETTINGS, replace(images, digest="other"), images, finished)
     assert before == {file.name: file.read_bytes() for file in finished.iterdir()}
@@ -119,8 +120,10 @@ def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -
 
 
 def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
-    longer = TrainingSettings(TASK, steps=60, rate=0.01)
-    settings = replace(SETTINGS, training=longer, validation=ValidationSettings(TASK, 20, 20))
+    longer = TrainingSettings(str(TASK), steps=60, rate=0.01)
+    settings = structs.replace(
+        SETTINGS, training=longer, validation=ValidationSettings(str(TASK), 20, 20)
+    )
     run.train(settings, images, images, tmp_path / "r")
     new = run.accuracy(build_method(settings, 8), settings, images, 50)
     assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
@@ -154,10 +157,10 @@ def test_damaged_weights_are_refused(finished: Path, tmp_path: Path) -> None:
 
 def test_what_is_refused(images: TrainingImages, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'ProtoNet'"):
-        run.train(replace(SETTINGS, method="Protonet"), images, images, tmp_path / "a")
+        run.train(structs.replace(SETTINGS, method="Protonet"), images, images, tmp_path / "a")
     with pytest.raises(UnknownNameError, match="setting of ProtoNet"):
-        run.train(replace(SETTINGS, settings={"rate": 1}), images, images, tmp_path / "b")
-    small = replace(SETTINGS, training=TrainingSettings(Protocol(3, 3, 6), steps=2))
+        run.train(structs.replace(SETTINGS, settings={"rate": 1}), images, images, tmp_path / "b")
+    small = structs.replace(SETTINGS, training=TrainingSettings("3w3s6q", steps=2))
     with pytest.raises(SpecError, match="1 classes have 9 images"):
         run.train(small, images, images, tmp_path / "c")
 
@@ -166,8 +169,10 @@ def test_a_step_s_gradient_is_clipped(images: TrainingImages, tmp_path: Path) ->
     """SGD without momentum moves weights by rate times the gradient, so by rate times clip."""
     moved = {}
     for clip in (0.0, 1e9, 0.01):
-        how = TrainingSettings(TASK, steps=1, optimizer="sgd", rate=0.5, momentum=0.0, clip=clip)
-        settings = replace(SETTINGS, training=how)
+        how = TrainingSettings(
+            str(TASK), steps=1, optimizer="sgd", rate=0.5, momentum=0.0, clip=clip
+        )
+        settings = structs.replace(SETTINGS, training=how)
         run.train(settings, images, images, tmp_path / str(clip))
         new, trained = build_method(settings, 8), load_trained(tmp_path / str(clip)).method
         pairs = zip(trained.parameters(), new.parameters(), strict=True)
@@ -184,7 +189,7 @@ def test_fields_of_other_versions(finished: Path, images: TrainingImages, tmp_pa
     del about["settings"]["training"]["clip"]
     (tmp_path / ABOUT).write_text(json.dumps(about))
     assert run.train(SETTINGS, images, images, tmp_path) == about["weights_sha256"]
-    clipped = replace(SETTINGS, training=replace(SETTINGS.training, clip=1.0))
+    clipped = structs.replace(SETTINGS, training=structs.replace(SETTINGS.training, clip=1.0))
     with pytest.raises(SpecError, match=r"training.clip 0.0, now 1.0"):
         run.train(clipped, images, images, tmp_path)
     about["settings"]["training"]["warmup"] = 5

@@ -52,7 +52,7 @@ METADATA = {
     "nested and closed": '{"methods": {}, "package_version": ' + "[" * 900 + "]" * 900 + "}",
     "NaN": '{"methods": {}, "x": NaN}',
     "Infinity": '{"methods": {}, "x": -Infinity}',
-    "a number of many digits": '{"methods": {}, "x": ' + "9" * 5000 + "}",
+    "a number of many digits": '{"methods": {}, "package_version": ' + "9" * 5000 + "}",
     "a number of some thousand": _bound(tasks=10**4000),
     "a fraction of tasks": _bound(tasks=1.5),
     "a stopping level that is none": _bound(stopping={"versus": "a", "level": 1e308}),

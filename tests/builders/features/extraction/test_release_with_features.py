@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 from tiny_features import ABOUT, TINY, read_pictures, write_pictures
 
 from benchmark_spec.errors import FSLBenchError, SourceError, SpecError
@@ -112,7 +113,9 @@ def test_it_has_the_features_and_those_of_the_canaries(
 
 def test_without_features_there_are_no_canaries(pictures: Path, tmp_path: Path) -> None:
     spec = _spec(tmp_path, pictures)
-    bare = replace(spec, datasets=(replace(spec.datasets[0], features=(), heads=()),))
+    bare = structs.replace(
+        spec, datasets=(structs.replace(spec.datasets[0], features=(), heads=()),)
+    )
     build_release(bare, tmp_path / "release", raw=pictures.parent)
     assert load_release(tmp_path / "release").datasets == ("tiny",)
 

@@ -340,7 +340,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>@@vega.js@@ \"b\" & 'c'"
 def _hostile_section(release: Release) -> str:
     task = replace(_many(release)[0], accuracies={HOSTILE: 50.0, f"{HOSTILE}2": 25.0})
     rows = [ClassRow(HOSTILE, HOSTILE, True, (ShownImage(0, (HOSTILE,)),), (ShownImage(1),))]
-    about = Dataset("tiny", HOSTILE, HOSTILE, HOSTILE, "", 1, 2)
+    about = Dataset("tiny", HOSTILE, HOSTILE, HOSTILE, "", 1, 2, "")
     small = {0: Thumbnail("data:image/webp;base64,AA==", 8, 8)}
     credits_of = {0: (HOSTILE, ""), 1: (HOSTILE, HOSTILE)}
     return section_html({HOSTILE: task_html(task, rows, small, about, credits_of)}, HOSTILE)
