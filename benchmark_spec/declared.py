@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +27,9 @@ _WORDS = {
 """What msgspec calls types, in the words of our messages."""
 
 
+MISSING = "missing"
+
+
 class MisfitError(ValueError):
     """A declared value that is not what was expected; as a text it says so with its place.
 
@@ -34,37 +38,29 @@ class MisfitError(ValueError):
     places
         The fields that lead to it, from outside in, such as ``["tables[3]", "rows"]``.
     value, expected
-        The value as messages show it, empty where it is missing; what it should be, in words.
-    unknown, known
-        The name of a field that there is none of, and of those that there are.
+        The value as messages show it, or that it is missing; what it should be, in words.
+    known
+        Where `value` is the name of a field that there is none of: those that there are.
     """
 
     def __init__(
-        self,
-        places: list[str],
-        value: str,
-        expected: str,
-        unknown: str = "",
-        known: tuple[str, ...] = (),
+        self, places: list[str], value: str, expected: str, known: tuple[str, ...] = ()
     ) -> None:
-        self.places, self.value, self.expected = places, value, expected
-        self.unknown, self.known = unknown, known
-        place = ".".join(places)
-        if unknown:
-            text = f"{place or 'it'} has an unknown field {shown(unknown)}"
-        elif not value:
-            text = f"{place} is missing"
-        else:
-            text = f"{place or 'it'} is {value}{f', not {expected}' if expected else ''}"
+        self.places, self.value, self.expected, self.known = places, value, expected, known
+        text = f"{'.'.join(places) or 'it'} is {value}"
+        if known:
+            text = f"{'.'.join(places) or 'it'} has an unknown field {shown(value)}"
+        elif value != MISSING and expected:
+            text += f", not {expected}"
         super().__init__(text)
 
     def at(self, where: str) -> FSLBenchError:
         """Return the error of a file that people write: a SpecError or an UnknownNameError."""
-        *outer, name = self.places or [""]
-        if self.unknown:
-            where = ", ".join(filter(None, [where, *self.places]))
-            return UnknownNameError("field", self.unknown, self.known, where=where)
-        what = f"{name or 'it'} is {self.value or 'missing'}"
+        if self.known:
+            inside = ", ".join([where, *self.places])
+            return UnknownNameError("field", self.value, self.known, where=inside)
+        *outer, name = self.places or ["it"]
+        what = f"{name} is {self.value}"
         return SpecError(what, where=", ".join([where, *outer]), expected=self.expected)
 
 
@@ -118,8 +114,8 @@ def _misfit_at(
     if found := _FIELD.fullmatch(message):
         fields = {field.encode_name: field.type for field in info.fields}
         if found[1] == "contains unknown":
-            return MisfitError(places, "", "", found[2], tuple(fields))
-        return MisfitError([*places, found[2]], "", _described(fields[found[2]])[0])
+            return MisfitError(places, found[2], "", tuple(fields))
+        return MisfitError([*places, found[2]], MISSING, _described(fields[found[2]])[0])
     if isinstance(info, inspect.LiteralType):
         words = words or f"one of {listing([repr(each) for each in info.values], 20)}"
     return MisfitError(places, shown(value), words or _in_words(message))
@@ -179,6 +175,16 @@ def parsed_json(text: str | bytes, kind: Any = Any) -> Any:
         raise ValueError("it is nested too deep") from None
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from None  # of which older versions are no kind
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file that people write; SpecError if it cannot be read, or is none."""
+    try:
+        return parsed_toml(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SpecError(f"cannot read {path}: {error.strerror}", where=str(path)) from None
+    except ValueError as error:
+        raise SpecError(f"{path} is not TOML: {error}", where=str(path)) from None
 
 
 def parsed_toml(text: str) -> dict[str, Any]:

@@ -177,3 +177,19 @@ def test_columns_of_frames_and_sql_tables_are_documented(
     types = {field.name: kinds.get(field.type, "number") for field in schema}
     assert {column: next(iter(of - {"null"})) for column, of in documented.items()} == types
     assert list(documented) == schema.names
+
+
+def test_the_schemas_of_files_are_made_from_their_types(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (block,) = re.findall("```python\n(.*?)```", (root / "docs/schemas.md").read_text(), re.S)
+    made: dict[str, Any] = {}
+    exec(block, made)
+    fields = made["schema"](made["DatasetSpec"])["$defs"]["DatasetSpec"]
+    assert fields["additionalProperties"] is False
+    assert fields["required"] == ["name"]
+    assert "such as { closed = 600 }" in fields["properties"]["tasks"]["description"]
+    assert fields["properties"]["seed"] == {"type": "integer", "default": 0}
+    for name in ("Manifest", "RunSettings", "Settings"):
+        assert made["schema"](made[name])["$defs"][name]["required"]
+    assert "DatasetSpec" in capsys.readouterr().out

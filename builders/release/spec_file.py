@@ -33,7 +33,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct
 from msgspec.structs import replace
 
-from benchmark_spec.declared import declared_in, parsed_toml
+from benchmark_spec.declared import declared_in, read_toml
 from benchmark_spec.errors import SpecError, UnknownNameError, listing
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import task_sets_of
@@ -83,12 +83,7 @@ def read_spec(path: Path) -> ReleaseSpec:
         If it names a suite that does not exist.
     """
     where = str(path)
-    try:
-        raw = parsed_toml(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise SpecError(f"cannot read {path}: {error.strerror}", where=where) from None
-    except ValueError as error:
-        raise SpecError(f"{path} is not TOML: {error}", where=where) from None
+    raw = read_toml(path)
     file = declared_in(raw, _SpecFile, where)
     defaults = {key: raw[key] for key in _SpecFile.__struct_fields__[4:] if key in raw}
     datasets = tuple(

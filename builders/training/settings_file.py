@@ -40,7 +40,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.declared import MisfitError, declared, parsed_toml
+from benchmark_spec.declared import MisfitError, declared, read_toml
 from benchmark_spec.errors import SpecError, shown
 from builders.training.settings import MOST_SEED, RunSettings
 
@@ -63,10 +63,10 @@ def of_description(described: Any) -> RunSettings:
     try:
         return _settings(described)
     except MisfitError as error:
-        if not error.unknown:
+        if not error.known:
             raise error.at(where) from None
         raise SpecError(
-            f"this version knows no {error.unknown}",
+            f"this version knows no {error.value}",
             where=", ".join([where, *error.places]),
             expected=f"fields among {', '.join(error.known)}",
             fix="update fslbench: a later version trained it",
@@ -78,15 +78,10 @@ def read_settings(path: Path) -> RunSettings:
 
     SpecError or UnknownNameError, with file, field and what was expected, where it is not one.
     """
-    where = str(path)
     try:
-        return _settings(parsed_toml(path.read_text(encoding="utf-8")))
+        return _settings(read_toml(path))
     except MisfitError as error:
-        raise error.at(where) from None
-    except OSError as error:
-        raise SpecError(f"cannot read {path}: {error.strerror}", where=where) from None
-    except ValueError as error:
-        raise SpecError(f"{path} is not TOML: {error}", where=where) from None
+        raise error.at(str(path)) from None
 
 
 def _settings(raw: Any) -> RunSettings:

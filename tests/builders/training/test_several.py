@@ -247,7 +247,7 @@ def test_a_gpu_that_is_not_there(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ('source = "digits"', "", "source is missing"),
         ('method = "ProtoNet"', "", "method is missing"),
         ('source = "digits"', 'source = "digit"', "did you mean 'digits'"),
-        ("pools = [true, true", "pools = [1, true", "pools is"),
+        ("pools = [true, true", "pools = [1, true", "pools[0] is 1"),
         ('episode = "5w1s5q"', 'episode = "5w"', "5w"),
     ],
 )
