@@ -242,7 +242,7 @@ def test_only_uniform_task_sets_without_a_file_may_be_drawn(tmp_path: Path) -> N
     raw = json.loads(manifest.to_json())
     for table in raw["tables"]:
         table["drawn"] = "yes"
-    with pytest.raises(CorruptReleaseError, match="field 'drawn' is 'yes', not a bool"):
+    with pytest.raises(CorruptReleaseError, match="drawn is 'yes', not true or false"):
         Manifest.from_json(json.dumps(raw), "x")
 
 
