@@ -17,6 +17,9 @@ for package in PACKAGES:
 for wanted in (
     "benchmark_spec/catalogue/meta_dataset.json",
     "analysis_sql/queries/differences.sql",
+    "fslbench_data/leaderboard/page/templates/board.html.j2",
+    "fslbench_data/render/page/templates/page.css",
+    "fslbench_data/render/page/templates/table.html.j2",
     "fslbench_data/embedded/release.json",
     "fslbench_data/embedded/README.md",
 ):

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from typing import Any, Literal
 
 from benchmark_spec.version import OUTPUT_SCHEMA
@@ -97,6 +98,12 @@ class Table:
     def names(self) -> list[str]:
         """Headings of the columns."""
         return [column.heading for column in self.columns]
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Groups of neighbouring columns and their widths; empty where no column has one."""
+        runs = [(name, len([*some])) for name, some in groupby(self.columns, lambda c: c.group)]
+        return runs if any(name for name, _ in runs) else []
 
     def cells(self, row: Any) -> list[Any]:
         """Return the values of a row."""

@@ -20,7 +20,7 @@ from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.render.page.words import PLACES, words_html
 
 INDEX = "index.html"
-_PARTS = ("page.css", "page.js")
+_PARTS = ("page.js",)
 _OF_PICTURES = ("pictures.css", "pictures.js")
 """What only a page with pictures needs."""
 
@@ -85,6 +85,7 @@ def html(content: dict[str, Any]) -> str:
     for name in _OF_PICTURES:
         fill[name] = here.joinpath(name).read_text(encoding="utf-8") if content["pictures"] else ""
     fill["fonts.css"] = font_faces()
+    fill["page.css"] = here.joinpath("templates/page.css").read_text(encoding="utf-8")
     fill["charts.json"] = _json(charts())
     fill |= {f"{name}.html": content[name] for name in _AS_HTML}
     fill |= {f"words.{place}": words_html(place) for place in PLACES}

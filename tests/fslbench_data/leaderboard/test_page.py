@@ -26,7 +26,7 @@ from fslbench_data.submission.renaming import renamed
 
 from .conftest import Answers
 
-HOSTILE = "x</title></style><script>alert(1)</script><img src=x onerror=alert(1)> @@answer@@ \" ' &"
+HOSTILE = "x</title></style><script>alert(1)</script><img src=x onerror=alert(1)>{{ title }} \" ' &"
 
 
 class Elements(HTMLParser):
