@@ -19,6 +19,8 @@ for wanted in (
     "analysis_sql/queries/differences.sql",
     "fslbench_data/leaderboard/page/templates/board.html.j2",
     "fslbench_data/render/page/templates/page.css",
+    "fslbench_data/render/page/templates/page.html.j2",
+    "fslbench_data/render/page/templates/page.js",
     "fslbench_data/render/page/templates/table.html.j2",
     "fslbench_data/embedded/release.json",
     "fslbench_data/embedded/README.md",

@@ -158,7 +158,7 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
 
 
 def test_scoring_does_without_the_slow_imports() -> None:
-    heavy = ["scipy.stats", "datasets", "huggingface_hub", "torch", "sklearn"]
+    heavy = ["scipy.stats", "datasets", "huggingface_hub", "jinja2", "torch", "sklearn"]
     code = (
         "import sys, fslbench_data as fb, fslbench_data.render.table_format\n"
         "fb.score, fb.Submission, fb.load_release()\n"

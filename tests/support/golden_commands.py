@@ -8,6 +8,8 @@ that it wrote below ``out``.  ``FSLBENCH_REGENERATE=1`` writes transcripts inste
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
 import math
@@ -136,9 +138,10 @@ def written(path: Path) -> str:
 
 def _of_page(text: str) -> str:
     """A page without its scripts, and its data, a value a line."""
-    data = re.findall(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.S)
+    data = re.findall('<script[^>]* id="content">(.*?)</script>', text, re.DOTALL)
     bare = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", text, flags=re.S)
-    parts = [json.dumps(json.loads(part), indent=0, ensure_ascii=False) for part in data]
+    held = [json.loads(gzip.decompress(base64.b64decode(part))) for part in data]
+    parts = [json.dumps(part, indent=0, ensure_ascii=False) for part in held]
     return "\n".join([bare, *parts, ""])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, ClassVar
 
 from benchmark_spec.extras import require
 from fslbench_data.render.figures.style import COLUMN_WIDTHS, PRINT, Palette, config
@@ -14,42 +14,27 @@ Rows = Sequence[Mapping[str, Any]]
 Chart = Any
 """An ``altair`` chart."""
 
-ROWS = "rows"
-"""Name of the data of a chart without its rows, which a page fills in."""
-
 
 @dataclass(frozen=True)
 class Canvas:
-    """What a chart is drawn on.
+    """What a chart is drawn on, as wide as so many points, all included."""
 
-    Attributes
-    ----------
-    palette
-        Its colours.
-    width
-        In points, all included; None as wide as the page's column.
-    """
-
-    palette: Palette = PRINT
-    width: int | None = COLUMN_WIDTHS[2]
-
-    @property
-    def letters(self) -> int:
-        """Size of letters."""
-        return 12 if self.width is None else 8
+    width: int = COLUMN_WIDTHS[2]
+    palette: ClassVar[Palette] = PRINT
+    letters: ClassVar[int] = 8
 
     def lines(self, alt: Any, gap: int) -> Any:
-        """Height of a chart of one line a row; a page sets its own as it fills in the rows."""
-        return 100 if self.width is None else alt.Step(self.letters + gap)
+        """Height of a chart of one line a row."""
+        return alt.Step(self.letters + gap)
 
     @property
     def characters(self) -> int:
         """How many of a name's characters there is room for at an axis."""
-        return 40 if self.width is None else round(0.4 * self.width / (0.55 * self.letters))
+        return round(0.4 * self.width / (0.55 * self.letters))
 
 
 CHARACTERS = "characters"
-"""The parameter of a chart that says how long names may be; a page sets its own."""
+"""The parameter of a chart that says how long names may be."""
 
 BETWEEN = " – "
 """Stands between the names of two methods in a label."""
@@ -77,10 +62,9 @@ def stacked(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def data(rows: Rows | None) -> Any:
-    """Return the rows as a chart's data, or the name that a page fills in."""
-    alt = require("altair", "report")
-    return alt.NamedData(ROWS) if rows is None else alt.Data(values=[dict(row) for row in rows])
+def data(rows: Rows) -> Any:
+    """Return the rows as a chart's data."""
+    return require("altair", "report").Data(values=[dict(row) for row in rows])
 
 
 def placed(alt: Any) -> Any:
@@ -88,9 +72,9 @@ def placed(alt: Any) -> Any:
     return alt.EncodingSortField(field="place", op="min", order="ascending")
 
 
-def occurring(field: str, names: Sequence[str], rows: Rows | None) -> dict[str, int]:
+def occurring(field: str, names: Sequence[str], rows: Rows) -> dict[str, int]:
     """Return those of some names that occur in the rows, with their places."""
-    present = set(names) if rows is None else {row.get(field) for row in rows}
+    present = {row.get(field) for row in rows}
     return {name: i for i, name in enumerate(names) if name in present}
 
 
@@ -107,11 +91,8 @@ def series(alt: Any, canvas: Canvas) -> Any:
 def finished(chart: Chart, canvas: Canvas) -> Chart:
     """Return the chart as wide as its canvas, with its letters and colours."""
     alt = require("altair", "report")
-    if canvas.width is None:
-        chart = chart.properties(width="container")
-    else:
-        fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-        chart = chart.properties(width=canvas.width, autosize=fit)
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    chart = chart.properties(width=canvas.width, autosize=fit)
     settings = config(canvas.palette, canvas.letters)
     settings["axisY"] = {"labelLimit": 0}
     settings["legend"] |= {"labelLimit": 0, "columns": 3}

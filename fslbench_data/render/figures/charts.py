@@ -20,7 +20,7 @@ from fslbench_data.render.figures.canvas import (
 from fslbench_data.render.figures.style import SHAPES, VERDICT_NAMES
 
 
-def forest(canvas: Canvas, rows: Rows | None) -> Chart:
+def forest(canvas: Canvas, rows: Rows) -> Chart:
     """Paired differences: thick lines are the first interval, thin ones the next.
 
     The axis says which method a difference to the right speaks for.
@@ -59,23 +59,16 @@ def forest(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished((zero + coloured).properties(height=canvas.lines(alt, 5)), canvas)
 
 
-DIRECTION = "direction"
-"""What a page replaces in the title of the axis."""
-DIFFERENCE = "difference, points"
-
-
-def _direction(canvas: Canvas, rows: Rows | None) -> list[str]:
+def _direction(canvas: Canvas, rows: Rows) -> list[str]:
     """Title of the axis of differences, in two lines."""
-    if rows is None:
-        return [DIFFERENCE, DIRECTION]
     subjects = {row["subject"] for row in rows}
     subject = subjects.pop() if len(subjects) == 1 else "the first of two"
     most = 2 * canvas.characters
     subject = subject if len(subject) <= most else f"…{subject[1 - most :]}"
-    return [DIFFERENCE, f"{subject} better →"]
+    return ["difference, points", f"{subject} better →"]
 
 
-def accuracies(canvas: Canvas, rows: Rows | None) -> Chart:
+def accuracies(canvas: Canvas, rows: Rows) -> Chart:
     """Mean accuracies with both intervals; diamonds are not told from the highest."""
     alt = require("altair", "report")
     base = alt.Chart(data(rows))
@@ -105,7 +98,7 @@ TIES = ("highest or not told apart", "told apart from it", "accuracy")
 """What the row of a method may say of ties."""
 
 
-def scatter(canvas: Canvas, rows: Rows | None) -> Chart:
+def scatter(canvas: Canvas, rows: Rows) -> Chart:
     """Accuracies of two methods, task by task (Figure 1 of Lafargue et al., TMLR 2024)."""
     alt = require("altair", "report")
     base = alt.Chart(data(rows))
@@ -124,17 +117,16 @@ def scatter(canvas: Canvas, rows: Rows | None) -> Chart:
         ),
         tooltip=["first:Q", "second:Q", "tasks:Q"],
     )
-    height = 300 if canvas.width is None else round(0.62 * canvas.width)
-    return finished((diagonal + points).properties(height=height), canvas)
+    return finished((diagonal + points).properties(height=round(0.62 * canvas.width)), canvas)
 
 
-def _sizes(rows: Rows | None) -> list[int]:
-    """Numbers of tasks that a legend shows; a page sets its own."""
-    tasks = [row["tasks"] for row in rows or () if "tasks" in row]
-    return sorted({min(tasks), (min(tasks) + max(tasks)) // 2, max(tasks)}) if tasks else [0]
+def _sizes(rows: Rows) -> list[int]:
+    """Numbers of tasks that a legend shows."""
+    tasks = [row["tasks"] for row in rows if "tasks" in row]
+    return sorted({min(tasks), (min(tasks) + max(tasks)) // 2, max(tasks)})
 
 
-def queries(canvas: Canvas, rows: Rows | None) -> Chart:
+def queries(canvas: Canvas, rows: Rows) -> Chart:
     """Half-width of the open interval by queries a class (Figure 4 of the same)."""
     alt = require("altair", "report")
     base = alt.Chart(data(rows))
@@ -153,7 +145,7 @@ def queries(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished(alt.layer(*parts).properties(height=220), canvas)
 
 
-def ladder(canvas: Canvas, rows: Rows | None) -> Chart:
+def ladder(canvas: Canvas, rows: Rows) -> Chart:
     """Accuracy and worst-class accuracy of some methods on the steps of a ladder."""
     alt = require("altair", "report")
     base = alt.Chart(data(rows))
@@ -180,18 +172,14 @@ def ladder(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished(alt.layer(*parts).properties(height=240), canvas)
 
 
-NAMED = "named"
-"""What a page replaces in a legend: the methods that it names."""
-
-
-def worst(canvas: Canvas, rows: Rows | None) -> Chart:
+def worst(canvas: Canvas, rows: Rows) -> Chart:
     """Accuracy against worst-class accuracy of methods on the last step of a ladder."""
     alt = require("altair", "report")
     base = alt.Chart(data(rows))
     axis = alt.Scale(zero=False)
     x = alt.X("accuracy:Q", title="accuracy, %", scale=axis)
     y = alt.Y("worst:Q", title="wAcc, %", scale=axis)
-    names = [NAMED] if rows is None else list(dict.fromkeys(row["named"] for row in rows))
+    names = list(dict.fromkeys(row["named"] for row in rows))
     colours = alt.Scale(domain=names, range=[*canvas.palette.series])
     bold = alt.Legend(symbolOpacity=1)
     colour = alt.Color("named:N", title=None, scale=colours, legend=bold)
@@ -211,7 +199,7 @@ def worst(canvas: Canvas, rows: Rows | None) -> Chart:
     return finished(alt.layer(*parts).properties(height=260), canvas)
 
 
-def conclusive(canvas: Canvas, rows: Rows | None) -> Chart:
+def conclusive(canvas: Canvas, rows: Rows) -> Chart:
     """How many comparisons each kind of interval calls conclusive (Figure 6 of the same)."""
     alt = require("altair", "report")
     base = alt.Chart(data(rows))

@@ -26,17 +26,26 @@ CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "these
 """What a verdict on a difference is for, by the kind of its interval."""
 
 
-def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
+def conclusive(
+    sets: Sequence[TaskSetReport], counted: Sequence[NDArray[np.bool_]] | None = None
+) -> Figure:
     """How many comparisons each kind of claim calls conclusive, over task sets together.
 
     Of the task sets that reuse no image; else of those where some can be left out, else of all.
+
+    Parameters
+    ----------
+    counted : bool (F, M)
+        Which pairs of each task set count, by default its own.
 
     Raises
     ------
     SubmissionError
         If nothing is compared.
     """
-    shown = _of_habit(_alike([each for each in sets if each.counted.any()]))
+    masks = [each.counted for each in sets] if counted is None else counted
+    shown = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
+    shown = _of_habit(_alike(shown))
     if not shown:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     counts = count_verdicts(_codes(shown))
@@ -49,43 +58,45 @@ def conclusive(sets: Sequence[TaskSetReport]) -> Figure:
         for claim, number in counts.items()
         if number.compared
     ]
-    tasks = [t for each in shown for t in each.counted_tasks]
+    of = [each for each, _ in shown]
+    tasks = [int(t) for each, mask in shown for t in np.unique(each.pairs.tasks[mask])]
     caption = (
-        f"{set_caption(shown, tasks, lines=False)} Error bars: two intervals do not overlap; closed"
+        f"{set_caption(of, tasks, lines=False)} Error bars: two intervals do not overlap; closed"
         " ones are of tasks that reuse images. Else 0 lies outside the interval of the difference."
     )
-    return Figure("conclusive", on_sets("Conclusive comparisons", shown), caption, placed(rows))
+    return Figure("conclusive", on_sets("Conclusive comparisons", of), caption, placed(rows))
 
 
-def _alike(sets: Sequence[TaskSetReport]) -> list[TaskSetReport]:
+Counted = list[tuple[TaskSetReport, NDArray[np.bool_]]]
+"""Task sets, and which of their pairs count."""
+
+
+def _alike(sets: Counted) -> Counted:
     """Those which speak of the same, by the same kinds of interval."""
-    leading = [each.shown_kinds[0] for each in sets]
+    leading = [each.shown_kinds[0] for each, _ in sets]
     first = next((kind for kind in ("open", "images") if kind in leading), "closed")
-    return [each for each, kind in zip(sets, leading, strict=True) if kind == first]
+    return [pair for pair, kind in zip(sets, leading, strict=True) if kind == first]
 
 
-def _of_habit(sets: Sequence[TaskSetReport]) -> list[TaskSetReport]:
-    """Those where the field's habit has a verdict, if there are any.
+def _of_habit(sets: Counted) -> Counted:
+    """Those where the field's habit has a verdict, if there are any, and of these such pairs.
 
     Shares of different pairs do not belong side by side.
     """
-    found = [each for each in sets if (_habit(each) & each.counted).any()]
-    return found or list(sets)
+    known = [(each, mask & _habit(each)) for each, mask in sets]
+    return [(each, mask) for each, mask in known if mask.any()] or sets
 
 
 def _habit(each: TaskSetReport) -> NDArray[np.bool_]:
     """Say of which pairs (F, M) closed error bars have a verdict."""
     codes = claims_of(each).get(CLOSED_ERROR_BARS)
-    return np.zeros(each.counted.shape, np.bool_) if codes is None else codes >= 0
+    return np.zeros(each.asked.shape, np.bool_) if codes is None else codes >= 0
 
 
-def _codes(sets: Sequence[TaskSetReport]) -> dict[str, Codes]:
+def _codes(sets: Counted) -> dict[str, Codes]:
     """Verdicts on the pairs that count, by claim, where there are any."""
     codes: dict[str, list[Codes]] = {}
-    for each in sets:
-        counted, habit = each.counted, _habit(each)
-        if (counted & habit).any():
-            counted = counted & habit
+    for each, counted in sets:
         for claim, verdicts in claims_of(each).items():
             codes.setdefault(claim, []).append(verdicts[counted & (verdicts >= 0)])
     joined = {claim: np.concatenate(parts) for claim, parts in codes.items()}

@@ -12,7 +12,7 @@ from fslbench_data.render.figures.canvas import Canvas, captioned, stacked
 from fslbench_data.render.figures.charts import CHARTS
 from fslbench_data.render.figures.png import packed
 from fslbench_data.render.figures.rows import Figure
-from fslbench_data.render.figures.style import COLUMN_WIDTHS, PRINT
+from fslbench_data.render.figures.style import COLUMN_WIDTHS
 from fslbench_data.render.fonts import font_faces, renderer
 
 ENDINGS = (".pdf", ".png", ".svg")
@@ -37,7 +37,7 @@ def check_figure_path(path: Path) -> None:
 def drawn(figure: Figure, columns: int = 2) -> dict[str, Any]:
     """Vega-Lite of a figure for a paper, with title and caption, ``columns`` columns wide."""
     width = COLUMN_WIDTHS[columns]
-    chart = CHARTS[figure.chart](Canvas(PRINT, width), figure.rows)
+    chart = CHARTS[figure.chart](Canvas(width), figure.rows)
     spec: dict[str, Any] = captioned(chart, figure.title, figure.caption, width).to_dict()
     return stacked(spec) if columns == 1 else spec
 

@@ -53,16 +53,6 @@ PRINT = Palette(
 )
 """On white paper."""
 
-SCREEN = Palette(
-    paper="transparent",
-    ink="var(--ink)",
-    muted="var(--muted)",
-    grid="var(--grid)",
-    verdicts=("var(--better)", "var(--worse)", "var(--muted)", "var(--muted)", "var(--muted)"),
-    series=tuple(f"var(--series-{i})" for i in range(1, 8)),
-)
-"""On the report page, whose style sheet says what they are, in light and in dark."""
-
 
 def config(palette: Palette, size: int) -> dict[str, Any]:
     """The configuration of a chart with letters of some size."""

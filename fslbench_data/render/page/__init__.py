@@ -1,6 +1,5 @@
 """The report page: one HTML file that needs no server and asks nothing of the network.
 
-``make`` does it all: ``content`` says what it shows as plain values, ``encoding`` makes them
-small, ``html`` puts them into the page beside the charts of :mod:`fslbench_data.render.figures`,
-``page.css`` and ``page.js``.
+``make`` does it all: ``content`` says what it shows as plain values, and ``html`` puts them into
+``templates/page.html.j2``, whose script picks, sorts and draws them.
 """

@@ -1,30 +1,27 @@
-"""What the report page shows, as plain values that its script reads."""
+"""What the report page shows, as plain values that its template and its script read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
-from benchmark_spec.version import __version__
-from fslbench_data.render.csv_format import COLUMNS
-from fslbench_data.render.figures.claims import CLAIMS, halfwidth
-from fslbench_data.render.figures.rows import Figure
+from fslbench_data.render.answer_format import answer_paper
+from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
+from fslbench_data.render.figures.ladder_rows import OTHERS, ladder, worst
+from fslbench_data.render.figures.rows import Figure, correlation
 from fslbench_data.render.figures.style import VERDICT_NAMES
-from fslbench_data.render.latex import TEX, tex_of
-from fslbench_data.render.latex_letters import beyond_pdflatex, composed
 from fslbench_data.render.limits_text import unseen_text
-from fslbench_data.render.page.answer_html import answers_html
-from fslbench_data.render.page.encoding import Encoded, counts, floats
 from fslbench_data.render.page.hard_tasks import hard_tasks
-from fslbench_data.render.page.ladders import page_ladders
-from fslbench_data.render.page.pairs import kinds_of, pairs
 from fslbench_data.render.page.pictures import Images, pictures_html
 from fslbench_data.scoring.answer import Answer, answer
 from fslbench_data.scoring.bias_report import LadderReport
@@ -40,7 +37,17 @@ MOST_CHOSEN = 50
 LEVELS = (0.9, 0.95, 0.99)
 """Levels that can be chosen on a page, beside the one it was made with."""
 
+MOST_LISTED = 50
+"""Methods of the results that the answer's table holds."""
+
 Values = dict[str, Any]
+Floats = NDArray[np.float64]
+ByLevel = Mapping[float, TaskSetReport]
+Upper = tuple[NDArray[Any], NDArray[Any]]
+"""Rows and columns of the pairs."""
+
+SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
+"""Of verdicts; blank where there is none."""
 
 
 def page_content(
@@ -52,7 +59,7 @@ def page_content(
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
-    """What a page shows; ``answer`` and ``pictures`` are HTML.
+    """What a page shows; its template has ``answers`` and ``pictures``, its script the rest.
 
     Parameters
     ----------
@@ -98,18 +105,17 @@ def page_content(
     progress("what the page holds")
     with ThreadPoolExecutor() as pool:  # most of it is arithmetic on large arrays
         by_level = [{at: reports[at].sets[i] for at in levels} for i in shown]
-        sets = list(pool.map(lambda each: _set(each, level, names, chosen), by_level))
+        made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
+        sets, some = zip(*made, strict=True)
+    of_release = set(selected.references.methods) if selected.references else set()
     answers = _answers(reports, level)
     opens = [str(headline.scored) for headline in answers[level].headlines]
     progress("pictures")
     hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
-    of_release = set(selected.references.methods) if selected.references else set()
-    letters = composed("".join(names))
     return {
-        "answer": answers_html(answers, level),
+        "answers": [{"level": at, **_shown_answer(whole)} for at, whole in answers.items()],
         "pictures": pictures_html(selected.release, [*hard], opens, images),
         "opens": {"method": next(iter(answers[level].methods), None), "sets": opens},
-        "version": __version__,
         "release": main.signature.release,
         "signature": {str(at): str(report.signature) for at, report in reports.items()},
         "unbound": bool(main.signature.unbound),
@@ -118,24 +124,21 @@ def page_content(
         "levels": levels,
         "kinds": {
             kind: {
-                "family": family_of(kind),
                 "about": ABOUT[kind],
                 "claim": CLAIMS[kind],
-                "estimand": estimand,
+                "full": f"{family_of(kind)} ({estimand})",
             }
             for kind, estimand in ESTIMANDS.items()
         },
         "verdicts": VERDICT_NAMES,
         "prefix": PREFIX,
-        "columns": list(COLUMNS),
-        "tex": {c: tex_of(c) for c in dict.fromkeys([*TEX, *letters]) if tex_of(c) != c},
-        "beyond_pdflatex": beyond_pdflatex("".join(map(tex_of, letters))),
+        "others": OTHERS,
         "methods": list(names),
         "reference": [name in of_release for name in names],
         "chosen": [names.index(name) for name in chosen],
-        "files": bool(selected.references),
         "sets": sets,
-        "ladders": page_ladders(ladders, levels),
+        "conclusive": _conclusive(some, levels, of_release),
+        "ladders": [_ladder(each, levels) for each in ladders if each.answers.by_method],
         "queries": queries,
     }
 
@@ -148,6 +151,15 @@ def _answers(reports: Mapping[float, Report], level: float) -> dict[float, Answe
     """Answer at every level; of more than :data:`MOST_ANSWERED` methods at one alone."""
     few = max(len(each.asked) for each in reports[level].sets) <= MOST_ANSWERED
     return {at: answer(report) for at, report in reports.items() if few or at == level}
+
+
+def _shown_answer(whole: Answer) -> Values:
+    """Sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
+    (table,), _, sentences = answer_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
+    left = len(whole.methods) - MOST_LISTED
+    cut = [f"… and {left} more methods: fslbench score."] if left > 0 else []
+    table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))
+    return {"sentences": sentences, "table": table}
 
 
 def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
@@ -167,72 +179,129 @@ def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
 
 
 def _set(
-    at: Mapping[float, TaskSetReport], level: float, names: Sequence[str], chosen: Sequence[str]
-) -> Values:
-    """A task set; `at` are its reports by level.
+    at: ByLevel, level: float, names: Sequence[str], chosen: Sequence[str]
+) -> tuple[Values, ByLevel]:
+    """A task set of which `at` are the reports by level; and these of the chosen methods alone.
 
-    Half-widths, verdicts and ties are by kind of interval: `shown` are those that figures lead
-    with, and `kinds` these and the carried one.
+    Half-widths and ties are by kind of interval: `shown` are those that people read first, and
+    `kinds` these and the carried one.  `pairs` are row by row of the upper triangle, their verdicts
+    a text of signs for each claim, blank where there is none.
     """
     each = at[level]
-    kinds = kinds_of(each)
-    name = TaskSetName.parse(each.scored.task_set)
-    ties, contest = each.ties, each.contest
-    ties_at = {} if contest is None else {key: contest.at(key) for key in at}
+    kinds = list(dict.fromkeys((*each.shown_kinds, *each.kinds)))
     position = {method: i for i, method in enumerate(each.methods)}
     members = [method for method in chosen if method in position]
     some = {key: report.only(members) for key, report in at.items()}
-    return {
+    counts = some[level].counts
+    shares = [
+        100.0 * row[:tasks] / queries
+        for row, tasks, queries in zip(
+            counts.correct, counts.tasks, counts.queries_per_task, strict=True
+        )
+    ]
+    upper = np.triu_indices(len(members), 1)
+    name = TaskSetName.parse(each.scored.task_set)
+    values = {
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
-        "fingerprint": each.scored.fingerprint,
         "T": each.scored.n_tasks,
-        "way": name.protocol.way,
         "shot": name.protocol.shot,
-        "query": name.protocol.query,
         "kinds": kinds,
         "shown": list(each.shown_kinds),
         "carried": each.interval_kind,
-        "unseen": {
-            str(key): unseen_text(report.design.classes, report.level)
-            for key, report in at.items()
-            if report.design is not None
-        },
         "members": [names.index(method) for method in each.methods],
         "tasks": [int(score.accuracy.tasks) for score in each.scores],
-        "mean": floats(np.array([score.accuracy.mean for score in each.scores])),
+        "mean": [score.accuracy.mean for score in each.scores],
+        "prefix": [score.prefix for score in each.scores],
+        "chosen": [position[method] for method in members],
+        "unit": counts.queries_per_task.tolist(),
+        "counts": [row[:n].tolist() for row, n in zip(counts.correct, counts.tasks, strict=True)],
+        "r": [correlation(*_common(shares[i], shares[j])) for i, j in zip(*upper, strict=True)],
+        "pair_tasks": np.broadcast_to(some[level].pairs.tasks, some[level].asked.shape)[
+            upper
+        ].tolist(),
+        "diff": _listed(some[level].pairs.difference[upper]),
+        "at": {str(key): _at_level(at[key], some[key], kinds, upper) for key in at},
+    }
+    return values, some
+
+
+def _common(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Accuracies of two methods on the tasks that both answered."""
+    return x[: len(y)], y[: len(x)]
+
+
+def _at_level(
+    report: TaskSetReport, some: TaskSetReport, kinds: Sequence[IntervalKind], upper: Upper
+) -> Values:
+    ties, position = report.ties, {method: i for i, method in enumerate(report.methods)}
+    reserved = np.flatnonzero((some.of_stopped | some.of_prefix)[upper]).tolist()
+    reasons = {str(k): some.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
+    note = "None of this is about new images." if report.shown_kinds[0] == "closed" else ""
+    if report.design is not None:
+        note = unseen_text(report.design.classes, report.level)
+    return {
+        "note": note,
         "half": {
-            kind: {str(key): _halfwidths(report, kind) for key, report in at.items()}
+            kind: _listed(np.array([halfwidth(s.intervals.get(kind)) for s in report.scores]))
             for kind in kinds
         },
         "contest": [position[name] for name in ties.methods] if ties else [],
-        "best": position[ties.best] if ties else -1,
-        "tied": {
-            kind: {
-                str(key): [position[name] for name in tied.tied[kind]]
-                for key, tied in ties_at.items()
-            }
-            for kind in (ties.tied if ties else {})
+        "tied": {kind: [position[name] for name in tied] for kind, tied in ties.tied.items()}
+        if ties
+        else {},
+        "pairs": {kind: _listed(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
+        "claims": {
+            claim: "".join(SIGNS[code] for code in codes[upper].tolist())
+            for claim, codes in claims_of(some).items()
         },
-        "chosen": [position[method] for method in members],
-        "unit": some[level].counts.queries_per_task.tolist(),
-        "counts": counts(_padded(some[level].counts.correct, each.scored.n_tasks)),
-        "prefix": [score.prefix for score in each.scores],
-        "pairs": pairs(some),
+        "reason": {k: reason for k, reason in reasons.items() if reason},
     }
 
 
-def _padded(correct: NDArray[Any], tasks: int) -> NDArray[Any]:
-    """Counts (M, T): 0 for tasks that no method has answered."""
-    return np.pad(correct, ((0, 0), (0, tasks - correct.shape[1])))
+def _listed(values: Floats) -> list[float | None]:
+    """Numbers as JSON has them, None for NaN."""
+    return [None if isnan(value) else value for value in values.tolist()]
 
 
-def _halfwidths(report: TaskSetReport, kind: IntervalKind) -> Encoded:
-    """Half-widths of the methods' means (M,), by one kind of interval."""
-    return floats(np.array([halfwidth(s.intervals.get(kind)) for s in report.scores], np.float64))
+def _conclusive(
+    sets: Sequence[ByLevel], levels: Sequence[float], of_release: Collection[str]
+) -> dict[str, Values]:
+    """How many comparisons are conclusive, by data set and leading kind of interval, then by level.
+
+    Beside methods of results those of the release are not compared with each other.
+    """
+    found: dict[str, Values] = {}
+    alike: dict[str, list[ByLevel]] = {}
+    for each in sets:
+        first = each[levels[0]]
+        alike.setdefault(f"{first.scored.dataset} {first.shown_kinds[0]}", []).append(each)
+    for name, some in alike.items():
+        counted = []
+        for each in some:
+            report = each[levels[0]]
+            own = np.array([method not in of_release for method in report.methods], np.bool_)
+            counted.append(report.counted & (own[:, None] | own if of_release else True))
+        if any(mask.any() for mask in counted):
+            figures = {at: conclusive([each[at] for each in some], counted) for at in levels}
+            found[name] = {str(at): figure_values(figure) for at, figure in figures.items()}
+    return found
 
 
-def figure_values(figure: Figure, command: str) -> Values:
-    """A figure that stays as it is, and the command that draws it."""
+def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
+    """A ladder on which some method says which classes it answers rightly: its two figures."""
+    return {
+        "name": f"{report.dataset}/{report.name}",
+        "dataset": report.dataset,
+        "task_set": report.answers.task_set,
+        **{
+            draw.__name__: {str(at): figure_values(draw(report, at)) for at in levels}
+            for draw in (ladder, worst)
+        },
+    }
+
+
+def figure_values(figure: Figure, command: str = "") -> Values:
+    """A figure's rows and words, and the command that draws it."""
     about = {"title": figure.title, "caption": figure.caption, "command": command}
     return {**about, "rows": list(figure.rows)}

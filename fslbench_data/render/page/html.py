@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import re
-from collections.abc import Mapping
+from base64 import b64encode
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import OutputError
 from fslbench_data.files import whole_file
-from fslbench_data.render.figures.canvas import Canvas
-from fslbench_data.render.figures.charts import CHARTS
-from fslbench_data.render.figures.style import SCREEN
-from fslbench_data.render.fonts import font_faces, renderer
-from fslbench_data.render.page.words import PLACES, words_html
+from fslbench_data.render.page.words import PLACES, WORDS
+from fslbench_data.render.templating import template
 
 INDEX = "index.html"
-_PARTS = ("page.js",)
-_OF_PICTURES = ("pictures.css", "pictures.js")
-"""What only a page with pictures needs."""
-
-_AS_HTML = ("answer", "pictures")
-"""Parts of the content that are HTML already."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,38 +65,12 @@ def check_folder(folder: Path) -> None:
 
 
 def html(content: dict[str, Any]) -> str:
-    """The page's text.
-
-    Raises a MissingPackageError without the extra ``report``.
-    """
-    convert = renderer()
-    here = files("fslbench_data.render.page")
-    fill = {name: here.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
-    for name in _OF_PICTURES:
-        fill[name] = here.joinpath(name).read_text(encoding="utf-8") if content["pictures"] else ""
-    fill["fonts.css"] = font_faces()
-    fill["page.css"] = here.joinpath("templates/page.css").read_text(encoding="utf-8")
-    fill["charts.json"] = _json(charts())
-    fill |= {f"{name}.html": content[name] for name in _AS_HTML}
-    fill |= {f"words.{place}": words_html(place) for place in PLACES}
-    fill["content.json"] = _json({key: content[key] for key in content if key not in _AS_HTML})
-    fill["vega.js"] = convert.javascript_bundle().replace("</script", "<\\/script")
-    return filled(here.joinpath("page.html").read_text(encoding="utf-8"), fill)
-
-
-def filled(template: str, fill: Mapping[str, str]) -> str:
-    """Put texts where a template has their names between ``@@``; what they hold is left alone."""
-    parts = re.split(r"@@([a-z.]+)@@", template)
-    return "".join(fill[part] if i % 2 else part for i, part in enumerate(parts))
-
-
-def charts() -> dict[str, Any]:
-    """The charts as Vega-Lite, without rows and titles."""
-    canvas = Canvas(SCREEN, None)
-    return {name: chart(canvas, None).to_dict() for name, chart in CHARTS.items()}
-
-
-def _json(content: Any) -> str:
-    """JSON that can stand inside ``<script>``."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    """The page's text: answers and pictures as elements, all else packed for the page's script."""
+    shown = {name: content[name] for name in ("answers", "pictures", "level", "unbound")}
+    held = {key: content[key] for key in content if key not in ("answers", "pictures")}
+    text = json.dumps(held, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    packed = b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
+    places = {place: {term: WORDS[term] for term in terms} for place, terms in PLACES.items()}
+    return template("render/page/templates/page.html.j2").render(
+        **shown, packed=packed, places=places
+    )

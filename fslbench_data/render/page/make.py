@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from benchmark_spec.errors import SpecError
-from benchmark_spec.extras import require
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, Values, figure_values, page_content
@@ -62,11 +61,10 @@ def report_page(
     SourceError
         If an image of the folder is missing, or one cannot be read.
     MissingPackageError
-        Without the extra ``report``.
+        With pictures, without Pillow.
     FSLBenchError
         As :func:`fslbench_data.score` does.
     """
-    require("vl_convert", "report")
     if path is not None:
         check_folder(Path(path))
     selection = Selection.of(

@@ -11,9 +11,10 @@ from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.release.stored_pictures import some_pictures
 from fslbench_data.render.page.hard_tasks import HardTask
-from fslbench_data.render.page.picture_html import Credits, section_html, task_html
+from fslbench_data.render.page.picture_html import Credits, task_html
 from fslbench_data.render.small_pictures import Thumbnail, thumbnail
 from fslbench_data.render.task_rows import ClassRow, ShownImage, task_rows
+from fslbench_data.render.templating import template
 
 LONGEST = 96
 """Pixels of a thumbnail's longest side."""
@@ -72,9 +73,9 @@ def pictures_html(
         if room < 0:
             break
         blocks[name] = block
-    return section_html(
-        {name: blocks[name] for name in named if name in blocks}, _rule(named, blocks)
-    )
+    kept = {name: blocks[name] for name in named if name in blocks}
+    section = template("render/page/templates/pictures.html.j2")
+    return section.render(tasks=kept, rule=_rule(named, blocks))
 
 
 def _rule(named: Collection[str], shown: Collection[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from types import MappingProxyType
 
 WORDS: Mapping[str, str] = MappingProxyType(
@@ -55,13 +54,3 @@ PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Which words are explained in which part of the page."""
-
-
-def words_html(place: str) -> str:
-    """Write the words of a part of the page, which open on a click, a tap or a key."""
-    terms = PLACES[place]
-    meanings = "".join(f"<dt>{escape(term)}</dt><dd>{escape(WORDS[term])}</dd>" for term in terms)
-    summary = f"What is meant by: {'; '.join(terms)}?"
-    return (
-        f'<details class="words"><summary>{escape(summary)}</summary><dl>{meanings}</dl></details>'
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -35,6 +34,7 @@ from fslbench_data.leaderboard.standing import Entry
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.canvas import BETWEEN
+from fslbench_data.render.figures.claims import CLAIMS
 from fslbench_data.render.page.content import page_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.selection import select
@@ -265,7 +265,7 @@ def test_every_output_against_fractions(
     report = fb.score(submission, release)
     _check_report(report, exact, best)
     _check_new_classes(report, release, info, counts)
-    _check_page(page_content(select(submission, release)), exact, counts)
+    _check_page(page_content(select(submission, release)), exact)
     _check_figures(report, exact)
     _check_leaderboard(submission, release, info, exact, best)
     _check_sql(submission, release, exact)
@@ -356,33 +356,24 @@ def _check_new_classes(
                 _close(own.halfwidth, widened, rel=1e-8)
 
 
-_TYPES = {"f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
-
-
-def _decoded(encoded: dict[str, str]) -> NDArray[Any]:
-    return np.frombuffer(base64.b64decode(encoded["data"]), _TYPES[encoded["type"]])
-
-
-def _check_page(content: dict[str, Any], exact: dict[str, Exact], counts: dict[str, Array]) -> None:
+def _check_page(content: dict[str, Any], exact: dict[str, Exact]) -> None:
     (shown,) = content["sets"]
     names = [content["methods"][shown["members"][i]] for i in shown["chosen"]]
     assert names == [*exact]
-    halves = _decoded(shown["half"][shown["carried"]]["0.95"])
-    for name, mean, half in zip(names, _decoded(shown["mean"]), halves, strict=True):
+    at = shown["at"]["0.95"]
+    halves = at["half"][shown["carried"]]
+    for name, mean, half in zip(names, shown["mean"], halves, strict=True):
         _percent(mean, exact[name].mean)
         _close(half, exact[name].halfwidth)
-    tasks = _decoded(shown["counts"]).reshape(len(names), -1)
-    for row, unit, name in zip(tasks, shown["unit"], names, strict=True):
-        given = [Fraction(int(x), unit) for x in row[: len(exact[name].values)]]
-        assert given == list(exact[name].values)
-    pairs = shown["pairs"]
-    verdicts, widths = (pairs[name][shown["carried"]]["0.95"] for name in ("verdict", "half"))
+    for row, unit, name in zip(shown["counts"], shown["unit"], names, strict=True):
+        assert [Fraction(x, unit) for x in row] == list(exact[name].values)
+    verdicts, widths = at["claims"][CLAIMS[shown["carried"]]], at["pairs"][shown["carried"]]
     for k, (a, b) in enumerate(combinations(names, 2)):
         apart = _minus(exact[a], exact[b])
-        _percent(_decoded(pairs["diff"])[k], apart.mean)
+        _percent(shown["diff"][k], apart.mean)
         assert verdicts[k] == apart.verdict.value
         if apart.verdict is not Verdict.NOT_ESTIMABLE:
-            _close(_decoded(widths)[k], apart.halfwidth)
+            _close(widths[k], apart.halfwidth)
 
 
 def _check_figures(report: Report, exact: dict[str, Exact]) -> None:

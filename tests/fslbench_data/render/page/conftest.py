@@ -26,8 +26,6 @@ ROOT = Path(__file__).parents[4]
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
     """The page of the reference methods on two data sets, with a sweep made up."""
-    pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    pytest.importorskip("altair", reason="needs the extra `report`")
     from fslbench_data.render.page.make import make_page
     from fslbench_data.scoring.selection import Selection
 
@@ -61,16 +59,12 @@ class Tab:
 
     def choose(self, name: str, value: str) -> None:
         self.page.select_option(f"#{name}", value)
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait until what was chosen last is drawn."""
-        self.page.evaluate("window.fslbench.finished")
 
     def labels(self, chart: str) -> list[str]:
         """The texts that a chart shows, from top to bottom and from left to right."""
         found: list[str] = self.page.evaluate(
-            """(chart) => [...document.querySelectorAll(`#${chart} svg text`)]
+            """(chart) => ["svg text", ".legend span", "tbody :is(th, td)"]
+                .flatMap((part) => [...document.querySelectorAll(`#${chart} ${part}`)])
                 .map((t) => [t.getBoundingClientRect(), t.textContent])
                 .sort(([p], [q]) => Math.round(p.top - q.top) || p.left - q.left)
                 .map(([, text]) => text)""",
