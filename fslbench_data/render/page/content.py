@@ -216,7 +216,7 @@ def _set(
         "chosen": [position[method] for method in members],
         "unit": counts.queries_per_task.tolist(),
         "counts": [row[:n].tolist() for row, n in zip(counts.correct, counts.tasks, strict=True)],
-        "r": [correlation(*_common(shares[i], shares[j])) for i, j in zip(*upper, strict=True)],
+        "r": _correlations(shares, upper),
         "pair_tasks": np.broadcast_to(some[level].pairs.tasks, some[level].asked.shape)[
             upper
         ].tolist(),
@@ -226,9 +226,17 @@ def _set(
     return values, some
 
 
-def _common(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Accuracies of two methods on the tasks that both answered."""
-    return x[: len(y)], y[: len(x)]
+def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
+    """Pearson's correlations of pairs over the tasks that both answered, as text."""
+    pairs = list(zip(*upper, strict=True))
+    if len({*map(len, shares)}) > 1 or len(shares[0]) < 2:
+        return [
+            correlation(shares[i][: len(shares[j])], shares[j][: len(shares[i])]) for i, j in pairs
+        ]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.atleast_2d(np.corrcoef(shares))  # all pairs at once
+    flat = np.ptp(shares, axis=1) == 0
+    return ["undefined" if flat[i] or flat[j] else f"{found[i, j]:.2f}" for i, j in pairs]
 
 
 def _at_level(
