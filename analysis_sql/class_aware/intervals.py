@@ -44,7 +44,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares, ratios
 from analysis_sql.class_aware.mixture_quantiles import mixture_quantiles
 from analysis_sql.class_aware.shared_design import SharedDesign
-from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval, check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
@@ -156,8 +156,7 @@ def own_halfwidths(
 
 def pair_coordinates(
     design: SharedDesign,
-    apart: Counts,
-    queries: Ints,
+    counts: Counts,
     u: Floats,
     methods: NDArray[Any],
     versus: NDArray[Any],
@@ -165,13 +164,14 @@ def pair_coordinates(
     """Compute coordinates (P, k) of the differences of two methods each, in the units of these.
 
     Those of the methods less each other; where their queries per task differ, of the exact
-    differences `apart`, since most of two large numbers may cancel there.  `methods` and `versus`
-    (P,) are positions in `queries` (M,) and `u` (M, k); the first may be one for all.
+    differences, since most of two large numbers may cancel there.  `methods` and `versus` (P,) are
+    positions in `counts` (M) and `u` (M, k).
     """
     coordinates: Floats = u[methods] - u[versus]
-    differ = np.flatnonzero(queries[methods] != queries[versus])
+    differ = np.flatnonzero(counts.queries_per_task[methods] != counts.queries_per_task[versus])
     if differ.size:
-        coordinates[differ] = design.coordinates(apart.correct[differ])
+        apart = counts.differences(methods[differ], versus[differ], design.tasks)
+        coordinates[differ] = design.coordinates(apart.correct)
     return coordinates
 
 

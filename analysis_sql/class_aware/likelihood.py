@@ -15,6 +15,7 @@ move a typical coordinate as tasks do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,36 @@ LOG_GRID: Floats = np.arange(-16.0, 16.125, 0.25)
 
 _STEPS = 60
 _ENOUGH = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What the grid of ratios has from the design alone.
+
+    Attributes
+    ----------
+    ratios : float64 (G,)
+        g.
+    shrunk : float64 (k, G)
+        1/(1 + gλ_i).
+    spread : float64 (G,)
+        Σ ln(1 + gλ_i).
+    """
+
+    ratios: Floats
+    shrunk: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, design: ClassDesign) -> Grid:
+        """Make the grid of a design that has eigenvalues."""
+        g = np.exp(LOG_GRID) / design.typical
+        grown = np.outer(design.eigenvalues, g)
+        return cls(g, 1.0 / (1.0 + grown), np.log1p(grown).sum(axis=0))
+
+
+_grid = lru_cache(maxsize=32)(Grid.of)
+"""The grid of a design, which is kept for the sets that a report has at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +88,13 @@ class Shares:
 
     def scales(self) -> Floats:
         """q(g) / |y - ȳ|² on the grid (P, G)."""
-        shrunk = 1.0 / (1.0 + np.outer(self.design.eigenvalues, ratios(self.design)))
-        return product_by_row(self.squares, shrunk) + self.rest[:, None]
+        return product_by_row(self.squares, _grid(self.design).shrunk) + self.rest[:, None]
 
     def log_likelihoods(self, scales: Floats | None = None) -> Floats:
         """Ln L on the grid (P, G), less a constant of each row; `scales` if known already."""
         scales = self.scales() if scales is None else scales
-        spread = np.log1p(np.outer(self.design.eigenvalues, ratios(self.design))).sum(axis=0)
-        return np.asarray(-0.5 * ((self.design.tasks - 1) * np.log(scales) + spread))
+        spread, freedom = _grid(self.design).spread, self.design.tasks - 1
+        return np.asarray(-0.5 * (freedom * np.log(scales) + spread))
 
     def log_likelihood_at(self, g: Floats) -> Floats:
         """Ln L (P,) at a ratio of one's own for each row, less the same constant."""
@@ -95,7 +125,7 @@ class VarianceComponents:
 
 def ratios(design: ClassDesign) -> Floats:
     """Return the ratios g of the grid (G,)."""
-    return np.asarray(np.exp(LOG_GRID) / design.typical)
+    return _grid(design).ratios
 
 
 def variance_components(

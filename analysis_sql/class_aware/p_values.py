@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import mixture, pair_coordinates, task_halfwidths
 from analysis_sql.class_aware.likelihood import LOG_GRID, Shares
 from analysis_sql.comparison.multiplicity import one_sided_p, paired_p
+from analysis_sql.comparison.pairs import pair_differences
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
+from analysis_sql.intervals.student_tail import student_tail
 from analysis_sql.intervals.training_runs import REFERENCE
 
-_NUMBERS_AT_ONCE = 1 << 20
+_NUMBERS_AT_ONCE = 1 << 17
 """Numbers held at once."""
 
 
@@ -37,32 +38,25 @@ def p_values(
     """
     common = np.minimum(counts.tasks[methods], counts.tasks[versus])
     p = np.full(len(common), np.nan)
+    differences = pair_differences(counts, methods, versus)
     for tasks in np.unique(common).tolist():
         rows = np.flatnonzero(common == tasks)
-        prefix = design.prefix(tasks)
-        u = prefix.coordinates(counts.correct[:, :tasks])
-        i, j = methods[rows], versus[rows]
-        apart = counts.differences(i, j, tasks)
-        difference = apart.moments()
-        coordinates = pair_coordinates(prefix, apart, counts.queries_per_task, u, i, j)
-        norm2 = np.asarray(difference.scatter, np.float64) / tasks
-        mean = np.abs(np.asarray(difference.total)) / tasks
+        prefix, difference = design.prefix(tasks), differences.some(rows)
         if prefix.disjoint:
             p[rows] = paired_p(difference, "open")
             continue
-        p[rows] = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
+        u = prefix.coordinates(counts.correct[:, :tasks])
+        coordinates = pair_coordinates(prefix, counts, u, methods[rows], versus[rows])
+        norm2 = np.asarray(difference.scatter, np.float64) / tasks
+        mean = np.abs(np.asarray(difference.total)) / tasks
+        own = np.where(np.asarray(difference.all_zero), 1.0, np.nan)
         if (alike := (norm2 == 0) & (mean > 0)).any():
-            p[rows[alike]] = constant_p(prefix.disjoint_tasks)
+            own[alike] = constant_p(prefix.disjoint_tasks)
         if prefix.obstacle is None:
             varied = np.flatnonzero(norm2 > 0)
-            for one in varied.tolist():  # each by itself: the same whatever else is compared
-                part = slice(one, one + 1)
-                shares = Shares.of(prefix, coordinates[part], norm2[part])
-                weights, errors = mixture(shares)
-                score = -mean[one] / (errors[0] * np.sqrt(norm2[one]))
-                tails = 2.0 * weights[:1] @ stdtr(tasks - 1, score)
-                p[rows[one]] = min(1.0, float(settled(tails)[0]))
-        p[rows] = _for_new_runs(p[rows], prefix, coordinates, difference)
+            outside = 2.0 * _tails(prefix, coordinates[varied], norm2[varied], mean[varied])
+            own[varied] = np.minimum(settled(outside), 1.0)
+        p[rows] = _for_new_runs(own, prefix, coordinates, difference)
     return p
 
 
@@ -88,7 +82,9 @@ def one_sided_p_new_classes(design: ClassDesign, ahead: Counts) -> Floats:
             part_p[alike] = constant_p(prefix.disjoint_tasks) / 2.0
         varied = np.flatnonzero((norm2 > 0) & (total > 0))
         if prefix.obstacle is None:
-            part_p[varied] = _mixed_p(prefix, part.correct[varied], total[varied], norm2[varied])
+            u = prefix.coordinates(part.correct[varied])
+            outside = _tails(prefix, u, norm2[varied], total[varied] / tasks)
+            part_p[varied] = np.minimum(settled(outside), 1.0)
         if part.run_variance.any():
             u = prefix.coordinates(part.correct)
             raised = _for_new_runs(2.0 * part_p, prefix, u, moments) / 2.0
@@ -105,17 +101,13 @@ def _for_new_runs(
     return np.asarray(moments.p_for_new_runs(p, widths))
 
 
-def _mixed_p(
-    design: ClassDesign, ahead: NDArray[np.int64], total: NDArray[np.int64], norm2: Floats
-) -> Floats:
-    """P(t >= mean/se_g) (P,), averaged over the ratios g."""
-    p = np.ones(len(ahead))
-    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, design.tasks, LOG_GRID.size))
-    for start in range(0, len(ahead), step):
+def _tails(design: ClassDesign, coordinates: NDArray[Any], norm2: Floats, mean: Floats) -> Floats:
+    """P(t_(T-1) > mean/se_g) (P,), averaged over the ratios g."""
+    p = np.empty(len(mean))
+    step = max(1, _NUMBERS_AT_ONCE // max(design.rank, LOG_GRID.size))
+    for start in range(0, len(mean), step):
         rows = slice(start, start + step)
-        shares = Shares.of(design, design.coordinates(ahead[rows]), norm2[rows])
-        weights, errors = mixture(shares)
-        mean = (total[rows] / design.tasks)[:, None]
-        tails = stdtr(design.tasks - 1, -mean / (errors * np.sqrt(norm2[rows])[:, None]))
-        p[rows] = np.minimum(settled((weights * tails).sum(axis=1)), 1.0)
+        weights, errors = mixture(Shares.of(design, coordinates[rows], norm2[rows]))
+        score = mean[rows, None] / (errors * np.sqrt(norm2[rows])[:, None])
+        p[rows] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
     return p

@@ -132,11 +132,8 @@ class _Prefix(Generic[D]):
         u = np.stack([self._u[row] for row in rows.tolist()])
         width = np.array([self._width[row] for row in rows.tolist()])
         others = np.arange(1, len(some))
-        apart = some.differences(0, others, design.tasks)
-        difference = apart.moments()
-        coordinates = pair_coordinates(
-            design, apart, some.queries_per_task, u, np.array([0]), others
-        )
+        difference = some.differences(0, others, design.tasks).moments()
+        coordinates = pair_coordinates(design, some, u, np.zeros_like(others), others)
         paired = self._kind.halfwidths(design, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         verdicts = paired_verdicts(

@@ -109,9 +109,9 @@ def p_values(
         for start in range(0, places.size, _ROWS_AT_ONCE):
             rows = places[start : start + _ROWS_AT_ONCE]
             i, j = methods[rows], versus[rows]
-            apart = counts.differences(i, j, tasks)
-            own = pair_coordinates(prefix, apart, counts.queries_per_task, whole, i, j)
-            p[rows] = _not_below(p[rows], prefix, apart.moments(), own, sides=2)
+            difference = counts.differences(i, j, tasks).moments()
+            own = pair_coordinates(prefix, counts, whole, i, j)
+            p[rows] = _not_below(p[rows], prefix, difference, own, sides=2)
     return p
 
 

@@ -35,13 +35,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from analysis_sql.class_aware.intervals import REACH, prior
 from analysis_sql.class_aware.likelihood import Shares
 from analysis_sql.class_aware.mixture_quantiles import mixture_quantiles
 from analysis_sql.class_aware.superclass_design import SuperclassDesign
 from analysis_sql.intervals.arrays import Floats
+from analysis_sql.intervals.student_tail import student_tail
 
 LOG_SHARES: Floats = np.arange(-10.0, 14.125, 0.25)
 """ln(x), (A,): from no effect of superclasses that anybody could see to nothing else."""
@@ -174,6 +174,6 @@ def tails(
     """
     p = np.full(len(norm2), np.nan)
     for rows, weights, errors in _mixtures(design, coordinates, norm2):
-        score = -mean[rows, None] / (errors * np.sqrt(norm2[rows])[:, None])
-        p[rows] = (weights * stdtr(design.tasks - 1, score)).sum(axis=1)
+        score = mean[rows, None] / (errors * np.sqrt(norm2[rows])[:, None])
+        p[rows] = (weights * student_tail(design.tasks - 1, score)).sum(axis=1)
     return p

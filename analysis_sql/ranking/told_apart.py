@@ -120,9 +120,6 @@ def pair_p(
         return np.empty(0)
     if design is not None:
         return np.asarray(BESIDE[kind].p_values(design, counts, first, second))
-    tasks = counts.tasks
-    if first.size < len(counts) and (tasks == tasks[0]).all():  # no need of all pairs
-        return np.asarray(paired_p(counts.differences(first, second, tasks[0]).moments(), kind))
     return np.asarray(paired_p(pair_differences(counts, first, second), kind))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from fslbench_data.render.console import table_size
+from fslbench_data.render.console import GAP, table_size
 from fslbench_data.render.short_names import folded
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.headlines import Headline
@@ -46,3 +46,19 @@ def set_columns(headlines: Sequence[Headline]) -> list[Column]:
 def width_of(table: Table) -> int:
     """Return how many characters a table takes."""
     return table_size(table, HEADING, folded)[0]
+
+
+def widths_of(table: Table) -> list[int]:
+    """Return how many characters each column takes, which is the same beside whichever others."""
+    return [width_of(replace(table, columns=(column,))) for column in table.columns]
+
+
+def most_columns(width: int) -> int:
+    """Return how many columns a line may have: each has a character at least."""
+    return (width + GAP) // (1 + GAP)
+
+
+def widest(columns: Sequence[Sequence[int]], width: int) -> int:
+    """Return the last of several lists of columns, given by their widths, that has room; or 1."""
+    room = [n for n, some in enumerate(columns) if sum(some) + GAP * (len(some) - 1) <= width]
+    return max([1, *room])

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fslbench_data.render.answer_fit import Fitted, set_columns, width_of
+from fslbench_data.render.answer_fit import (
+    Fitted,
+    most_columns,
+    set_columns,
+    widest,
+    width_of,
+    widths_of,
+)
 from fslbench_data.render.interval_text import labels, plus_minus
 from fslbench_data.render.short_names import shortened
 from fslbench_data.render.table import Column, Table, right
@@ -118,15 +125,9 @@ def fitted_grid(answer: Answer, width: int, rows: int) -> Fitted:
         whole = _grid(answer, answer.columns, most, cell)
         if width_of(whole) <= width:
             return Fitted(whole, left, 0, "methods")
-    down = _widest(
-        lambda n: _grid(answer, answer.columns[:n], most, _short_cell), len(answer.columns), width
-    )
+    down = _down(answer, most, width)
     sets = answer.columns[:rows]
-    across = _widest(
-        lambda n: _transposed(answer, sets, _some(methods, answer, n), _short_cell),
-        len(methods),
-        width,
-    )
+    across = _across(answer, sets, methods, width)
     if down * len(most) >= across * len(sets):
         table = _grid(answer, answer.columns[:down], most, _short_cell)
         return Fitted(table, left, len(answer.columns) - down, "methods", "task sets")
@@ -142,9 +143,24 @@ def _some(methods: dict[str, str], answer: Answer, most: int) -> dict[str, str]:
     return {name: methods[name] for name in names}
 
 
-def _widest(table: Callable[[int], Table], most: int, width: int) -> int:
-    """How many columns have room: at least one."""
-    for number in range(most, 1, -1):
-        if width_of(table(number)) <= width:
-            return number
-    return 1
+def _down(answer: Answer, methods: dict[str, str], width: int) -> int:
+    """How many task sets have room beside each other: at least one."""
+    sets = answer.columns[: most_columns(width)]
+    first, *widths = widths_of(_grid(answer, sets, methods, _short_cell))
+    return widest([[first, *widths[:number]] for number in range(len(sets) + 1)], width)
+
+
+def _across(answer: Answer, sets: Sequence[Standings], methods: dict[str, str], width: int) -> int:
+    """How many methods have room beside each other: at least one.
+
+    Of a thousand methods only those are measured that may have room, and each once.
+    """
+    some = [
+        _some(methods, answer, number)
+        for number in range(min(len(methods), most_columns(width)) + 1)
+    ]
+    every = {name: label for names in some for name, label in names.items()}
+    widths = widths_of(_transposed(answer, sets, every, _short_cell))
+    setting, own = widths[: -len(every)], widths[-len(every) :]
+    of = dict(zip(every, own, strict=True))
+    return widest([[*setting, *(of[name] for name in names)] for names in some], width)

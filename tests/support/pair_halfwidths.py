@@ -38,7 +38,7 @@ def pair_halfwidths(
         for start in range(0, of_this.size, step):
             i, j = first[start : start + step], second[start : start + step]
             apart = some.differences(i, j, tasks)
-            coordinates = pair_coordinates(here, apart, some.queries_per_task, u, i, j)
+            coordinates = pair_coordinates(here, some, u, i, j)
             widths = halfwidths(here, coordinates, apart.moments(), level)
             widths_of_pairs[of_this[start : start + step]] = widths
     return widths_of_pairs
