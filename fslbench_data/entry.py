@@ -32,6 +32,8 @@ def fslbench() -> None:
     """Run the command ``fslbench``."""
     if sys.argv[1:2] != ["evaluate"]:  # which runs others' methods, as they like
         bound_threads()
+    if sys.argv[1:2] in (["score"], ["validate"], ["compare"], ["table"]):
+        sys.meta_path.insert(0, WithoutPandas())
     run("fslbench_data.cli")
 
 
@@ -44,3 +46,16 @@ def bound_threads() -> None:
     """
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+class WithoutPandas:
+    """Has pyarrow do without pandas, as it does where there is none; see `sys.meta_path`.
+
+    It imports it to ask of every list and number whether that is a series: half a second, for
+    commands that read files and hold no frame.
+    """
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Find no module of that name."""
+        if name == "pandas":
+            raise ModuleNotFoundError("fslbench does without pandas", name=name)

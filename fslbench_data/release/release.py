@@ -187,8 +187,13 @@ class Release:
         only
             Leave out results on other task sets than these; their rows are not even checked.
         """
-        of_all = [self.reference(name, counts_only=counts_only) for name in self.methods]
+        of_all = self._counts if counts_only else [*map(self.reference, self.methods)]
         return tuple(of_all if only is None else [results.on(only) for results in of_all])
+
+    @cached_property
+    def _counts(self) -> list[Submission]:
+        """The reference methods' counts, which a command may need of several task sets in turn."""
+        return [self.reference(name, counts_only=True) for name in self.methods]
 
     def reference(self, name: str, *, counts_only: bool = False) -> Submission:
         """One reference method's results; `counts_only` as for :meth:`references`."""
