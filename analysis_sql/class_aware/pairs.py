@@ -136,9 +136,9 @@ class _Prefix(Generic[D]):
         coordinates = pair_coordinates(design, some, u, np.zeros_like(others), others)
         paired = self._kind.halfwidths(design, coordinates, difference, level)
         direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
-        verdicts = paired_verdicts(
-            difference, paired, self._kind.name, level, design.disjoint_tasks
-        )
+        # many tasks take long to be told apart, and it matters rarely
+        independent = design.disjoint_tasks if np.any(difference.constant) else None
+        verdicts = paired_verdicts(difference, paired, self._kind.name, level, independent)
         return _Arrays(own, width, difference, paired, verdicts, direct)
 
     def _prepare(self, rows: NDArray[np.int64]) -> None:

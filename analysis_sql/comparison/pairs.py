@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import PairMoments, direct_verdicts, paired_verdicts
+from analysis_sql.comparison.verdicts import (
+    IDENTICAL,
+    NOT_ESTIMABLE,
+    VERDICTS,
+    PairInterval,
+    PairMoments,
+    direct_verdicts,
+    paired_verdicts,
+)
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import halfwidths
+from analysis_sql.intervals.intervals import halfwidths, intervals
 from analysis_sql.intervals.moments import Integers, Moments, subtract
 from benchmark_spec.suites import IntervalKind
 
@@ -108,6 +116,41 @@ def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
         Moments.of(y, units[1], *terms[1]),
         Moments.of(apart, int(unit), *both),
     )
+
+
+def compare_with(
+    counts: Counts, method: int, versus: NDArray[np.int64], kind: IntervalKind, level: float
+) -> list[PairInterval]:
+    """Compare a method with others (P,), by the kind that their task set carries.
+
+    The same as :func:`analysis_sql.comparison.verdicts.compare`, each over the tasks of both.
+    """
+    pairs: dict[int, PairInterval] = {}
+    common = np.minimum(counts.tasks[method], counts.tasks[versus])
+    for tasks in np.unique(common).tolist():
+        places = np.flatnonzero(common == tasks)
+        some = counts.some(np.concatenate([[method], versus[places]])).first(tasks)
+        own, others = some.moments(), np.arange(1, len(some))
+        difference = some.differences(0, others, tasks).moments()
+        own_widths, widths = (halfwidths(each, kind, level) for each in (own, difference))
+        codes = paired_verdicts(difference, widths, kind, level)
+        widths = np.where(codes == NOT_ESTIMABLE, np.nan, widths)
+        widths = np.where((codes == IDENTICAL) & np.isnan(widths), 0.0, widths)
+        direct = direct_verdicts(own.mean[0], own_widths[0], own.mean[1:], own_widths[1:])
+        mean, *means = intervals(own, kind, level, own_widths)
+        found = zip(
+            places.tolist(),
+            means,
+            intervals(difference, kind, level, widths),
+            codes.tolist(),
+            direct.tolist(),
+            strict=True,
+        )
+        pairs |= {
+            place: PairInterval(mean, other, apart, VERDICTS[verdict], VERDICTS[separate])
+            for place, other, apart, verdict, separate in found
+        }
+    return [pairs[place] for place in range(len(versus))]
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:

@@ -20,7 +20,7 @@ from analysis_sql.intervals.arrays import Floats
 _PIECES = 16
 """Pieces of a unit of z."""
 _FARTHEST = 36
-"""z up to which there are some; with few degrees of freedom less.  Chances are below 1e-120 there."""
+"""z up to which there are some; less with few degrees of freedom.  Chances are 1e-120 there."""
 _POINTS = 7
 _AT_ONCE = 1 << 14
 """Numbers held at once, few enough for the processor's cache."""

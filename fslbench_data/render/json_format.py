@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison
@@ -28,7 +29,7 @@ def _score(score: Score) -> dict[str, object]:
     }
     rest = {name: _plain(value) for name, value in values.items()}
     parts = {"run_error": score.run_error}
-    return {**head, "accuracy": asdict(score.accuracy), **rest, **parts, **beside}
+    return {**head, "accuracy": _plain(score.accuracy), **rest, **parts, **beside}
 
 
 def _comparison(c: Comparison, evidence: Evidence) -> dict[str, object]:
@@ -41,13 +42,13 @@ def _comparison(c: Comparison, evidence: Evidence) -> dict[str, object]:
         "task_set": c.task_set,
         "method": c.method,
         "versus": c.versus,
-        **asdict(c.intervals[c.interval_kind]),
+        **_plain(c.intervals[c.interval_kind]),
         "verdict_closed": c.verdict_closed,
         **beside,
         "run_error": c.run_error,
         "of_one_model": list(c.of_one_model),
         "reason": c.reason,
-        "evidence": asdict(evidence),
+        "evidence": _plain(evidence),
         "sentence": sentence(c),
     }
 
@@ -61,7 +62,16 @@ def _ties(ties: Ties) -> dict[str, object]:
 
 
 def _plain(value: Any) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    """A dataclass as a dictionary, as deep as it goes; anything else as it is."""
+    kind: Any = type(value)
+    if not is_dataclass(kind):
+        return value
+    return {name: _plain(getattr(value, name)) for name in _names(kind)}
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def render_json(report: Report) -> str:

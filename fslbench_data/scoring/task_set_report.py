@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import KIND
-from analysis_sql.comparison.pairs import PairArrays, pair_arrays, pair_at
+from analysis_sql.comparison.pairs import PairArrays, compare_with, pair_arrays
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
     Comparison,
     PairInterval,
     Verdict,
-    compare,
     direct_verdict,
     unconcluded,
 )
@@ -221,20 +220,22 @@ class TaskSetReport:
     def comparisons_of(self, row: int, columns: Ints | None = None) -> list[Comparison]:
         """Compare the submission's method number `row` with all that was asked for, or some."""
         columns = np.flatnonzero(self.asked[row]) if columns is None else columns
-        beside = {kind: pairs.of_row(row, columns) for kind, pairs in self._beside.items()}
+        kind = self.interval_kind
+        by_kind = {kind: compare_with(self.counts, row, columns, kind, self.level)}
+        by_kind |= {kind: pairs.of_row(row, columns) for kind, pairs in self._beside.items()}
         return [
-            self._comparison(row, column, {kind: pairs[i] for kind, pairs in beside.items()})
+            self._comparison(row, column, {kind: pairs[i] for kind, pairs in by_kind.items()})
             for i, column in enumerate(columns.tolist())
         ]
 
     def _comparison(
-        self, row: int, column: int, beside: Mapping[IntervalKind, PairInterval]
+        self, row: int, column: int, by_kind: Mapping[IntervalKind, PairInterval]
     ) -> Comparison:
         kind, own, other = self.interval_kind, self.scores[row], self.scores[column]
         about = (self.scored.dataset, self.scored.task_set, own.method, other.method, kind)
-        carried = compare(pair_at(self.counts, row, column), kind, self.level)
         if self.of_stopped[row, column]:  # no ordinary interval holds
             verdict, reason = self._by_rule(row, column)
+            carried = by_kind[kind]
             means = carried.mean, carried.versus_mean, carried.difference
             mean, versus, apart = (replace(interval, halfwidth=None) for interval in means)
             by_rule = PairInterval(mean, versus, apart, verdict, Verdict.NOT_ESTIMABLE)
@@ -244,13 +245,8 @@ class TaskSetReport:
         errors = [e for e in (own.run_error, other.run_error) if e is not None]
         error = hypot(*errors) if len(errors) == 2 else None
         single = tuple(score.method for score in (own, other) if score.of_one_model)
-        comparison = Comparison(
-            *about,
-            ByKind({kind: carried, **beside}, self.units.missing),
-            closed,
-            run_error=error,
-            of_one_model=single,
-        )
+        pairs = ByKind(by_kind, self.units.missing)
+        comparison = Comparison(*about, pairs, closed, run_error=error, of_one_model=single)
         return unconcluded(comparison, PREFIX) if self.of_prefix[row, column] else comparison
 
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:

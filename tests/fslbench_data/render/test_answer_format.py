@@ -22,6 +22,7 @@ from golden_inputs import (
 from rich.cells import cell_len
 
 import fslbench_data as fb
+from fslbench_data.render import answer_grid
 from fslbench_data.render.answer_format import LINES, WIDTH, answer_paper, report_text
 from fslbench_data.render.short_names import folded, shortened
 from fslbench_data.scoring.answer import answer
@@ -254,3 +255,21 @@ def test_numbers_of_random_widths_never_make_the_table_too_wide(embedded, tmp_pa
         lines = report_text(fb.score(path, embedded)).splitlines()
         assert len(lines) <= LINES
         assert max(map(cell_len, lines)) <= WIDTH
+
+
+def test_of_many_methods_only_those_are_measured_that_a_line_can_hold(
+    embedded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = 0
+    short_cell = answer_grid._short_cell
+
+    def count(*of: Any) -> str:
+        nonlocal measured
+        measured += 1
+        return short_cell(*of)
+
+    infos = [i for i in _sets(embedded, "published") if i.n_tasks < 30][:6]
+    found = answer(fb.score(_of(infos, [f"m{i}" for i in range(40)], tmp_path / "many.parquet")))
+    monkeypatch.setattr(answer_grid, "_short_cell", count)
+    answer_grid.fitted_grid(found, 20, 30)
+    assert 0 < measured < 1500
