@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from analysis_sql.comparison.pairs import pair_arrays, pair_at, pair_differences
+from analysis_sql.comparison.pairs import compare_with, pair_arrays, pair_at, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, PairMoments, Verdict, compare
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.moments import Moments
@@ -59,11 +59,13 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
     counts = _counts(x, tasks)
     arrays = pair_arrays(counts, np.ones((first, m), bool), kind, 0.9)
     for i in range(first):
+        of_row = compare_with(counts, i, np.arange(m), kind, 0.9)
         for j in range(m):
             common = min(tasks[i], tasks[j])
             expected = _expected(x[i, :common], x[j, :common], 25)
             assert pair_at(counts, i, j) == expected
             one = compare(expected, kind, 0.9)
+            assert of_row[j] == one
             assert VERDICTS[arrays.verdict[i, j]] is one.verdict
             assert VERDICTS[arrays.direct[i, j]] is one.verdict_direct
             assert arrays.tasks[i, j] == common
