@@ -63,15 +63,13 @@ def _ties(ties: Ties) -> dict[str, object]:
 
 def _plain(value: Any) -> Any:
     """A dataclass as a dictionary, as deep as it goes; anything else as it is."""
-    kind: Any = type(value)
-    if not is_dataclass(kind):
-        return value
-    return {name: _plain(getattr(value, name)) for name in _names(kind)}
+    names = _names(type(value))
+    return value if names is None else {name: _plain(getattr(value, name)) for name in names}
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+def _names(kind: type) -> tuple[str, ...] | None:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def render_json(report: Report) -> str:
