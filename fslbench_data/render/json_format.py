@@ -63,7 +63,7 @@ def _ties(ties: Ties) -> dict[str, object]:
 
 def _plain(value: Any) -> Any:
     """A dataclass as a dictionary, as deep as it goes; anything else as it is."""
-    names = _names(type(value))
+    names = _names(value.__class__)
     return value if names is None else {name: _plain(getattr(value, name)) for name in names}
 
 
