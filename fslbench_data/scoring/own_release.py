@@ -397,14 +397,14 @@ def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo
 def _manifest(pool: Pool, facts: LogFacts, infos: Sequence[TaskSetInfo]) -> Manifest:
     sizes = facts.classes, len(pool.class_of_image)
     datasets = tuple(
-        Dataset(i.dataset, facts.source, "", "", "", *sizes, n_superclasses=facts.superclasses)
+        Dataset(i.dataset, facts.source, "", "", "", *sizes, "", n_superclasses=facts.superclasses)
         for i in infos
     )
     tables = tuple(
         Table(
             table_path("tasks", info.dataset, str(info.name)),
             "tasks", info.dataset, str(info.name), info.n_tasks,
-            0, "", info.fingerprint, info.fingerprint,
+            0, "", info.fingerprint, info.fingerprint, {},
         )
         for info in infos
     )  # fmt: skip
