@@ -448,8 +448,8 @@ def is_log(source: object) -> bool:
 def _columns(source: object) -> Collection[str]:
     """Return the names of a file's or a frame's columns; none where they cannot be read."""
     if not isinstance(source, str | Path):
-        names: Collection[str] = getattr(source, "column_names", getattr(source, "columns", ()))
-        return names
+        names = getattr(source, "column_names", getattr(source, "columns", ()))
+        return names if isinstance(names, Collection) else ()
     path = Path(source)
     if not path.is_file():
         return ()
