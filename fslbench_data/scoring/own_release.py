@@ -372,9 +372,12 @@ def _groups(log: TaskLog, info: TaskSetInfo, group: Answers) -> list[Group]:
 
 def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
     """The log as results: a row a method, run and task, in the order of the log."""
-    task_set = np.zeros(len(log.method), np.int32)
+    task_set, task_id = np.zeros((2, len(log.method)), np.int32)
     for number, group in enumerate(answers):
-        task_set[np.isin(log.method, [log.methods.index(name) for name in group.methods])] = number
+        rows = np.isin(log.method, [log.methods.index(name) for name in group.methods])
+        keys = [log.task[rows], *([log.run[rows]] if group.run_of_task is not None else [])]
+        task_set[rows] = number
+        task_id[rows] = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
     counts = np.rint(log.y * log.queries).astype(np.int32)
     known = log.queries > 0
 
@@ -385,7 +388,7 @@ def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo
         "method": named(log.method, log.methods),
         "dataset": named(task_set, [info.dataset for info in infos]),
         "task_set": named(task_set, [str(info.name) for info in infos]),
-        "task_id": log.task.astype(np.int32),
+        "task_id": task_id,
         "n_correct": counts if known else pa.nulls(len(counts), pa.int32()),
         "n_query": pa.array([log.queries if known else None] * len(counts), pa.int32()),
     }

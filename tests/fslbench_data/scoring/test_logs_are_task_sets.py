@@ -104,6 +104,35 @@ def test_sql(folder: Path, report: fb.Report) -> None:
     )
 
 
+@pytest.mark.parametrize("how", ["two sets of tasks", "runs with tasks of their own"])
+def test_results_and_tasks_of_sql_have_the_same_numbers(how: str) -> None:
+    """Every result joins the task whose images the log gives it."""
+    parts = [own_logs.log(methods={"a": 0.0}, tasks=40, images=20, seed=seed) for seed in range(2)]
+    if how == "two sets of tasks":
+        parts[1]["method"] = ["b"] * 40
+        parts[1]["task"] = [100 + task for task in parts[1]["task"]]
+    log = {name: [v for part in parts for v in part[name]] for name in own_logs.ROW}
+    if how != "two sets of tasks":
+        log["run"] = [run for run in range(2) for _ in range(40)]
+    own = fb.open_log(log, class_sizes=dict.fromkeys(range(15), 20))
+    with fb.connect(submissions=own) as connection:
+        rows = connection.execute(
+            "SELECT r.method, r.run, r.n_correct, t.class_ids, t.query FROM results r "
+            "JOIN tasks t USING (dataset, task_set, task_id)"
+        ).fetchall()
+        paths = dict(connection.execute("SELECT image_id, path FROM images").fetchall())
+        names = dict(connection.execute("SELECT class_id, class_name FROM classes").fetchall())
+    assert len(rows) == 80
+    found = {
+        (method, n, tuple(names[c] for c in classes), tuple(paths[i] for i in query))
+        for method, _, n, classes, query in rows
+    }
+    for row in own_logs.rows(log):
+        images = tuple(str(image) for own in row["image_ids"] for image in own[5:])
+        key = row["method"], row["n_correct"], tuple(map(str, row["class_ids"])), images
+        assert key in found
+
+
 def test_compare(folder: Path) -> None:
     worse = "compare", "LOG::weak", "LOG::strong"
     assert "-10.04" in _run(folder, *worse)
