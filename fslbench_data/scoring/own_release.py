@@ -24,7 +24,7 @@ from benchmark_spec.errors import (
     listing,
 )
 from benchmark_spec.manifest import Manifest
-from benchmark_spec.protocol import LoggedProtocol, TaskSetName
+from benchmark_spec.protocol import MAX_QUERIES, LoggedProtocol, TaskSetName
 from benchmark_spec.suites import OWN
 from benchmark_spec.tables import Dataset, Kind, Table, table_path
 from fslbench_data.release.folder import Folder
@@ -379,7 +379,7 @@ def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo
         task_set[rows] = number
         task_id[rows] = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
     counts = np.rint(log.y * log.queries).astype(np.int32)
-    known = log.queries > 0
+    known = 0 < log.queries <= MAX_QUERIES
 
     def named(codes: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
         return pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(names, pa.string()))

@@ -204,6 +204,11 @@ def test_accuracies_give_what_their_counts_give(change: Any) -> None:
 
 def test_tasks_of_more_classes_and_images_than_a_release_has() -> None:
     log = own_logs.log(classes=160, images=300, way=150, per_class=250, tasks=12, methods={"m": 0})
-    (score,) = fb.interval(log, class_sizes=dict.fromkeys(range(160), 300)).scores
-    assert score.task_set == "own-150w0s250q"
-    assert score.accuracy.mean == pytest.approx(4 * np.mean(log["n_correct"]))
+    log["n_query"] = [36_000] * 12
+    log["n_correct"] = [1440 * n for n in log["n_correct"]]
+    own = fb.open_log(log, class_sizes=dict.fromkeys(range(160), 300))
+    (score,) = fb.score(own).scores
+    assert score.task_set == "own-150w10s240q"
+    assert score.accuracy.mean == pytest.approx(np.mean(log["n_correct"]) / 360)
+    with fb.connect(submissions=own) as connection:
+        assert connection.execute("SELECT count(*) FROM results").fetchall() == [(12,)]
