@@ -11,15 +11,18 @@ from fslbench_data.cli.options import (
     check_output,
     dataset_option,
     level_option,
+    log_options,
     output_option,
     parse_queries,
     queries_option,
     release_option,
+    sources_of,
     unbound_option,
 )
 
 if TYPE_CHECKING:
     from fslbench_data.release.release import Release
+    from fslbench_data.scoring.own_release import OwnLog
 
 
 @click.command(short_help="Say what an experiment will be able to show.")
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
 )
 @release_option
 @unbound_option
+@log_options
 @click.option(
     "--format",
     "output_format",
@@ -90,6 +94,7 @@ def plan(
     power: float,
     release: str | None,
     unbound: bool,
+    pool: dict[str, Any],
     output_format: str,
     path: Path | None,
 ) -> None:
@@ -100,17 +105,20 @@ def plan(
     the smallest difference between two methods (--versus) that it would detect.
 
     Of pooled tasks, which reuse images, for numbers of tasks: how wide intervals will be that leave
-    one image, class or superclass out, and what the images allow at most.
+    one image, class or superclass out, and what the images allow at most. The same of a log of
+    one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself.
     """
     from fslbench_data.release.release import load_release
 
     numbers = parse_queries(queries)
-    counts = parse_queries(tasks, "tasks") if tasks else []
-    if counts and suite != "pooled":
-        raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
     opened = load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
     check_output(path, *([file] if file else []))
+    (source,) = sources_of([file] if file else [], pool) or (None,)
+    suite = suite if source is None or isinstance(source, Path) else "pooled"
+    counts = parse_queries(tasks, "tasks") if tasks else []
+    if counts and suite != "pooled":
+        raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
     asked: dict[str, Any] = {
         "method": method,
         "versus": versus,
@@ -124,7 +132,7 @@ def plan(
         "allow_unbound": unbound,
     }
     if suite == "pooled":
-        _write_pooled(file, opened, asked, counts, output_format, path)
+        _write_pooled(source, opened, asked, counts, output_format, path)
     else:
         _write(file, opened, {**asked, "suite": suite}, output_format, path)
 
@@ -150,7 +158,7 @@ def _write(
 
 
 def _write_pooled(
-    file: Path | None,
+    pilot: Path | OwnLog | None,
     release: Release,
     asked: dict[str, Any],
     tasks: list[int],
@@ -168,7 +176,7 @@ def _write_pooled(
     from fslbench_data.scoring.pooled_planning import plan_pooled
 
     with steps("planning") as progress:
-        planned = plan_pooled(file, release, **asked, tasks=tasks, progress=progress)
+        planned = plan_pooled(pilot, release, **asked, tasks=tasks, progress=progress)
     write(
         form,
         path,

@@ -63,6 +63,11 @@ class Release:
         return self.files.hub
 
     @property
+    def drawn_from(self) -> str:
+        """Of a log of one's own tasks, what they are drawn from, for signatures; else empty."""
+        return ""
+
+    @property
     def datasets(self) -> tuple[str, ...]:
         """Names of the data sets."""
         return tuple(dataset.name for dataset in self.manifest.datasets)

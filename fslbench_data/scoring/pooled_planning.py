@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -19,12 +20,14 @@ from benchmark_spec.protocol import Protocol
 from benchmark_spec.suites import suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
+from fslbench_data.scoring.own_release import OwnLog, log_of
 from fslbench_data.scoring.pilot import Results, check_not_stopped, check_runs
 from fslbench_data.scoring.signature import Signature
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.streaming import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
 from fslbench_data.tasks.pooled import enough_tasks, number_of_tasks
+from fslbench_data.validation.validate import counts_on
 
 SUITE = "pooled"
 """The suite that is planned."""
@@ -94,7 +97,7 @@ class PooledPlan:
 
 
 def plan_pooled(
-    pilot: Source | None = None,
+    pilot: Source | OwnLog | None = None,
     release: Release | None = None,
     *,
     method: str = "",
@@ -116,9 +119,9 @@ def plan_pooled(
     ----------
     pilot, release, method, versus, datasets, runs, level, power, allow_unbound
         As of :func:`fslbench_data.scoring.planning.plan`; the pilot answered a closed or pooled
-        set, and counts of right answers will do.
+        set, and counts of right answers will do.  A log of one's own tasks has its tasks with it.
     way, shot, queries
-        Of the pilot's task sets.
+        Of the pilot's task sets; those of a log are its own.
     tasks
         Numbers of tasks to plan beside 600, B0, B1 and that of a pooled set.
 
@@ -129,13 +132,21 @@ def plan_pooled(
     """
     check_power(power, check_level(level))
     check_runs(runs)
-    for query in queries:
-        Protocol(way, shot, query)
+    own = log_of(pilot)
+    if own is not None:
+        release, protocol = own.release, own.release.task_sets[0].protocol
+        way, shot, queries = protocol.way, protocol.shot, [protocol.query]
+    else:
+        for query in queries:
+            Protocol(way, shot, query)
     if any(number < 2 for number in tasks):
         raise SpecError(f"{min(tasks)} tasks cannot be planned", expected="at least 2")
     release = load_release() if release is None else release
-    read = None if pilot is None else merge(pilot)
-    results = Results.of(read, release, allow_unbound=allow_unbound, counts_only=True)
+    if own is not None:
+        results = Results(release, (own.answers,))
+    else:
+        read = None if pilot is None else merge(cast("Source", pilot))
+        results = Results.of(read, release, allow_unbound=allow_unbound, counts_only=True)
     method = results.check_method(method) if method else results.only_method()
     if versus and results.check_method(versus) == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
@@ -205,7 +216,8 @@ def _values(results: Results, method: str, info: TaskSetInfo) -> tuple[Floats, b
         raise SubmissionError(f"{method} has no results on {info}")
     part, group = answers
     check_not_stopped(part, group)
-    return np.asarray(group.counts / group.queries_per_task), group.bound
+    counts = counts_on([group])
+    return np.asarray(counts.correct[0] / counts.queries_per_task[0]), group.bound
 
 
 def _pilot_sets(

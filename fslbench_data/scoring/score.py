@@ -23,7 +23,7 @@ from fslbench_data.scoring.own_release import OwnRelease
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score
 from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
-from fslbench_data.scoring.signature import LogSignature, scored_set, signature_of
+from fslbench_data.scoring.signature import scored_set, signature_of
 from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
@@ -126,9 +126,7 @@ def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> 
     signature = signature_of(selected.release, selected.answers, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     release = selected.release
-    log = None
-    if isinstance(release, OwnRelease):
-        log, signature = release.facts, LogSignature(**vars(signature), log=release.drawn_from)
+    log = release.facts if isinstance(release, OwnRelease) else None
     return Report(signature, tuple(sets), left_out, selected.selection.against, log)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from typing import Any
 
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.version import __version__
@@ -72,15 +73,18 @@ class Signature:
         unbound: Iterable[str] = (),
     ) -> Signature:
         """Say what results on some task sets of a release rest on."""
-        return cls(
-            package_version=__version__,
-            release=str(release),
-            release_digest=release.manifest.digest,
-            hub=release.hub,
-            level=level,
-            sets=tuple(map(scored_set, infos)),
-            unbound=tuple(unbound),
-        )
+        about: dict[str, Any] = {
+            "package_version": __version__,
+            "release": str(release),
+            "release_digest": release.manifest.digest,
+            "hub": release.hub,
+            "level": level,
+            "sets": tuple(map(scored_set, infos)),
+            "unbound": tuple(unbound),
+        }
+        if release.drawn_from:
+            return LogSignature(**about, log=release.drawn_from)
+        return cls(**about)
 
     def __repr__(self) -> str:
         unbound = f", {len(self.unbound)} unbound" if self.unbound else ""

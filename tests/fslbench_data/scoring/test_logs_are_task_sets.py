@@ -133,6 +133,18 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(how: str) -> None:
         assert key in found
 
 
+def test_plan(folder: Path, report: fb.Report) -> None:
+    """The pilot's own 300 tasks have the width that is found; more of them have narrower ones."""
+    text = _run(folder, "plan", "--pilot", "LOG::weak", "--tasks", "300,3000", "--format", "json")
+    (planned,) = json.loads(text)["datasets"]
+    assert (planned["dataset"], planned["pilot"]["task_set"]) == ("log", "own-5w5s5q")
+    widths = {row["tasks"]: row["halfwidth"] for row in planned["rows"] if row["kind"] == "images"}
+    assert widths[300] == pytest.approx(means(report)[0].widths["images"].halfwidth, rel=0.01)
+    assert widths[3000] < widths[300]
+    words = "plan", "--pilot", "LOG::weak", "--versus", "strong"
+    assert "weak minus strong" in _run(folder, *words)
+
+
 def test_compare(folder: Path) -> None:
     worse = "compare", "LOG::weak", "LOG::strong"
     assert "-10.04" in _run(folder, *worse)
