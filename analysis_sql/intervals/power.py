@@ -110,9 +110,16 @@ def detectable_difference_of(
     return (factors[which.reshape(tasks.shape)] * np.sqrt(variance))[()]
 
 
+_FAR = 38.0
+"""Noncentrality from which nothing lies in the other tail; old versions of scipy sum its series for
+hours."""
+
+
 def _power(noncentrality: float, freedom: int, critical: float) -> float:
     """Both tails of the noncentral t distribution."""
     above = 1.0 - nctdtr(freedom, noncentrality, critical)
+    if noncentrality > _FAR:
+        return float(above)
     below = nctdtr(freedom, noncentrality, -critical)
     # far in a tail the series may fail; it is 0 there
     return float(above) + (float(below) if 0.0 <= below <= 1.0 else 0.0)

@@ -195,6 +195,10 @@ class Release:
         of_all = self._counts if counts_only else [*map(self.reference, self.methods)]
         return tuple(of_all if only is None else [results.on(only) for results in of_all])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out counts that were read: a process that gets a release may need none."""
+        return {name: value for name, value in vars(self).items() if name != "_counts"}
+
     @cached_property
     def _counts(self) -> list[Submission]:
         """The reference methods' counts, which a command may need of several task sets in turn."""

@@ -21,7 +21,7 @@ from fslbench_data.release.release import Release, load_release
 def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifest:
     about = Dataset(name, "t", "h", "for research only", "@misc{x}", 1, 1, "", redistribution)
     tables = tuple(
-        Table(table_path(kind, name, "a"), kind, name, "a", 1, 1, "s", "d")  # type: ignore[arg-type]
+        Table(table_path(kind, name, "a"), kind, name, "a", 1, 1, "s", "d", "", {})  # type: ignore[arg-type]
         for kind in kinds
     )
     return Manifest("small", "1.0.0", "d", (about,), tables)

@@ -94,7 +94,7 @@ def test_the_file_that_registers_a_benchmark(embedded: Release) -> None:
 
 
 def test_texts_that_yaml_must_quote() -> None:
-    table = Table("p", "tasks", "no", "open-5w1s1q", 1, 1, "s", "d")
+    table = Table("p", "tasks", "no", "open-5w1s1q", 1, 1, "s", "d", "", {})
     manifest = Manifest("no", "1.0.0", "a: b # c\n- d", (), (table,))
     found = yaml.safe_load(benchmark_file(manifest))
     assert (found["name"], found["description"]) == ("no", "a: b # c\n- d")
@@ -102,7 +102,7 @@ def test_texts_that_yaml_must_quote() -> None:
 
 
 def test_a_release_without_open_task_sets_is_no_benchmark() -> None:
-    closed = Table("p", "tasks", "cub", "closed-5w1s1q", 1, 1, "s", "d")
+    closed = Table("p", "tasks", "cub", "closed-5w1s1q", 1, 1, "s", "d", "", {})
     with pytest.raises(ReleaseError, match="no task set that a benchmark"):
         benchmark_file(Manifest("small", "1.0.0", "d", (), (closed,)))
 

@@ -177,8 +177,14 @@ def test_wide_tables_are_read_whatever_writes_them(mine: str, tmp_path: Path) ->
     )
     path = tmp_path / "x.parquet"
     pq.write_table(wide, path, row_group_size=100, use_dictionary=False)
-    plain = _run("score", str(path), "--unbound", "--format", "csv").splitlines()[1:]
-    assert plain == _run("score", mine, "--format", "csv").splitlines()[1:]
+    plain, whole = (
+        [*csv.DictReader(_run("score", *words, "--format", "csv").splitlines()[1:])]
+        for words in ((str(path), "--unbound"), (mine,))
+    )
+    for row in (*plain, *whole):  # that it trains nothing stands in the metadata alone
+        for name in ("trained", "run_error", "of_one_model"):
+            del row[name]
+    assert plain == whole
 
 
 @pytest.mark.slow
