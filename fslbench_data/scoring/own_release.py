@@ -377,7 +377,8 @@ def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo
         rows = np.isin(log.method, [log.methods.index(name) for name in group.methods])
         keys = [log.task[rows], *([log.run[rows]] if group.run_of_task is not None else [])]
         task_set[rows] = number
-        task_id[rows] = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
+        found = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)[1]
+        task_id[rows] = found.ravel()  # numpy 2.0 gives a column
     counts = np.rint(log.y * log.queries).astype(np.int32)
     known = 0 < log.queries <= MAX_QUERIES
 
