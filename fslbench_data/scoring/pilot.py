@@ -148,7 +148,7 @@ class Results:
         Raises a SubmissionError if a number of runs is planned, and no method has two to tell what
         they differ by.
         """
-        found = [self._answers(name, info) for name in names]
+        found = [self.answers(name, info) for name in names]
         runs = PlannedRuns(
             tuple(names),
             tuple(max(len(group.runs), 1) for _, group in found),
@@ -165,7 +165,8 @@ class Results:
             )
         return runs
 
-    def _answers(self, name: str, info: TaskSetInfo) -> tuple[Validated, Group]:
+    def answers(self, name: str, info: TaskSetInfo) -> tuple[Validated, Group]:
+        """Return what a method answered of a task set, and where; a SubmissionError if nothing."""
         answers = self.find(name, info)
         if answers is None:
             raise SubmissionError(f"{name} has no results on {info}")
@@ -188,7 +189,7 @@ class Results:
         names = [method, *([versus] if versus else [])]
         answers, bound = [], True
         for name in names:
-            part, group = self._answers(name, info)
+            part, group = self.answers(name, info)
             _check_usable(part, group)
             check_not_stopped(part, group)
             answers.append(by_run(rows_of(part.submission, name, info), group.runs))

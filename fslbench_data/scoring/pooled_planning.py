@@ -211,10 +211,7 @@ def _planned(
 
 def _values(results: Results, method: str, info: TaskSetInfo) -> tuple[Floats, bool]:
     """Return a method's accuracies (B,), the means of its runs, and whether they are bound."""
-    answers = results.find(method, info)
-    if answers is None:
-        raise SubmissionError(f"{method} has no results on {info}")
-    part, group = answers
+    part, group = results.answers(method, info)
     check_not_stopped(part, group)
     counts = counts_on([group])
     return np.asarray(counts.correct[0] / counts.queries_per_task[0]), group.bound
