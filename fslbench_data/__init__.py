@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from fslbench_data.render.paper import table
     from fslbench_data.scoring.compare import compare
     from fslbench_data.scoring.own_release import open_log
-    from fslbench_data.scoring.own_tasks import interval
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
-    from fslbench_data.scoring.score import score
+    from fslbench_data.scoring.score import interval, score
     from fslbench_data.scoring.sql import connect
     from fslbench_data.submission.merging import merge
     from fslbench_data.submission.model import Submission
@@ -74,7 +73,7 @@ _HOMES = {
     "connect": "scoring.sql",
     "easyfsl": "evaluation.adapters",
     "evaluate": "evaluation.loop",
-    "interval": "scoring.own_tasks",
+    "interval": "scoring.score",
     "load_release": "release.release",
     "merge": "submission.merging",
     "open_log": "scoring.own_release",

@@ -12,6 +12,7 @@ from fslbench_data.cli.options import (
     check_output,
     details_option,
     level_option,
+    log_in,
     log_options,
     output,
     output_option,
@@ -43,18 +44,12 @@ def interval(
     write such a log. `fslbench score LOG` does the same, and table, plot, report, compare, sql and
     validate take such a log, too.
     """
-    import warnings
-
-    from benchmark_spec.errors import FSLBenchWarning
     from fslbench_data.cli.report_output import format_of, write_report
     from fslbench_data.render.log_formats import log_csv, log_json
-    from fslbench_data.scoring.own_release import open_log
     from fslbench_data.scoring.score import score
 
     check_output(path, log, *(file for file in pool.values() if isinstance(file, Path)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FSLBenchWarning)  # which the report shows
-        own = open_log(log, **pool)
+    own = log_in(log, pool)
     report, form = score(own, level=level), format_of(output_format, path)
     if form == "csv":
         output(log_csv(report), path)

@@ -257,17 +257,24 @@ _OF_LOG = {
 }
 
 
-def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ...] | tuple[OwnLog]:
-    """Return files of results, or the log of one's own tasks that stands in their place."""
+def log_in(file: Path, pool: Mapping[str, Any]) -> OwnLog:
+    """Open a log of one's own tasks, without warnings: the report shows them."""
     import warnings
 
     from benchmark_spec.errors import FSLBenchWarning
-    from fslbench_data.scoring.own_release import is_log, open_log
+    from fslbench_data.scoring.own_release import open_log
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FSLBenchWarning)
+        return open_log(file, **pool)
+
+
+def sources_of(files: Sequence[Path], pool: Mapping[str, Any]) -> tuple[Path, ...] | tuple[OwnLog]:
+    """Return files of results, or the log of one's own tasks that stands in their place."""
+    from fslbench_data.scoring.own_release import is_log
 
     if len(files) == 1 and is_log(files[0]):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FSLBenchWarning)  # which the report shows
-            return (open_log(files[0], **pool),)
+        return (log_in(files[0], pool),)
     for name, value in pool.items():
         if value is not None:
             option = "no-training" if name == "trained" else name.replace("_", "-")

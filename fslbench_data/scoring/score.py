@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from benchmark_spec.suites import IntervalKind
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.method_names import features_of
-from fslbench_data.scoring.own_release import OwnRelease
+from fslbench_data.scoring.own_release import OwnRelease, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score
 from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
@@ -76,6 +77,37 @@ def score(
         references=references,
     )
     return score_selected(submission, release, selection, only_compared=only_compared)
+
+
+def interval(
+    log: object,
+    *,
+    class_sizes: Mapping[object, int] | str | Path | None = None,
+    groups: object = None,
+    superclasses: object = None,
+    trained: bool | None = None,
+    level: float = 0.95,
+) -> Report:
+    """Compute what new images and new classes might change about means over random tasks.
+
+    It is :func:`fslbench_data.score` of a log.
+
+    Parameters
+    ----------
+    log, class_sizes, groups, superclasses, trained
+        As of :func:`fslbench_data.open_log`.
+    level
+        Such as 0.95.
+
+    Raises
+    ------
+    FSLBenchError
+        A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
+    """
+    own = open_log(
+        log, class_sizes=class_sizes, groups=groups, superclasses=superclasses, trained=trained
+    )
+    return score(own, level=level)
 
 
 def score_selected(

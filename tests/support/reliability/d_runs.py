@@ -15,7 +15,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.render.log_text import notes
-from fslbench_data.scoring.own_tasks import interval
+from fslbench_data.scoring.score import interval
 from reliability import Section, World
 
 SECTION = Section(__doc__)

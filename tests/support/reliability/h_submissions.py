@@ -27,8 +27,7 @@ from fslbench_data.render.latex import latex
 from fslbench_data.render.table import Column, Table
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.sandbox.limits import LOG_LIMITS, MIB
-from fslbench_data.scoring.own_tasks import interval
-from fslbench_data.scoring.score import score
+from fslbench_data.scoring.score import interval, score
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
