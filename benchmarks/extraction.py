@@ -183,7 +183,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         images_of = partial(photographs, Path(name))
         for network in [VIT] if gpu else args.only:
-            number = args.images or (40_960 if gpu else 96 if network == VIT else 384)
+            number = args.images or (81_920 if gpu else 96 if network == VIT else 384)
             dtype: Any = "bfloat16" if gpu else "float32"
             images = images_of(number)
             kind = Random(network, args.weights, device, dtype)

@@ -75,6 +75,18 @@ def _memory_given_back() -> Iterator[None]:
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+@pytest.fixture(autouse=True)
+def _imports_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test imports out of a temporary folder is not there for the worker's next test."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    folder = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
+            del sys.modules[name]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _designs_made_once() -> Iterator[None]:
     """What the tasks of a set share is worked out once, not in each of hundreds of commands."""

@@ -28,7 +28,7 @@ AHEAD = 2
 def inputs(batches: Iterable[Batch], preprocessing: Preprocessing) -> Iterator[tuple[Batch, Any]]:
     """Return each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
     torch = require("torch")
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream(priority=-1)  # its many small kernels go before the network's
 
     def prepared() -> Iterator[tuple[Batch, Any, Any]]:
         for batch in batches:

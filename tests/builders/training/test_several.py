@@ -4,7 +4,6 @@ import json
 import pickle
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +49,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def own(run: Path) -> Iterator[Path]:
-    """The file of a training of one's own method, whose module is forgotten afterwards."""
+def own(run: Path) -> Path:
+    """The file of a training of one's own method."""
     (run.parent / "own_methods.py").write_text(OWN)
-    before = list(sys.path)
-    yield write_run(run.parent / "own.toml", method="own_methods:Cosine")
-    sys.path[:] = before
-    sys.modules.pop("own_methods", None)
+    return write_run(run.parent / "own.toml", method="own_methods:Cosine")
 
 
 def test_each_file_and_seed_has_a_folder_and_a_line(run: Path) -> None:
