@@ -25,6 +25,7 @@ from fslbench_data.cli import main
 PROGRAMS: dict[str, click.Group] = {"fslbench": main, "fslbench-build": build_main}
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STUDIES = sorted((ROOT / "studies").glob("*/*.md"))
 NEEDS_MORE = re.compile(
     r"\b(ORG|RAW|DIR|WEIGHTS|OUT|PICTURES|SPEC\.toml|path/to|mine|my_release|log\.jsonl)\b"
 )
@@ -49,7 +50,7 @@ def _commands(page: Path) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_has_these_options(page: Path) -> None:
     for program, name, *arguments in (c for c in _commands(page) if len(c) > 1):
         command = PROGRAMS[program].commands[name]
@@ -64,7 +65,7 @@ def test_every_command_has_these_options(page: Path) -> None:
             pytest.fail(f"{page.name}: {shlex.join([program, name, *arguments])}: {error}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_within_a_line_have_these_options(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for program, name, rest in re.findall(r"`(fslbench(?:-build)?)\s+([a-z-]+)([^`]*)`", text):
@@ -199,7 +200,7 @@ def test_pages_that_print(desk: Path, name: str) -> None:
 
 def test_figures_of_coverage_on_the_page_of_verdicts() -> None:
     """They are those of the coverage page: 5 shots, 5 queries, accuracies of one method."""
-    coverage = (ROOT / "docs/coverage.md").read_text(encoding="utf-8")
+    coverage = (ROOT / "studies/coverage/README.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|",
         coverage,

@@ -161,7 +161,7 @@ def _exact(table: str) -> list[list[str]]:
 
 
 def test_the_page_holds_the_lines_of_figure_3(figures: ModuleType, page: str) -> None:
-    """They are exact; ``python -m benchmarks.checks printed_pages`` makes the points again, too."""
+    """They are exact; ``python -m studies.checks printed_pages`` makes the points again, too."""
     made = figures.table(figures.tasks_growing(5))
     start = page.index(made.splitlines()[0])
     found = _exact(page[start:].partition("\n\n")[0])

@@ -82,7 +82,11 @@ def test_every_error_in_the_docs_exists(root: Path) -> None:
 
 
 def test_links_lead_somewhere(root: Path) -> None:
-    for page in (root / "README.md", *(root / "docs").glob("*.md")):
+    for page in (
+        root / "README.md",
+        *(root / "docs").glob("*.md"),
+        *(root / "studies").rglob("*.md"),
+    ):
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if not link.startswith("http"):
                 assert (page.parent / link).exists(), (page, link)

@@ -60,7 +60,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 REACH = 4.0
 """The median of sqrt(λ̄g) under the prior where k = T-1: classes move a typical coordinate four
 times as much as tasks do.  Centred at 1, intervals of 95 % cover 90 to 92 % where classes are all
-that tasks differ by; see docs/coverage.md, which has the price too."""
+that tasks differ by; see studies/coverage/README.md, which has the price too."""
 
 
 def halfwidths(design: ClassDesign, u: NDArray[Any], moments: Moments, level: float) -> Floats:

@@ -11,7 +11,7 @@ Graubard, Survey Methodology 1998)::
 
 with p the mean, se the standard error between tasks and t two-sided quantiles: the first factor
 counts how tasks differ, the second how well T tasks know it.  It covers at least 92 % where answers
-to two queries of a task have a correlation of up to 0.02; see docs/coverage.md.
+to two queries of a task have a correlation of up to 0.02; see studies/coverage/README.md.
 
 Estimand: open, new images of these classes, tasks taken as independent.
 """

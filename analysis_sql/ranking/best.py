@@ -18,7 +18,7 @@ the excluded one is the one best method.  That *all* of several best methods are
 claimed.  Each of them is, with confidence `level`; but of many, some one is left out more often
 (of 40 equal ones in nearly half of the boards), so that "excluded" does not mean "worse than the
 best".  Rules that keep that promise, such as Holm's over all pairs, lose a quarter of what is
-rightly excluded, and with few tasks nearly all (``python -m benchmarks.coverage leaderboard``).
+rightly excluded, and with few tasks nearly all (``python -m studies.coverage leaderboard``).
 
 (Multiple comparisons with the best: Hsu, Annals of Statistics 1981.  Confidence sets for the best
 and for ranks: Mogstad, Romano, Shaikh & Wilhelm, Review of Economic Studies 2024.)

@@ -13,7 +13,7 @@ from fuzzing.targets import TARGETS
 
 HERE = Path(__file__).parent
 RUNS = "400"
-"""Of inputs, the kept ones among them; ``python -m benchmarks.checks new_inputs`` makes 10,000."""
+"""Of inputs, the kept ones among them; ``python -m studies.checks new_inputs`` makes 10,000."""
 
 
 def _corpus(target: str) -> list[Path]:

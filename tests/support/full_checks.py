@@ -11,10 +11,10 @@ ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def check_module(name: str) -> ModuleType:
-    """Import a module of benchmarks/checks, which is no installed package.
+    """Import a module of studies/checks, which is no installed package.
 
     The repository stands last in the path: the other packages stay those that are installed.
     """
     if ROOT not in sys.path:
         sys.path.append(ROOT)
-    return import_module(f"benchmarks.checks.{name}")
+    return import_module(f"studies.checks.{name}")

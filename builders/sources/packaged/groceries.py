@@ -13,7 +13,7 @@ Superclasses: the coarse classes, the folders that hold those of the fine ones.
 Groups: many photos show one scene, a box or a shelf seen from here and there; their numbers are
 shuffled and say nothing of it.  Photos of the same class and part (the parts were taken in other
 shops or on other days) whose fine structure correlates over 0.40
-(benchmarks/checks/grocery_scenes.py) are
+(studies/checks/grocery_scenes.py) are
 linked, and what is linked is one group.  Of pairs from different parts, 0.06 % are over 0.40, so
 that about 19 of the 1,223 links are chance; two photos from very different distances may be missed.
 The groups of two and more photos are frozen in `groceries_groups.json`; every other photo is a

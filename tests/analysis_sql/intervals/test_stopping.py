@@ -110,9 +110,9 @@ def test_a_drift_may_leave_nothing_in_common() -> None:
 def test_zero_is_seldom_ever_excluded(
     assumption: Assumption, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``python -m benchmarks.checks stopping`` has 4000 sequences of 2000."""
+    """``python -m studies.checks stopping`` has 4000 sequences of 2000."""
     monkeypatch.syspath_prepend(str(root))
-    check = import_module("benchmarks.checks.stopping")
+    check = import_module("studies.checks.stopping")
     check.hold(check.errors(300, 400, assumption), 300, assumption)
 
 

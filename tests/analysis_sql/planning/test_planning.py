@@ -22,7 +22,7 @@ from benchmark_spec.errors import SpecError, UnknownNameError
 def plans(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """What simulates whole results and pilots; the benchmarks are no installed package."""
     monkeypatch.syspath_prepend(str(root))
-    return import_module("benchmarks.checks.plans")
+    return import_module("studies.checks.plans")
 
 
 PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
@@ -69,7 +69,7 @@ def test_class_aware_widths_and_power_are_those_of_whole_results(
 ) -> None:
     """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets.
 
-    ``python -m benchmarks.checks plans`` has more sets of more designs.
+    ``python -m studies.checks plans`` has more sets of more designs.
     """
     row, width, power = plans.simulated(effect, number, size, 1500 // seeds, seeds)
     assert row.class_aware == pytest.approx(width, rel=0.04)

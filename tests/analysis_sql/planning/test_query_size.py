@@ -389,10 +389,10 @@ def test_estimates_are_unbiased(example: ModuleType) -> None:
 def test_coverage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single set of 166 tasks: 95 % within 4 standard errors of simulation, 2.8 points.
 
-    ``python -m benchmarks.checks query_intervals`` has 5000 sets of six designs.
+    ``python -m studies.checks query_intervals`` has 5000 sets of six designs.
     """
     monkeypatch.syspath_prepend(str(root))
-    for held in import_module("benchmarks.checks.query_intervals").coverage(1, 2, 1000):
+    for held in import_module("studies.checks.query_intervals").coverage(1, 2, 1000):
         assert abs(held - 0.95) < 0.028
 
 
@@ -440,7 +440,7 @@ def exact_columns(lines: list[str]) -> list[list[str]]:
 
 
 def test_the_page_has_the_exact_numbers(example: ModuleType, root: Path) -> None:
-    """Three draws in place of 1000; ``python -m benchmarks.checks printed_pages`` has all."""
+    """Three draws in place of 1000; ``python -m studies.checks printed_pages`` has all."""
     page = (root / "docs/query_size.md").read_text(encoding="utf-8")
     tables = "\n".join(example.tables(3)).split("\n\n")
     assert len(tables) == 3

@@ -28,7 +28,7 @@ UNIT = 20
 @pytest.fixture(scope="module")
 def boards(root: Path) -> Any:
     """The benchmark's boards; the benchmarks are no installed package."""
-    spec = spec_from_file_location("boards", root / "benchmarks/coverage/boards.py")
+    spec = spec_from_file_location("boards", root / "studies/coverage/boards.py")
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[spec.name] = module_from_spec(spec)

@@ -20,7 +20,7 @@ from analysis_sql.recognition.statistics import Answered, ClassSums
 def worlds(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """What simulates results on other tasks; the benchmarks are no installed package."""
     monkeypatch.syspath_prepend(str(root))
-    return import_module("benchmarks.checks.recognition")
+    return import_module("studies.checks.recognition")
 
 
 def _one(ids: Any, values: Any, reference: Any = None, **options: int) -> Recognition:
@@ -155,7 +155,7 @@ def test_methods_that_agree_are_no_more_than_one(worlds: ModuleType) -> None:
 
 @pytest.mark.parametrize("world", ["other seed", "shuffled in blocks", "noise that drifts"])
 def test_other_tasks_are_seldom_recognised(world: str, worlds: ModuleType) -> None:
-    """At 5 %; ``python -m benchmarks.checks recognition`` has ten times as many, and at 0.1 %."""
+    """At 5 %; ``python -m studies.checks recognition`` has ten times as many, and at 0.1 %."""
     found = worlds.others(world, 10, 200, 99)
     worlds.hold(world, [of.p for of in found], {0.05: 0.01})
     worlds.hold(world, [of.by_classes for of in found], {0.05: 0.01})

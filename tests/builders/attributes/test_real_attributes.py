@@ -38,7 +38,7 @@ def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
 
 @pytest.fixture
 def drawings(read_package: ReadPackage) -> ImageSet:
-    """Four classes of openclipart; benchmarks/checks/embedded_release.py makes those of all."""
+    """Four classes of openclipart; studies/checks/embedded_release.py makes those of all."""
     return read_package("openclipart")
 
 

@@ -227,7 +227,7 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
 def test_reference_results_are_made_again_from_the_features(
     backbone: str, head: str, embedded: Release
 ) -> None:
-    """On task sets of three suites; benchmarks/checks/reference_results.py answers all."""
+    """On task sets of three suites; studies/checks/reference_results.py answers all."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     digests_of_both = check_module("reference_results").digests_of_both
     datasets = embedded.datasets_with("features", backbone)

@@ -87,7 +87,7 @@ def test_methods_whose_files_would_collide_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_configurations_of_every_kind_load_with_datasets(embedded: Release, tmp_path: Path) -> None:
-    """Of each kind of table one; benchmarks/checks/every_configuration.py loads all."""
+    """Of each kind of table one; studies/checks/every_configuration.py loads all."""
     datasets = pytest.importorskip("datasets")
     listed = embedded.manifest.configs()
     assert datasets.get_dataset_config_names(str(embedded.files.folder)) == list(listed)

@@ -104,7 +104,7 @@ def test_a_source_is_what_it_was(name: str, read_package: ReadPackage) -> None:
 
 
 def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -> None:
-    """Of four classes; benchmarks/checks/embedded_release.py reads all."""
+    """Of four classes; studies/checks/embedded_release.py reads all."""
     found = read_package("openclipart")
     assert found.class_names == THEMES
     columns = ["class_name", "path", "sha256", "group", "creator", "licence"]
@@ -122,7 +122,7 @@ def test_emoji_have_four_styles(folder_of: FolderOf) -> None:
 
 
 def test_clip_art_comes_with_words(folder_of: FolderOf, read_package: ReadPackage) -> None:
-    """Of four classes; benchmarks/checks/clip_art_words.py counts them all."""
+    """Of four classes; studies/checks/clip_art_words.py counts them all."""
     texts = source_module("openclipart").texts(folder_of("openclipart"))
     came = [texts[path] for path in read_package("openclipart").images["path"].to_pylist()]
     assert len(came) == 158

@@ -1,6 +1,6 @@
 """Many submissions at once, half of them spoilt.
 
-``python -m benchmarks.checks ten_thousand_submissions`` does it with ten thousand.
+``python -m studies.checks ten_thousand_submissions`` does it with ten thousand.
 """
 
 import json

@@ -42,10 +42,10 @@ SIZES = dict.fromkeys(range(15), 60)
 
 @attempt(
     "5,000 files, good, almost good and spoilt, judged by a second validator too "
-    "(`python -m benchmarks.checks two_validators`)"
+    "(`python -m studies.checks two_validators`)"
 )
 def _(world: World) -> str:
-    printed = world.root / "benchmarks/checks/results/two_validators.txt"
+    printed = world.root / "studies/checks/results/two_validators.txt"
     return printed.read_text(encoding="utf-8").splitlines()[-1].removeprefix("5,000 files: ")
 
 

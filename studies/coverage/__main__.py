@@ -1,0 +1,84 @@
+"""The command: ``python -m studies.coverage PART``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from studies.coverage.kinds import rare_kinds, superclass_kinds
+from studies.coverage.leave_one_out.command import main as leave_one_out
+from studies.coverage.parts import (
+    fashion,
+    few_appearances,
+    gaussian,
+    hangul,
+    kinds,
+    leaderboard,
+    level,
+    new_superclasses,
+    perfect,
+    published,
+    superclass_prior,
+    training_runs,
+)
+
+PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "gaussian": gaussian.part,
+    "accurate": partial(gaussian.part, accuracy=0.98),
+    "published": published.part,
+    "hangul": hangul.part,
+    "fashion": fashion.part,
+    "perfect": perfect.part,
+    "rare": partial(kinds.part, rare_kinds),
+    "superclasses": partial(kinds.part, superclass_kinds),
+    "new-superclasses": new_superclasses.part,
+    "superclass-prior": superclass_prior.part,
+    "leaderboard": leaderboard.part,
+    "training-runs": training_runs.part,
+    "one-run": training_runs.one_run,
+    "own-task-runs": training_runs.own_task_runs,
+    "few-appearances": few_appearances.part,
+    "level": level.part,
+}
+
+
+def main() -> int:
+    """Print a part's table; exit 1 if a limit is missed."""
+    if sys.argv[1:2] == ["leave-one-out"]:  # has options of its own, and is run in several sittings
+        return leave_one_out(sys.argv[2:])
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog="The part leave-one-out has options of its own: see its --help."
+    )
+    parser.add_argument("part", choices=list(PARTS))
+    parser.add_argument("--sets", type=int, default=10_000, help="simulated data sets of a cell")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--spread", type=float, default=1.0, help="τ of the part gaussian")
+    parser.add_argument("--raw", type=Path, default=Path("raw"), help="folder of fetched packages")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--lines",
+        default="",
+        help="of training runs and few appearances only lines whose first words match this",
+    )
+    options = parser.parse_args()
+    start = time.perf_counter()
+    missed = PARTS[options.part](options)
+    seconds = time.perf_counter() - start
+    spread = f" --spread {options.spread:g}" if options.part == "gaussian" else ""
+    print()
+    print(
+        f"`python -m studies.coverage {options.part} --sets {options.sets} --seed "
+        f"{options.seed}{spread}`: {seconds:.0f} s in {options.processes} processes, "
+        f"numpy {np.__version__}, limits missed: {missed}"
+    )
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Fashion-MNIST: the open interval against its own estimand, new images of the same classes.
+
+Its ten classes are too few to be a population of classes, but it has 7000 images of each.  The
+classes stay what they are, each weighted as often as the set uses it; every data set has new
+images.  The truth of a class sequence is the mean of the expected accuracies of its tasks' classes,
+each of the 252 choices of 5 among 10 classes from fresh tasks of its own.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis_sql.class_aware.design import ClassDesign
+from benchmark_spec.protocol import Protocol
+from builders.sampling import draw_open
+from builders.sources.fetching import fetch
+from builders.sources.packaged import fashion_mnist
+from studies.coverage.measure import Judged, judge
+from studies.coverage.real import SEQUENCES, WAY, Population, RealCell, data_set
+
+CLASSES, SHOTS = 10, (1, 5)
+TRUTH_TASKS = 4000
+CHOICES = tuple(combinations(range(CLASSES), WAY))
+CELLS = tuple(
+    RealCell(CLASSES, images, protocol)
+    for images in (40, 120)
+    for protocol in (Protocol(WAY, 1, 1), Protocol(WAY, 5, 5))
+)
+Array = np.ndarray[Any, Any]
+
+
+def population(raw: Path) -> Population:
+    """The population, from a package that is fetched into `raw` unless it is there."""
+    fetch(fashion_mnist.PACKAGES, raw)
+    images = fashion_mnist.read(raw)
+    if images.pixels is None:
+        raise ValueError("Fashion-MNIST has pixels")
+    pixels = images.pixels.reshape(CLASSES, -1, 14, 2, 14, 2).mean(axis=(3, 5))
+    return Population.of("fashion_mnist", pixels.astype(np.float32), block=2)
+
+
+def accuracies(population: Population, seed: int, job: tuple[int, int]) -> Array:
+    """Accuracies (2,) of both methods at a shot on the k-th choice of 5 classes."""
+    shot, k = job
+    rng = np.random.default_rng([seed, 6, shot, k])
+    classes = np.tile(np.array(CHOICES[k]), (TRUTH_TASKS, 1))
+    return np.array([x.mean() / WAY for x in population.fresh(rng, classes, shot)])
+
+
+def by_classes(found: list[Array]) -> Array:
+    """What :func:`accuracies` says of each choice as a table (2^10, 2), by classes as bits."""
+    table = np.full((2**CLASSES, 2), np.nan)
+    for chosen, both in zip(CHOICES, found, strict=True):
+        table[sum(1 << c for c in chosen)] = both
+    return table
+
+
+def run(
+    population: Population, tables: dict[int, Array], seed: int, job: tuple[RealCell, int, int]
+) -> tuple[int, Judged, Judged]:
+    """A class sequence with its share of the data sets: T; NCC and the difference, judged."""
+    cell, sequence, sets = job
+    protocol = cell.protocol
+    sizes = [cell.images] * CLASSES
+    drawn = draw_open(sizes, protocol, dataset=population.name, seed=seed + sequence)
+    rng = np.random.default_rng([seed, 7, cell.images, protocol.shot, sequence])
+    classes = np.arange(CLASSES)
+    answers = [
+        data_set(rng, population, drawn, cell.images, classes) for _ in range(sets // SEQUENCES)
+    ]
+    fine, coarse = np.array(answers).transpose(1, 0, 2)
+    masks = (1 << drawn.class_ids.astype(np.int64)).sum(axis=1)
+    one, other = tables[protocol.shot][masks].mean(axis=0).tolist()
+    design, unit = ClassDesign.of(drawn.class_ids), protocol.n_query
+    return (
+        len(drawn),
+        judge(design, fine, unit, one),
+        judge(design, fine - coarse, unit, one - other),
+    )

@@ -1,0 +1,130 @@
+"""Ladders, taggers that err and counterfactual tasks: rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from analysis_sql.bias.rank_correlation import rank_correlation
+from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.intervals.arrays import AnyInts, Floats
+from fslbench_data.scoring.bias_report import LadderReport
+from studies.bias.generators import correlation, signed, whole_gap
+from studies.trained_methods import FIVE, ONE, named
+
+LADDERS = ("5w1s15q", "3w5s15q", "3w10s15q")
+STEPS = ("support", "intra", "inter", "biased")
+TAGGERS = {"20": ("a20", "b20"), "40": ("a40", "b40")}
+COUNTERFACTUALS = ("bold-5w1s5q", "bold-5w5s3q", "italic-5w1s5q")
+LEVEL = 0.95
+
+Ladders = Mapping[str, LadderReport]
+"""By name, such as ``*_style-5w1s15q``."""
+
+
+def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3).
+
+    Then what of the gap lies beyond the level of accuracy; empty where it cannot be told.
+    """
+    methods = {of.method: of for of in ladder.methods}
+    for name, key in named(methods, FIVE):
+        steps, lost = methods[key].steps, whole_gap(methods[key])
+        yield (
+            name,
+            signed(steps["random"].accuracy, ""),
+            signed(steps["random"].worst, ""),
+            signed(steps["biased"].worst, ""),
+            signed(lost.worst),
+            signed(lost.beyond_level) if lost.beyond_level else "",
+            spread(ladder, key, "biased"),
+        )
+
+
+def spread(ladder: LadderReport, method: str, step: str) -> str:
+    """Write the standard deviation of wAcc between runs; empty below two."""
+    counts, queries = ladder.answers.by_method[method][step], ladder.answers.queries
+    if counts.ndim == 2:
+        return ""
+    means = [worst_class(run, queries).mean() for run in np.moveaxis(counts, 2, 0)]
+    return f"{100 * np.std(means, ddof=1):.2f}"
+
+
+def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
+    """A row a ladder: how alike metrics rank the methods (Table 4); none below three methods."""
+    for protocol in LADDERS:
+        ladder = ladders[f"*_style-{protocol}"]
+        steps, queries = ladder.answers.by_method, ladder.answers.queries
+        keys = [key for _, key in named(ladder.last, FIVE)]
+        if len(keys) < 3:
+            continue
+        first, last = (
+            np.array([worst_class(steps[key][step], queries) for key in keys])
+            for step in ("random", "biased")
+        )
+        accurate = np.array([_accuracies(steps[key]["random"]) for key in keys])
+        pairs = ((accurate, first), (accurate, last), (first, last))
+        alike = [correlation(rank_correlation(one, other, LEVEL)) for one, other in pairs]
+        yield protocol, str(len(keys)), *alike
+
+
+def _accuracies(counts: AnyInts) -> Floats:
+    """Compute means over classes and runs (T,), up to a factor."""
+    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
+    return means
+
+
+def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+    """A row a method: wAcc lost from each step to the next (Tables 5 and S5)."""
+    methods = {of.method: of for of in ladder.methods}
+    for name, key in named(methods, FIVE):
+        by_step = {after: gap for _, after, gap in methods[key].gaps[: len(STEPS)]}
+        yield name, *(signed(by_step[step].worst) for step in STEPS)
+
+
+def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+    """A row a method: trained with one shot and with five (Figure 6)."""
+    methods = {of.method: of for of in ladder.methods}
+    pairs = {frozenset((of.method, of.versus)): of for of in ladder.pairs}
+    for name, key in named(methods, ONE):
+        other = f"{name}-{FIVE}"
+        pair = pairs[frozenset((key, other))]
+        sign = 1 if pair.method == other else -1
+        assert pair.lost is not None
+        gains = [pair.steps["biased"].worst, pair.lost.worst]
+        yield (
+            name,
+            *(f"{methods[of].steps['biased'].worst.mean:.2f}" for of in (key, other)),
+            f"{sign * gains[0].mean:+.2f} ± {gains[0].halfwidth:.2f}",
+            *(f"{whole_gap(methods[of]).worst.mean:.2f}" for of in (key, other)),
+            f"{sign * gains[1].mean:+.2f} ± {gains[1].halfwidth:.2f}",
+        )
+
+
+def tagger_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
+    """A row an error rate: how alike taggers rank methods on biased tasks (Tables 6 and S11)."""
+
+    def alike(one: str, other: str) -> str:
+        last = [ladders[f"*_{tagger}-3w5s15q"].last for tagger in (one, other)]
+        keys = [key for _, key in named(last[0], FIVE) if key in last[1]]
+        first, second = (np.array([of[key] for key in keys]) for of in last)
+        return correlation(rank_correlation(first, second, LEVEL, same_tasks=False))
+
+    for errors, (one, other) in TAGGERS.items():
+        yield errors, alike(one, "style"), alike(other, "style"), alike(one, other)
+
+
+def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
+    """A row a method: accuracy lost where the style is another class's, all else being equal."""
+    reports = [ladders[f"*_{of} counterfactual"] for of in COUNTERFACTUALS]
+    methods = [{of.method: of for of in report.methods} for report in reports]
+    for name, key in named(methods[0], FIVE):
+        cells: list[str] = []
+        for of in methods:
+            if key in of:
+                same = of[key].steps["same"].accuracy
+                cells += [f"{same.mean:.1f}", signed(whole_gap(of[key]).accuracy)]
+            else:
+                cells += ["", ""]
+        yield name, *cells

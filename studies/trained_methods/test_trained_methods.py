@@ -1,0 +1,153 @@
+"""Trained methods: the tables of the page are what is printed of the answers that are kept."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from fslbench_data.release.release import load_release
+from fslbench_data.scoring.bias import bias
+from fslbench_data.scoring.score import score
+from fslbench_data.scoring.selection import Selection
+from fslbench_data.submission.merging import merge
+from fslbench_data.submission.model import Submission
+
+PAGE = "studies/trained_methods/README.md"
+
+
+@pytest.fixture
+def trained() -> ModuleType:
+    """What prints the tables."""
+    return import_module("studies.trained_methods.__main__")
+
+
+@pytest.mark.slow
+def test_the_rows_of_a_method_are_those_of_the_page(root: Path, trained: ModuleType) -> None:
+    """Of ProtoNet's own answers; ``python -m studies.checks printed_pages`` has all tables."""
+    page = (root / PAGE).read_text(encoding="utf-8").splitlines()
+    release = load_release(trained.RELEASE)
+    paths = sorted(trained.RESULTS.glob("ProtoNet-*.parquet"))
+    answers = merge([Submission.read(path) for path in paths])
+    report = score(answers, release, task_sets=trained.OPEN)
+    steps = [f"{step}_style-3w5s15q" for step in ("random", *trained.STEPS)]
+    (ladder,) = bias(answers, release, Selection.of(task_sets=steps)).ladders
+    tables = (
+        trained.brought_rows(report),
+        trained.seed_rows(answers),
+        trained.head_rows(report),
+        trained.open_shot_rows(report),
+        trained.paper_rows(ladder),
+        trained.step_rows(ladder),
+        trained.shot_rows(ladder),
+    )
+    for rows in tables:
+        (cells,) = rows
+        assert f"| {' | '.join(cells)} |" in page
+    for cells in trained.training_rows():
+        assert f"| {' | '.join(cells)} |" in page
+
+
+def test_every_answer_is_of_a_training_that_is_kept(root: Path) -> None:
+    """Names of files, runs and methods agree, and the settings are those of the run's file."""
+    folder = root / "studies/trained_methods"
+    for path in sorted((folder / "results").glob("*.parquet")):
+        name, _, seed = path.stem.rpartition("-")
+        table = pq.read_table(path, columns=["method", "run"])
+        assert set(table["run"].to_pylist()) == {seed}
+        methods = set(table["method"].to_pylist())
+        network, _, kind = name.rpartition("-")
+        if kind in ("heads", "FT", "means"):
+            heads = {"heads": ("NCC", "MatchingNet", "LR"), "FT": ("FT",), "means": ("NCC",)}[kind]
+            maps = name if kind == "means" else network
+            assert methods == {f"{maps}/{head}" for head in heads}
+        else:
+            assert methods == {name}
+            network = name.replace("-untrained", "-5w5s")
+        about = json.loads((folder / "trainings" / f"{network}-{seed}/trained.json").read_text())
+        described = about["settings"]
+        assert described["seed"] == int(seed)
+        raw = tomllib.loads((folder / f"runs/{network}.toml").read_text(encoding="utf-8"))
+        for part in ("network", "training", "validation"):
+            for field, value in raw[part].items():
+                assert described[part].get(field, "") == value, (path.name, part, field)
+
+
+def test_accuracies_by_hand(root: Path) -> None:
+    """What the page says of ProtoNet's open tasks is the share of correct queries, of all seeds."""
+    per_seed = []
+    for path in sorted(
+        (root / "studies/trained_methods/results").glob("ProtoNet-5w5s-[0-9].parquet")
+    ):
+        rows = [row for row in pq.read_table(path).to_pylist() if row["task_set"] == "open-5w1s1q"]
+        assert {row["n_query"] for row in rows} == {5}
+        per_seed.append([row["n_correct"] / 5 for row in rows])
+    right = 100 * np.mean(per_seed, axis=0)
+    v = 100**2 * np.mean(per_seed, axis=1).var(ddof=1) / 3  # of three seeds, by Satterthwaite
+    whole = right.var(ddof=1) / len(right) + v
+    halfwidth = stats.t.ppf(0.975, whole**2 / (v**2 / 2)) * np.sqrt(whole)
+    page = (root / PAGE).read_text(encoding="utf-8")
+    cells = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ProtoNet |")]
+    shown, width = map(float, cells[0].split("±"))
+    assert abs(shown - right.mean()) < 0.005
+    assert abs(width - halfwidth) < 0.01 * halfwidth
+    each = cells[1].split("(")[0].split("/")
+    means = [100 * np.mean(seed) for seed in per_seed]
+    assert np.allclose([float(of) for of in each], means, atol=0.005)
+
+
+def test_what_the_page_says_lies_beyond_the_level_is_in_its_tables(root: Path) -> None:
+    """The range of each ladder, and of which methods the interval lies above 0."""
+    page = (root / PAGE).read_text(encoding="utf-8")
+    most, above = [], []
+    for table in re.findall(r"\n\| \dw.*beyond level: .*\n\|-.*\n((?:\|.*\n)+)", page):
+        cells = [[cell.strip() for cell in row.split("|")] for row in table.splitlines()]
+        told = {row[1]: [float(of) for of in row[6].split(" ± ")] for row in cells if row[6]}
+        most.append((min(m for m, _ in told.values()), max(m for m, _ in told.values())))
+        above.append({name for name, (mean, half) in told.items() if mean > half})
+    assert above == [{"CAN", "RENet", "DN4", "Baseline++"}, set(), {"CAN"}]
+    (low, high), (_, five), (_, ten) = most
+    assert (
+        f"{low:.1f} to {high:.1f} points with 1 shot, above 0 of four methods (CAN, RENet, DN4, "
+        f"Baseline++), at most {five:.1f} with 5 and {ten:.1f} with 10, above 0 of CAN alone, "
+        "with 10"
+    ) in " ".join(page.split())
+
+
+def test_what_print_says_is_on_the_page(root: Path, trained: ModuleType) -> None:
+    printed = import_module("studies.trained_methods.printed")
+    assert "\n".join(printed.lines()) in (root / PAGE).read_text(encoding="utf-8")
+
+
+def test_figures_of_print_are_typed_rightly(root: Path, trained: ModuleType) -> None:
+    """Against a list of all cells of the paper's tables, where it is at hand."""
+    path = root.parent / "shared/design/paper2_tables.csv"
+    if not path.exists():
+        pytest.skip("needs the list of the paper's cells")
+    names = {
+        ("S7", "Acc"): "accuracy",
+        ("S7", "wAcc-A"): "worst",
+        ("S8", "wAcc-A ViT-GPT2"): "worst_vit_gpt2",
+        ("S8", "wAcc-A BLIP"): "worst_blip",
+        ("3", "wAcc-R"): "worst_random_table3",
+        ("3", "wAcc-A"): "worst_table3",
+    }
+    with (root / "studies/trained_methods/printed.csv").open() as file:
+        ours = {(r["dataset"], r["shots"], r["method"]): r for r in csv.DictReader(file)}
+    compared = 0
+    with path.open() as file:
+        for cell in csv.DictReader(file):
+            if column := names.get((cell["table"], cell["figure"])):
+                mine = ours[cell["dataset"], cell["shots"], cell["method"]][column]
+                assert float(mine) == float(cell["value"]), cell
+                compared += 1
+    assert compared == 360
