@@ -105,13 +105,13 @@ def __getattr__(name: str) -> Any:
 
 def _as_text(report: Report) -> str:
     """Write a report as the terminal shows it; what scores stands below what writes."""
-    from fslbench_data.render.answer_format import report_text
+    from fslbench_data.render.summary_text import report_text
 
     return report_text(report)
 
 
 def _as_html(report: Report) -> str:
     """Write a report as a notebook shows it."""
-    from fslbench_data.render.answer_html import report_html
+    from fslbench_data.render.summary_text import report_html
 
     return report_html(report)

@@ -10,7 +10,7 @@ from builders.release.card_text import markdown, table
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.paper import table as paper_table
-from fslbench_data.scoring.headlines import ORDER
+from fslbench_data.scoring.summary import ORDER
 from fslbench_data.scoring.paper import PaperColumn
 from fslbench_data.tasks import TaskSetInfo
 

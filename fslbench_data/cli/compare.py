@@ -101,9 +101,9 @@ def compare(
 
 def _end(report: Report, fail_if_worse: bool) -> None:
     """Exit with 1 if the first method is worse anywhere, and that shall be so."""
-    from fslbench_data.scoring.headlines import headlines
+    from fslbench_data.scoring.summary import primary_comparisons
 
-    leading = headlines(report.comparisons)
+    leading = primary_comparisons(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:
         click.echo(f"{report.comparisons[0].method} is worse on {', '.join(worse)}", err=True)

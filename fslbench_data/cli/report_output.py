@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from fslbench_data.release.release import Release
     from fslbench_data.render.table import Table
-    from fslbench_data.scoring.answer import Answer
     from fslbench_data.scoring.bias import BiasReport
     from fslbench_data.scoring.own_release import LogFacts
+    from fslbench_data.scoring.summary import Summary
 
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
@@ -75,8 +75,10 @@ def write_report(
     """
     from fslbench_data.render import csv_format, json_format
 
-    table, paper = _details(report) if details else _answer(all_references, whole_signature, report)
-    if report.log is not None and not details:
+    table, paper = _summary(all_references, whole_signature, report)
+    if details:
+        table, paper = _details(report)
+    elif report.log is not None:
         table, paper = _log(report, report.log)
     write(
         output_format,
@@ -95,33 +97,24 @@ Paper = Callable[[], "tuple[Sequence[Table], str, Sequence[str]]"]
 
 
 def _details(report: Report) -> tuple[Draw, Paper]:
-    from fslbench_data.render import report_tables
+    from fslbench_data.render.details_text import details_paper, print_details
 
-    def table(console: Console) -> None:
-        from fslbench_data.render.table_format import print_table
-
-        print_table(report, console)
-
-    return table, lambda: (
-        report_tables.report_tables(report),
-        str(report.signature),
-        report_tables.legend(report),
-    )
+    return lambda console: print_details(report, console), lambda: details_paper(report)
 
 
-def _answer(all_references: bool, whole_signature: bool, report: Report) -> tuple[Draw, Paper]:
-    from fslbench_data.render.answer_format import answer_paper, print_answer
+def _summary(all_references: bool, whole_signature: bool, report: Report) -> tuple[Draw, Paper]:
     from fslbench_data.render.console import steps
-    from fslbench_data.scoring.answer import answer
+    from fslbench_data.render.summary_text import print_summary, summary_paper
+    from fslbench_data.scoring.summary import summarize
 
-    def found() -> Answer:
+    def found() -> Summary:
         with steps("comparing methods"):
-            return answer(report, all_references=all_references)
+            return summarize(report, all_references=all_references)
 
     def table(console: Console) -> None:
-        print_answer(found(), console, whole_signature=whole_signature)
+        print_summary(found(), console, whole_signature=whole_signature)
 
-    return table, lambda: answer_paper(found())
+    return table, lambda: summary_paper(found())
 
 
 def _log(report: Report, log: LogFacts) -> tuple[Draw, Paper]:
@@ -153,10 +146,10 @@ def say_narrower(report: Report, release: Release) -> None:
     from fslbench_data.scoring.narrower import narrower
 
     if found := narrower(report, release):
-        more = f"; pooled sets like it: {found.more} more" if found.more else ""
+        more = f" and {found.more} more" if found.more else ""
         click.echo(
-            f"narrower: on {found.info} the reference methods' intervals for new images are "
-            f"{100 * found.share:.0f} % narrower{more}",
+            f"tip: evaluate the pooled sets ({found.info}{more}): intervals for new images are "
+            f"about {100 * found.share:.0f} % narrower",
             err=True,
         )
 

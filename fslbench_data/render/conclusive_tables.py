@@ -9,8 +9,7 @@ from functools import partial
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import BESIDE
-from fslbench_data.render.interval_text import SHOWN_AS, STOPPED_NOTE, verdict_of
-from fslbench_data.render.report_tables import CARRIED
+from fslbench_data.render.interval_text import CARRIED, SHOWN_AS, STOPPED_NOTE, verdict_of
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX

@@ -5,20 +5,19 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
+from fslbench_data.render.short_names import folded
 from fslbench_data.render.table import Column, Table
 
 if TYPE_CHECKING:
-    from rich.console import OverflowMethod
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -29,7 +28,13 @@ GAP = 2
 """Characters between columns."""
 
 HEADING = 14
-"""Characters of a line of a column's heading at least; it is as wide as the widest cell."""
+"""Characters of a line of a column's heading at least, where a table says nothing else."""
+
+LEAST = 12
+"""Characters of a column of names at least."""
+
+MOST_LINES = 6
+"""Lines of a name in a cell, at most."""
 
 WIDEST, LONGEST = 1000, 10_000
 """The most that these are taken for: what is laid out takes as much memory as it is wide."""
@@ -92,17 +97,14 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(Text(f"{title}: {step}"))
 
 
-def fold_at_blanks(name: str, width: int) -> str:
-    """Break a heading into lines of at most so many characters, but no word."""
-    return textwrap.fill(name, width, break_long_words=False, break_on_hyphens=False)
-
-
 def screenful(console: Console) -> int:
     """How many rows of a table are shown at once."""
     return max(10, console.height - 4)
 
 
-def print_table(table: Table, console: Console, *, whole: bool = False, left: int = 0) -> None:
+def print_table(
+    table: Table, console: Console, *, whole: bool = False, left: int = 0, heading: int = HEADING
+) -> None:
     """Print a table, all or a screenful of it, and say what is left out.
 
     `left` counts rows that `table` is without already.
@@ -113,77 +115,101 @@ def print_table(table: Table, console: Console, *, whole: bool = False, left: in
     limit = len(rows) if whole else screenful(console)
     if table.title:
         console.print(Text(table.title, style="bold"))
-    console.print(rich_table(replace(table, rows=rows[:limit])))
+    fitted = fit(replace(table, rows=rows[:limit]), console.width, heading)
+    console.print(fitted.laid_out)
     for note in table.notes:
         console.print(Text(note, style="dim"))
     left += max(0, len(rows) - limit)
-    if left:
-        console.print(Text(f"… {left} more rows left out: --format csv gives all", style="yellow"))
+    for said in fitted.left_out(), f"… {left} more rows left out: --format csv gives all":
+        if said and (left or said[0] != "…"):
+            console.print(Text(said, style="yellow"))
 
 
-def rich_table(
-    table: Table,
-    heading: int = HEADING,
-    fold: Callable[[str, int], str] = fold_at_blanks,
-    *,
-    cut: bool = False,
-) -> RichTable:
-    """Lay out the rows for a console: where it is too narrow, texts are folded, or cut.
+@dataclass(frozen=True)
+class Fitted:
+    """A table for a console: its width and lines, and the columns for which there is no room."""
+
+    laid_out: RichTable
+    width: int
+    lines: int
+    dropped: tuple[str, ...]
+
+    def left_out(self) -> str:
+        """Say which columns are left out; empty where all are there."""
+        return f"no room here for {', '.join(self.dropped)}: --format csv" if self.dropped else ""
+
+
+def fit(table: Table, width: int, heading: int = HEADING) -> Fitted:
+    """Lay out the rows of a table for a console of some width, without cutting a number.
+
+    Where not all columns have room, optional ones are left out, then names are written on several
+    lines, and then columns are left out from the right.
 
     Parameters
     ----------
     heading
-        Characters of a line of a column's heading at least.
-    fold
-        Makes a heading lines of so many characters.
-    cut
-        Give every row one line.
+        Characters of a line of a column's heading at least; it is as wide as the widest cell.
     """
     from rich.table import Table as RichTable
+    from rich.text import Text
 
-    laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
-    rows = _rows(table)
-    for column, name in zip(table.columns, _headings(table, rows, heading, fold), strict=True):
-        overflow: OverflowMethod = "ellipsis" if cut else "fold"
-        laid_out.add_column(name, justify=column.align, overflow=overflow, no_wrap=cut)
-    for row in rows:
-        laid_out.add_row(*row)
-    return laid_out
-
-
-def table_size(
-    table: Table, heading: int = HEADING, fold: Callable[[str, int], str] = fold_at_blanks
-) -> tuple[int, int]:
-    """Characters and lines of a table that is not folded, with its headings."""
-    rows = _rows(table)
-    headings = [name.splitlines() or [""] for name in _headings(table, rows, heading, fold)]
-    widths = [
-        max(*map(cell_len, lines), *(row[number].cell_len for row in rows), 0)
-        for number, lines in enumerate(headings)
-    ]
-    return sum(widths) + GAP * (len(widths) - 1), len(rows) + max(map(len, headings))
-
-
-def _rows(table: Table) -> list[list[Text]]:
     rows, before = [], None
     for row in table.rows:
         rows.append([_cell(column, row, before) for column in table.columns])
         before = row
-    return rows
+    widths, least = _widths(table, rows, heading)
+    if _width(widths) > width:  # headings on more lines
+        widths, least = _widths(table, rows, 0)
+    kept = _kept(table.columns, least, width)
+    widths = [min(each, max(width, least[i])) for i, each in enumerate(widths)]
+    while _width(widths[i] for i in kept) > width and (
+        wide := [i for i in kept if widths[i] > least[i]]
+    ):
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
+    for number in kept:
+        name = folded(table.columns[number].name, min(width, widths[number]))
+        laid_out.add_column(name, justify=table.columns[number].align, no_wrap=True)
+    lines = max((folded(table.columns[i].name, widths[i]).count("\n") for i in kept), default=0) + 1
+    for row in rows:
+        cells = [row[i] for i in kept]
+        for at, number in enumerate(kept):
+            if cells[at].cell_len > min(width, widths[number]):
+                text = folded(cells[at].plain, min(width, widths[number]), MOST_LINES)
+                cells[at] = Text(text, style=cells[at].style)
+        laid_out.add_row(*cells)
+        lines += max((cell.plain.count("\n") for cell in cells), default=0) + 1
+    dropped = tuple(column.name for i, column in enumerate(table.columns) if i not in kept)
+    return Fitted(laid_out, _width(widths[i] for i in kept), lines, dropped)
 
 
-def _headings(
-    table: Table, rows: Sequence[Sequence[Text]], heading: int, fold: Callable[[str, int], str]
-) -> list[str]:
-    """The heading of each column, as wide as its widest cell."""
-    widest = [
-        max((row[number].cell_len for row in rows), default=0)
-        for number in range(len(table.columns))
-    ]
-    return [
-        fold(column.name, max(heading, width))
-        for column, width in zip(table.columns, widest, strict=True)
-    ]
+def _widths(
+    table: Table, rows: Sequence[Sequence[Text]], heading: int
+) -> tuple[list[int], list[int]]:
+    """Return the width of each column, and the least that it may have."""
+    widths, least = [], []
+    for number, column in enumerate(table.columns):
+        words = max(map(cell_len, column.name.split()), default=0)
+        cells = max((row[number].cell_len for row in rows), default=0)
+        lines = folded(column.name, max(heading, cells, words)).splitlines()
+        widths.append(max([cells, *map(cell_len, lines)]))
+        text = column.align == "left"
+        least.append(min(widths[-1], max(LEAST, words)) if text else widths[-1])
+    return widths, least
+
+
+def _width(widths: Iterable[int]) -> int:
+    parts = [*widths]
+    return sum(parts) + GAP * (len(parts) - 1)
+
+
+def _kept(columns: Sequence[Column], least: Sequence[int], width: int) -> list[int]:
+    """Return the positions of the columns that have room: optional ones go first."""
+    kept = [*range(len(columns))]
+    goes = sorted(kept[1:], key=lambda i: (-columns[i].optional, -i))
+    while goes and _width(least[i] for i in kept) > width:
+        kept.remove(goes.pop(0))
+    return kept
 
 
 def _cell(column: Column, row: Any, before: Any) -> Text:

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from benchmark_spec.suites import IntervalKind
+from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.signature import ScoredSet
+from fslbench_data.scoring.summary import Mark
 
-VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
-"""Colours on the terminal."""
+VERDICT_WORDS = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.INCONCLUSIVE: "ns",
+    Verdict.IDENTICAL: "identical",
+    Verdict.NOT_ESTIMABLE: "n/a",
+}
+"""What people read: ns is no significant difference, n/a that nothing can be concluded."""
+
+VERDICT_STYLES = {"better": "bold green", "worse": "bold red"}
+"""Colours of these on the terminal."""
+
+MARKS = {
+    Mark.HIGHEST: "*",
+    Mark.NOT_APART: "~",
+    Mark.NEW_IMAGES: "°",
+    Mark.APART: "",
+    Mark.UNJUDGED: "?",
+}
+"""How a method stands to the highest mean."""
+
+CARRIED: Mapping[str, str] = MappingProxyType({"open": "new images", "closed": "same images only"})
+"""What verdicts hold for that rest on the interval which a task set itself has."""
+
+UNBOUND_NOTE = (
+    "unbound: these results do not say which tasks they were made on; everything here rests on "
+    "the word of whoever made them."
+)
 
 SHOWN_AS = {"paired": "new images", "direct": "error bars", "closed": "closed error bars"}
 """What people read for the keys of counts, on tasks that share no image."""
@@ -138,6 +168,16 @@ def _of_reason(kinds: Mapping[IntervalKind, str]) -> dict[str, list[str]]:
     for kind, reason in kinds.items():
         of.setdefault(reason, []).append(BESIDE[kind].about)
     return of
+
+
+def verdict_column(name: str, verdict: Callable[[Any], Verdict | None]) -> Column:
+    """Return a column of verdicts, in words."""
+
+    def word(row: Any) -> str | None:
+        found = verdict(row)
+        return None if found is None else VERDICT_WORDS[found]
+
+    return Column(name, word, style=lambda text: VERDICT_STYLES.get(text, ""))
 
 
 def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:

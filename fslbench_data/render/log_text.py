@@ -15,9 +15,9 @@ from benchmark_spec.suites import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.render.interval_text import (
     AT_MOST,
-    VERDICT_STYLES,
     capital,
     one_model_text,
+    verdict_column,
     verdict_of,
     width_text,
 )
@@ -157,7 +157,7 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
         about = _about(log, kind)
         columns += [
             right("±", partial(_pair_width, kind)),
-            Column(about, partial(verdict_of, kind=kind), "center", style=_style),
+            verdict_column(about, partial(verdict_of, kind=kind)),
         ]
     return tuple(columns)
 
@@ -208,7 +208,3 @@ def _missing(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
         yield f"No interval for {listing([_about(log, kind) for kind in kinds])}: {reason}."
     for kind, reason in each.units.bounded.items():
         yield f"{AT_MOST} for {_about(log, kind)}: {reason}."
-
-
-def _style(verdict: Verdict) -> str:
-    return VERDICT_STYLES.get(verdict, "")

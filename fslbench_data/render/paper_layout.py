@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
-from fslbench_data.render.answer_names import LONG
+from fslbench_data.render.summary_text import LONG
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.paper import PaperContent
 

@@ -9,8 +9,8 @@ from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.near_perfect import ABOVE
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.render.answer_grid import MARKS
 from fslbench_data.render.interval_text import (
+    MARKS,
     STOPPED,
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
@@ -21,7 +21,7 @@ from fslbench_data.render.interval_text import (
 from fslbench_data.scoring.own_release import OWN_TASKS
 from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
 from fslbench_data.scoring.paper_choice import PaperRow
-from fslbench_data.scoring.standings import Mark
+from fslbench_data.scoring.summary import Mark
 
 NOT_TOLD_APART = MARKS[Mark.NOT_APART]
 FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"

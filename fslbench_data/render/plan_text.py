@@ -21,8 +21,7 @@ from analysis_sql.planning.query_choice import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table
-from fslbench_data.render.interval_text import capital, one_model_text
-from fslbench_data.render.report_tables import UNBOUND_NOTE
+from fslbench_data.render.interval_text import UNBOUND_NOTE, capital, one_model_text
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.planning import DatasetPlan, Plan
 

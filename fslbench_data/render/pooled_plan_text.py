@@ -14,8 +14,8 @@ from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
 from analysis_sql.planning.planned_runs import WithRuns
 from analysis_sql.planning.planning import CLOSED_TASKS
 from fslbench_data.render.console import print_table
+from fslbench_data.render.interval_text import UNBOUND_NOTE
 from fslbench_data.render.plan_text import plain, runs_columns, runs_content, runs_text
-from fslbench_data.render.report_tables import UNBOUND_NOTE
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.pooled_planning import SUITE, PooledPlan, PooledSetPlan
 

@@ -47,6 +47,8 @@ class Column:
         Which rows stand out, in bold.
     marks
         Gives what hangs behind the value of a row, such as ~: values stay aligned.
+    optional
+        Columns with a higher number are left out first where a terminal is too narrow.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Column:
     group: str = ""
     strong: Callable[[Any], bool] | None = None
     marks: Callable[[Any], str] | None = None
+    optional: int = 0
 
     @property
     def heading(self) -> str:

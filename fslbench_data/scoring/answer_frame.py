@@ -10,10 +10,16 @@ import pyarrow as pa
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT
-from fslbench_data.scoring.answer import Reported, Row, answer
-from fslbench_data.scoring.headlines import Headline, leading_sets
 from fslbench_data.scoring.scores import Score
-from fslbench_data.scoring.standings import Mark, Standings
+from fslbench_data.scoring.summary import (
+    Mark,
+    PrimarySet,
+    Reported,
+    Row,
+    Standings,
+    primary_sets,
+    summarize,
+)
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 ANSWER = pa.schema(
@@ -62,19 +68,19 @@ def answer_table(report: Reported) -> pa.Table:
     Those of a single method with all that it meets; of several methods, each with the one of the
     highest mean on the task set, which has a row of its own without `versus`.
     """
-    found = answer(report)
+    found = summarize(report)
     rows = [values for row in found.rows for values in _of_one(row)]
-    sets = {each.scored: each for each in leading_sets(report.sets)}
+    sets = {each.scored: each for each in primary_sets(report.sets)}
     for column in found.columns:
-        rows += _of_several(sets[column.headline.scored], column)
+        rows += _of_several(sets[column.primary.scored], column)
     return pa.Table.from_pylist(rows, ANSWER)
 
 
 def _of_one(row: Row) -> Iterator[Values]:
-    if not row.met:
-        yield _alone(row.headline, row.score)
-    for comparison in row.met:
-        yield _about(row.headline, row.score) | _compared(comparison)
+    if not row.compared:
+        yield _alone(row.primary, row.score)
+    for comparison in row.compared:
+        yield _about(row.primary, row.score) | _compared(comparison)
 
 
 def _of_several(each: TaskSetReport, column: Standings) -> Iterator[Values]:
@@ -86,31 +92,31 @@ def _of_several(each: TaskSetReport, column: Standings) -> Iterator[Values]:
         compared = replace(every, asked=every.asked[:1]).comparisons_of(0)
         with_best = {comparison.versus: comparison.shown for comparison in compared}
     for name, standing in column.by_method.items():
-        values = _about(column.headline, standing.score)
+        values = _about(column.primary, standing.score)
         if name in with_best:
             values |= _compared(with_best[name], turned=True)
         else:
-            values |= _alone(column.headline, standing.score)
+            values |= _alone(column.primary, standing.score)
         yield values | {"standing": STANDINGS[standing.mark]}
 
 
-def _about(headline: Headline, score: Score) -> Values:
+def _about(primary: PrimarySet, score: Score) -> Values:
     return {
         "dataset": score.dataset,
         "task_set": score.task_set,
-        "way": headline.name.protocol.way,
-        "shot": headline.name.protocol.shot,
+        "way": primary.name.protocol.way,
+        "shot": primary.name.protocol.shot,
         "method": score.method,
         "is_reference": score.is_reference,
     }
 
 
-def _alone(headline: Headline, score: Score) -> Values:
+def _alone(primary: PrimarySet, score: Score) -> Values:
     """Return a method's accuracy where it is compared with none."""
-    kind = headline.images if headline.images in score.intervals else score.interval_kind
+    kind = primary.images if primary.images in score.intervals else score.interval_kind
     mean = score.intervals[kind]
     return {
-        **_about(headline, score),
+        **_about(primary, score),
         "interval": kind,
         "level": mean.level,
         "tasks": mean.tasks,

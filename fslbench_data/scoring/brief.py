@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.ties import VerdictCounts
 from analysis_sql.comparison.verdicts import BETTER, NOT_ESTIMABLE, VERDICTS, WORSE
 from benchmark_spec.suites import IntervalKind
-from fslbench_data.scoring.answer import meetings
-from fslbench_data.scoring.headlines import headline
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.summary import PrimarySet, comparisons_to_show
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 
@@ -32,8 +31,8 @@ def briefs(report: Report, *, all_references: bool = False) -> list[Brief]:
     estimable.
     """
     totals: dict[str, NDArray[np.int64]] = {}
-    for each, meeting in meetings(report, all_references=all_references):
-        about = headline(each)
+    for each, meeting in comparisons_to_show(report, all_references=all_references):
+        about = PrimarySet.of(each)
         images = None if about.images == "closed" else about.images
         for row, others in meeting.items():
             counts = [_counts(each, row, others, kind) for kind in (images, about.classes)]

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from statistics import median
 
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.headlines import Headline, headline, leading_sets
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Selected, Selection, reference_results
+from fslbench_data.scoring.summary import PrimarySet, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
 
 LEAST = 0.005
-"""Shares below this are none."""
+"""Share of a half-width below which another task set is not recommended."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Narrower:
 
 
 def narrower(report: Report, release: Release) -> Narrower | None:
-    """Find the first pooled set that would lead in place of another, if references show it.
+    """Find the first pooled set that would give narrower intervals, if the references show it.
 
     Only one is looked at: to score a file shall not take much longer for it.
     """
@@ -46,12 +46,13 @@ def narrower(report: Report, release: Release) -> Narrower | None:
         for info in reversed(release.task_sets)
         if info.name.suite == "pooled" and str(info) not in answered
     }
-    leading = [(each, headline(each)) for each in leading_sets(report.sets)]
-    instead = [
-        (info, each)
-        for each, about in leading
-        if (info := pooled.get(_way_and_shot(each, about))) is not None and about.images != "closed"
-    ]
+    instead = []
+    for each in primary_sets(report.sets):
+        primary = PrimarySet.of(each)
+        protocol = primary.name.protocol
+        info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
+        if info is not None and primary.images != "closed":
+            instead.append((info, each))
     if not instead:
         return None
     info, each = instead[0]
@@ -66,12 +67,8 @@ def narrower(report: Report, release: Release) -> Narrower | None:
     return Narrower(info, share, len(instead) - 1) if share >= LEAST else None
 
 
-def _way_and_shot(each: TaskSetReport, about: Headline) -> tuple[str, int, int]:
-    return each.scored.dataset, about.name.protocol.way, about.name.protocol.shot
-
-
 def _widths(each: TaskSetReport) -> dict[str, float]:
     """Half-widths for new images of the reference methods, where they are above 0."""
-    kind = headline(each).images
+    kind = PrimarySet.of(each).images
     intervals = {s.method: s.intervals.get(kind) for s in each.scores if s.is_reference}
     return {name: i.halfwidth for name, i in intervals.items() if i is not None and i.halfwidth}

@@ -10,12 +10,10 @@ from analysis_sql.interval_kinds import ABOUT
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
-from fslbench_data.scoring.answer import own_methods
-from fslbench_data.scoring.headlines import leading_sets
 from fslbench_data.scoring.method_names import whole_names
-from fslbench_data.scoring.opponents import opponents
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.signature import ScoredSet
+from fslbench_data.scoring.summary import baselines, own_methods, primary_sets
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 About = Literal["new images", "new classes", "new superclasses", "closed"]
@@ -94,7 +92,7 @@ def chosen_sets(report: Report, asked: Asked) -> list[tuple[TaskSetReport, Inter
             expected="task sets that have one",
             fix=f'ask for other intervals, such as --kind "{about}", or answer other task sets',
         )
-    chosen = having if asked.every else leading_sets(having)
+    chosen = having if asked.every else primary_sets(having)
     kinds = [(each, kind_about(each, asked.about)) for each in chosen]
     return [(each, kind) for each, kind in kinds if kind is not None]
 
@@ -123,7 +121,7 @@ def _methods(sets: Sequence[TaskSetReport], asked: Asked) -> list[PaperRow]:
         each.methods[i]
         for each in sets
         for row in range(len(each.asked))
-        for i in opponents(each, row, (), all_references=asked.all_references)
+        for i in baselines(each, row, (), all_references=asked.all_references)
     )
     return [PaperRow(name) for name in dict.fromkeys([*own, *met])]
 

@@ -12,7 +12,7 @@ from benchmark_spec.protocol import Protocol, TaskSetName
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Board
 from fslbench_data.leaderboard.standing import Row, Standing
-from fslbench_data.scoring.headlines import ORDER
+from fslbench_data.scoring.summary import ORDER
 
 IMAGES, CLASSES = "new images", "new classes"
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from benchmark_spec.suites import suite_of
 from fslbench_data.leaderboard.page.suites import CLASSES, IMAGES, OfSet, OfSuite, shots_of
-from fslbench_data.render.place_words import NAME, listed
 from fslbench_data.render.short_names import shortened
+
+NAME = 60
+"""Characters of a method's name, at most."""
 
 MOST_NAMED = 3
 """Methods that a sentence names."""
@@ -72,3 +74,9 @@ def _some(names: Sequence[str]) -> str:
     shown = [shortened(name, NAME) for name in names[:MOST_NAMED]]
     left = len(names) - len(shown)
     return listed([*shown, *([f"{left} more"] if left else [])])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as a sentence does."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -9,20 +9,20 @@ import numpy as np
 
 from analysis_sql.comparison.verdicts import Comparison
 from fslbench_data.render.figures.rows import Figure, difference_row, placed, set_caption
-from fslbench_data.scoring.answer import Answer
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.summary import Summary
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 MOST_ROWS = 30
 
 
-def answer_forest(report: Report, answer: Answer) -> Figure | None:
+def answer_forest(report: Report, summary: Summary) -> Figure | None:
     """Return the differences of the first method, by data set and shots; None without any.
 
     A single method is compared with those that its answer's table has, the best of several with
     the others.
     """
-    pairs = [(each, c.shown) for each, c in islice(_pairs(report, answer), MOST_ROWS)]
+    pairs = [(each, c.shown) for each, c in islice(_pairs(report, summary), MOST_ROWS)]
     if not pairs:
         return None
     others = {c.versus for _, c in pairs}
@@ -42,12 +42,12 @@ def answer_forest(report: Report, answer: Answer) -> Figure | None:
     return Figure("forest", title, caption, placed(rows))
 
 
-def _pairs(report: Report, answer: Answer) -> Iterator[tuple[TaskSetReport, Comparison]]:
+def _pairs(report: Report, summary: Summary) -> Iterator[tuple[TaskSetReport, Comparison]]:
     by_set = {each.scored: each for each in report.sets}
-    for row in answer.rows:
-        yield from ((by_set[row.headline.scored], comparison) for comparison in row.best)
-    for column in answer.columns:
-        each, (first, *others) = by_set[column.headline.scored], answer.methods
+    for row in summary.rows:
+        yield from ((by_set[row.primary.scored], comparison) for comparison in row.shown)
+    for column in summary.columns:
+        each, (first, *others) = by_set[column.primary.scored], summary.methods
         there = [name for name in others if name in column.by_method]
         if first in column.by_method and there:
             of = each.methods.index

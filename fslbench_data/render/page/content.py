@@ -15,7 +15,6 @@ from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
-from fslbench_data.render.answer_format import answer_paper
 from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
 from fslbench_data.render.figures.ladder_rows import OTHERS, ladder, worst
 from fslbench_data.render.figures.rows import Figure, correlation
@@ -23,12 +22,13 @@ from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.hard_tasks import hard_tasks
 from fslbench_data.render.page.pictures import Images, pictures_html
-from fslbench_data.scoring.answer import Answer, answer
+from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.scoring.bias_report import LadderReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.selection import Selected
+from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 MOST_CHOSEN = 50
@@ -109,7 +109,7 @@ def page_content(
         sets, some = zip(*made, strict=True)
     of_release = set(selected.references.methods) if selected.references else set()
     answers = _answers(reports, level)
-    opens = [str(headline.scored) for headline in answers[level].headlines]
+    opens = [str(primary.scored) for primary in answers[level].primary]
     progress("pictures")
     hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
     return {
@@ -147,15 +147,15 @@ MOST_ANSWERED = 50
 """Methods up to which the answer is there at every level: those of more have many pairs."""
 
 
-def _answers(reports: Mapping[float, Report], level: float) -> dict[float, Answer]:
+def _answers(reports: Mapping[float, Report], level: float) -> dict[float, Summary]:
     """Answer at every level; of more than :data:`MOST_ANSWERED` methods at one alone."""
     few = max(len(each.asked) for each in reports[level].sets) <= MOST_ANSWERED
-    return {at: answer(report) for at, report in reports.items() if few or at == level}
+    return {at: summarize(report) for at, report in reports.items() if few or at == level}
 
 
-def _shown_answer(whole: Answer) -> Values:
+def _shown_answer(whole: Summary) -> Values:
     """Sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
-    (table,), _, sentences = answer_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
+    (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
     left = len(whole.methods) - MOST_LISTED
     cut = [f"… and {left} more methods: fslbench score."] if left > 0 else []
     table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))

@@ -15,11 +15,10 @@ from analysis_sql.leave_one_out.design import LEFT_OUT
 from fslbench_data.release.release import Release
 from fslbench_data.render.console import page
 from fslbench_data.render.csv_format import COLUMNS, render_csv
+from fslbench_data.render.details_text import details_paper, print_details
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.json_format import render_json
-from fslbench_data.render.report_tables import report_tables
 from fslbench_data.render.sentences import sentence
-from fslbench_data.render.table_format import print_table
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
@@ -36,7 +35,7 @@ def _table(report: Report, height: int = 50, width: int = 120) -> str:
     console = Console(
         file=io.StringIO(), record=True, width=width, height=height, highlight=False, markup=False
     )
-    print_table(report, console)
+    print_details(report, console)
     return console.export_text()
 
 
@@ -125,12 +124,11 @@ def test_the_table_shows_all_verdicts(report: Report) -> None:
     text = _table(report)
     assert text.startswith("fslbench:0.1.0|release:embedded")
     line = next(line for line in text.splitlines() if "+3.48 ± 2.48" in line)
-    assert re.search(r"\(\d\.\d\d\)\s+\+\s+0\s+0\s+\+\s*$", line)
+    assert re.search(r"\(\d\.\d\d\)\s+better\s+ns\s+yes\s+no, better\s*$", line)
     assert "95 % open intervals: new images of these classes" in text
     assert "sign-flip test: new images of these classes, tasks taken as independent." in text
     assert "class-aware in brackets: new classes" in " ".join(text.split())
-    assert "Not shown for new classes: better than pixels/MatchingNet." in " ".join(text.split())
-    assert "Error bars would say: no difference from pixels/MatchingNet" in " ".join(text.split())
+    assert "usual intervals overlap? the same on tasks that reuse images" in " ".join(text.split())
 
 
 def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
@@ -139,10 +137,9 @@ def test_a_screenful_says_what_it_leaves_out(toy: Release) -> None:
     report = score(merge(methods), toy)
     assert len(report.comparisons) == 66
     text = _table(report, height=24)
-    assert "… 61 more comparisons left out" in text
-    assert "a sentence each on 8 more" in text
+    assert "… 61 more comparisons: --format csv" in text
     assert len(text.splitlines()) < 24 + 20  # and the legend
-    assert "left out" not in _table(report, height=200)
+    assert "more comparisons" not in _table(report, height=200)
 
 
 def test_what_stands_in_for_no_interval(toy: Release) -> None:
@@ -205,7 +202,7 @@ def test_an_accuracy_above_98_percent_has_exact_bounds_beside_it(embedded: Relea
     assert bounds["near"] is not None
     line = f"near, above 98 %, where ± covers too little: {bounds['near'].low:.2f} to "
     assert line in " ".join(_table(report).split())
-    assert any(line in note for table in report_tables(report) for note in table.notes)
+    assert any(line in note for table in details_paper(report)[0] for note in table.notes)
     (content,) = (s for s in json.loads(render_json(report))["scores"] if s["method"] == "near")
     assert content["near_perfect"]["high"] == bounds["near"].high
     assert content["accuracy"]["mean"] + content["accuracy"]["halfwidth"] > bounds["near"].high
@@ -217,7 +214,7 @@ def test_what_no_verdict_for_new_classes_can_know_is_said_beside_it(report: Repo
     aware = [each for each in report.sets if each.design is not None]
     assert 0 < len(aware) < len(report.sets)
     assert " ".join(_table(report, height=400).split()).count(said) == len(aware)
-    assert sum(said in table.notes for table in report_tables(report)) == len(aware)
+    assert sum(said in table.notes for table in details_paper(report)[0]) == len(aware)
     found = json.loads(render_json(report))["new_classes"]
     assert [each["sentence"] for each in found] == [said] * len(aware)
     assert found[0]["unseen_bound"] == pytest.approx(100 * (1 - 0.05**0.1))
@@ -229,7 +226,7 @@ def test_one_task_is_a_question(toy: Release) -> None:
     report = score(replace(merged, bindings=beforehand), toy)
     text = _table(report)
     assert "100.00, no interval" in text
-    assert "nothing concluded, from too few tasks, about b" in text
+    assert "n/a" in text
     row, aware = csv.DictReader(render_csv(report).splitlines()[1:])
     assert (aware["interval"], aware["diff_halfwidth"], aware["verdict"]) == (
         "class-aware",
@@ -278,7 +275,9 @@ def test_a_narrow_terminal_keeps_every_name_and_number(report: Report) -> None:
     for width in (60, 80):
         text = _table(report, width=width)
         assert "…" not in text
+        assert all(f"{c.difference.mean:+.2f} ±" in text for c in report.comparisons)
         assert max(map(len, text.splitlines()[1:])) <= width
-        # folded within their columns, so piece by piece
-        for piece in ("pixels/N", "pixels/Match", "89.29", "2.44", "+3.48", "2.48"):
-            assert piece[:8] in text
+        for c in report.comparisons:  # accuracies are left out first, and said to be
+            told = f"{c.mean.mean:.2f} ±" in text
+            assert told or "no room here for accuracy" in text
+        assert "pixels/" in text

@@ -6,10 +6,9 @@ import pytest
 from golden_inputs import INPUTS
 
 import fslbench_data as fb
-from fslbench_data.scoring.answer import answer
 from fslbench_data.scoring.answer_frame import ANSWER, STANDINGS
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.standings import Mark
+from fslbench_data.scoring.summary import Mark, summarize
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +27,10 @@ def test_a_single_method_has_a_row_for_each_that_it_meets(one: Report) -> None:
     table = one.to_arrow()
     assert table.schema == ANSWER
     rows = table.to_pylist()
-    met = [(row, c) for row in answer(one).rows for c in row.met]
+    met = [(row, c) for row in summarize(one).rows for c in row.compared]
     assert len(rows) == len(met) == 9
     for values, (row, c) in zip(rows, met, strict=True):
-        protocol = row.headline.name.protocol
+        protocol = row.primary.name.protocol
         assert (values["way"], values["shot"]) == (protocol.way, protocol.shot)
         assert (values["dataset"], values["task_set"]) == (c.dataset, c.task_set)
         assert (values["method"], values["versus"]) == (c.method, c.versus)
@@ -50,7 +49,7 @@ def test_a_single_method_has_a_row_for_each_that_it_meets(one: Report) -> None:
 
 def test_several_methods_are_compared_with_the_best(several: Report) -> None:
     rows = several.to_arrow().to_pylist()
-    by_set = {column.headline.scored: column for column in answer(several).columns}
+    by_set = {column.primary.scored: column for column in summarize(several).columns}
     assert len(rows) == sum(len(column.by_method) for column in by_set.values())
     for scored, column in by_set.items():
         best = next(n for n, s in column.by_method.items() if s.mark is Mark.HIGHEST)

@@ -16,7 +16,6 @@ import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Comparison
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
-from fslbench_data.render.answer_format import answer_paper
 from fslbench_data.render.figures.claims import CLAIMS, conclusive
 from fslbench_data.render.figures.ladder_rows import ladder, worst
 from fslbench_data.render.figures.rows import scatter
@@ -24,10 +23,11 @@ from fslbench_data.render.page.content import MOST_CHOSEN, page_content
 from fslbench_data.render.page.html import html
 from fslbench_data.render.page.make import make_page
 from fslbench_data.render.page.words import PLACES, WORDS
-from fslbench_data.scoring.answer import answer
+from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Selected, Selection, select
+from fslbench_data.scoring.summary import summarize
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -107,7 +107,7 @@ def _check(shown: dict[str, Any], k: int, level: str, c: Comparison) -> None:
 def test_the_answer_is_the_terminal_s(embedded: Release, selected: Selected) -> None:
     shown = html(page_content(selected))
     for level in (0.9, 0.95, 0.99):
-        (table,), _, sentences = answer_paper(answer(report_on(selected, level)))
+        (table,), _, sentences = summary_paper(summarize(report_on(selected, level)))
         hidden = "" if level == 0.95 else " hidden"
         _, _, behind = shown.partition(f'<div class="answer" data-level="{level}"{hidden}>')
         of_level = behind.partition("</table>")[0] + behind.partition("</table>")[2][:3000]

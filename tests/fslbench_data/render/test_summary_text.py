@@ -1,4 +1,4 @@
-"""The answer as people read it: whatever the file, at most forty lines of a hundred characters."""
+"""The summary as people read it: at most thirty lines, at any width, and no number is cut."""
 
 import re
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from golden_inputs import (
 from rich.cells import cell_len
 
 import fslbench_data as fb
-from fslbench_data.render import answer_grid
-from fslbench_data.render.answer_format import LINES, WIDTH, answer_paper, report_text
+from fslbench_data.render.console import page
 from fslbench_data.render.short_names import folded, shortened
-from fslbench_data.scoring.answer import answer
+from fslbench_data.render.summary_text import LINES, print_summary, report_text, summary_paper
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.summary import summarize
 from fslbench_data.tasks import TaskSetInfo
 
 PCA = "efficientnet_lite0-pca128"
@@ -90,36 +90,55 @@ def reports(embedded, files: dict[str, Any]) -> dict[str, Report]:
     return {name: fb.score(path, embedded, allow_unbound=True) for name, path in files.items()}
 
 
+NUMBER = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
+
+
+def _numbers(report: Report) -> set[str]:
+    """Means and half-widths that may stand in a report's tables, as they are written."""
+    (table,), _, _ = summary_paper(summarize(report))
+    return {n for row in table.rows for text in table.texts(row) for n in NUMBER.findall(text)}
+
+
+def _at(report: Report, width: int) -> list[str]:
+    with page((width, LINES)) as (console, text):
+        print_summary(summarize(report), console)
+    return text().splitlines()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_whatever_the_file_it_has_at_most_forty_lines(
+def test_whatever_the_file_it_has_at_most_thirty_lines(
     reports: dict[str, Report], name: str
 ) -> None:
-    lines = report_text(reports[name]).splitlines()
-    assert 8 <= len(lines) <= LINES
-    assert max(map(cell_len, lines)) <= WIDTH
-    assert lines[-1] == reports[name].signature.short
-    assert str(reports[name]) == "".join(f"{line}\n" for line in lines)
+    report = reports[name]
+    numbers = _numbers(report)
+    for width in (40, 57, 80, 100, 140, 200):
+        *lines, signature = _at(report, width)
+        assert signature == report.signature.short
+        assert max(map(cell_len, lines)) <= width
+        assert len(lines) < LINES or width < 80
+        found = [n for line in lines for n in NUMBER.findall(line) if "±" in n]
+        assert {*found} <= numbers
+        assert found or width < 80
+    assert str(report) == report_text(report)
+
+
+def test_the_example_takes_twelve_lines_at_eighty_characters(embedded, example) -> None:
+    lines = _at(fb.score(example, embedded), 80)
+    assert len(lines) <= 13  # the last is the signature
+    assert lines[:3] == [
+        "pixels/Ridge against 3 methods, corrected for 9 comparisons (Holm):",
+        "new images: better in 4, worse in 0, no significant difference (ns) in 5",
+        "new classes: better in 0, worse in 0, no significant difference (ns) in 9",
+    ]
+    row = summarize(fb.score(example, embedded)).rows[2]
+    mean, usual = row.score.intervals["images"], row.score.intervals["closed"]
+    cells = f"{mean.mean:.2f} ± {mean.halfwidth:.2f}   {usual.halfwidth:.2f}  pixels/LR"
+    assert any(f"{cells}   +0.98 ± 0.53  better  ns" in line for line in lines)
 
 
 def _words(report: Report) -> str:
     return " ".join(report_text(report).split())
-
-
-def test_one_method_is_told_where_it_is_better_and_by_how_much(embedded, example) -> None:
-    report = fb.score(example, embedded)
-    words = _words(report)
-    assert words.startswith(
-        "pixels/Ridge: for new images better than pixels/MatchingNet on digits (5 and 10 shots), "
-        "than pixels/NCC and pixels/LR on digits (10 shots), by up to 3.15 points, not told apart "
-        "in 5 of 9 comparisons; for new classes no difference is shown."
-    )
-    row = answer(report).rows[2]
-    mean = row.score.intervals["images"]
-    assert f"{mean.mean:.2f} ± {mean.halfwidth:.2f} pixels/LR +0.98 ± 0.53 + 0" in words
-    alone = "each verdict stands alone: 9 comparisons; Holm over all leaves 4 of 4 differences"
-    assert f"{alone} for new images" in words
-    assert str(report) == report_text(report)
 
 
 def _mine(embedded: fb.Release, name: str, shift: int, dataset: str = "groceries") -> fb.Submission:
@@ -136,63 +155,78 @@ def _mine(embedded: fb.Release, name: str, shift: int, dataset: str = "groceries
 def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded) -> None:
     report = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
     words = _words(report)
-    shown = "mine: for new images better than NCC, MatchingNet and LR on groceries (5 shots)"
-    assert words.startswith(shown)
-    assert words.count(PCA) == 1
+    assert words.startswith("mine against 3 methods, corrected for 3 comparisons (Holm):")
     assert f"names without a slash: on the features {PCA}" in words
-    (row,) = answer(report).rows
-    best = row.best[-1].versus
-    assert best not in {c.versus for c in row.met}
+    (row,) = summarize(report).rows
+    best = row.shown[-1].versus
+    assert best not in {c.versus for c in row.compared}
     assert f"{best} ^" in words
-    assert "^ the most accurate reference of all: not among the comparisons counted" in words
-    assert "alone: 3 comparisons" in words
-    assert "groceries: images of one group are left out together" in words
-    assert "groceries: new classes of the superclasses seen" in words
-    (table,), _, _ = answer_paper(answer(report))
-    assert f"names without a slash: on the features {PCA}." in table.notes
-    assert [c.versus for c in row.met] == [f"{PCA}/{h}" for h in ("NCC", "MatchingNet", "LR")]
+    (table,), _, _ = summary_paper(summarize(report))
+    notes = " ".join(table.notes)
+    for said in (
+        f"names without a slash: on the features {PCA}.",
+        "^ the most accurate reference of all, not among the comparisons counted.",
+        "groceries: a group of images counts as one image.",
+        "groceries: new classes are other classes of the same superclasses.",
+    ):
+        assert said in notes
+    assert [c.versus for c in row.compared] == [f"{PCA}/{h}" for h in ("NCC", "MatchingNet", "LR")]
 
 
 def test_new_superclasses_are_counted_where_there_are_enough_of_them(embedded) -> None:
-    report = fb.score(_mine(embedded, f"{PCA}/mine", 3, "openclipart"), embedded)
-    (row,) = answer(report).rows
-    verdicts = [comparison.intervals["superclasses"].verdict for comparison in row.met]
-    shown = sum(verdict in ("+", "-") for verdict in verdicts)
-    said = f"new superclasses: shown in {shown} of {len(verdicts)} comparisons (--details)"
-    assert said in _words(report)
-    assert shown
-    few = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
-    assert "new superclasses" not in _words(few)
+    def notes(dataset: str) -> tuple[str, Any]:
+        summary = summarize(fb.score(_mine(embedded, f"{PCA}/mine", 3, dataset), embedded))
+        (table,), _, _ = summary_paper(summary)
+        return " ".join(table.notes), summary.rows[0]
+
+    said, row = notes("openclipart")
+    verdicts = [comparison.intervals["superclasses"].verdict for comparison in row.compared]
+    found = sum(verdict in ("+", "-") for verdict in verdicts)
+    assert f"new superclasses: significant in {found} of {len(verdicts)} comparisons" in said
+    assert found
+    assert "new superclasses" not in notes("groceries")[0]
 
 
 def test_it_says_how_to_list_what_it_counts(embedded, example) -> None:
-    every = answer(fb.score(example, embedded))
+    every = summarize(fb.score(example, embedded))
     words = _words(fb.score(example, embedded))
-    (options,) = re.findall(r"all 9 comparisons:((?: --against \S+)+)", words)
+    (options,) = re.findall(r"all 9 comparisons \(((?:--against \S+ ?)+)\)", words)
     named = options.split()[1::2]
     report = fb.score(example, embedded, against=named)
-    listed = answer(report)
-    assert [row.met for row in every.rows] == [row.met for row in listed.rows]
-    assert [row.best for row in listed.rows] == [row.met for row in listed.rows]
+    listed = summarize(report)
+    assert [row.compared for row in every.rows] == [row.compared for row in listed.rows]
+    assert [row.shown for row in listed.rows] == [row.compared for row in listed.rows]
     assert "all 9 comparisons" not in _words(report)
 
 
 def test_names_that_would_be_alike_are_whole(embedded) -> None:
-    words = _words(fb.score(_mine(embedded, "NCC", 3), embedded))
-    assert f"{PCA}/NCC" in words
-    assert "without a slash" not in words
+    summary = summarize(fb.score(_mine(embedded, "NCC", 3), embedded))
+    (table,), _, _ = summary_paper(summary)
+    shown = {c.versus for row in summary.rows for c in row.shown}
+    assert {
+        table.cells(line)[table.names.index("versus")].split()[0] for line in table.rows
+    } == shown
+    assert "without a slash" not in " ".join(table.notes)
 
 
-def test_two_methods_stand_beside_each_other_with_their_marks(embedded) -> None:
+def test_several_methods_stand_beside_each_other_with_their_marks(embedded) -> None:
     report = fb.score(None, embedded, datasets="digits")
     words = _words(report)
-    (column,) = [c for c in answer(report).columns if c.headline.name.protocol.shot == 10]
+    (column,) = [c for c in summarize(report).columns if c.primary.name.protocol.shot == 10]
     for name, standing in column.by_method.items():
         interval = standing.score.intervals["images"]
         mark = {0: "*", 1: "~", 2: "°", 3: ""}[[*type(standing.mark)].index(standing.mark)]
         assert f"{interval.mean:.2f} ± {interval.halfwidth:.2f}{mark}" in words, name
     assert "(Holm, 3 pairs a set)" in words
-    assert "pixels/LR: highest mean on digits (10 shots), better than all others" in words
+    assert "pixels/LR: highest mean on 1 of 3 data sets and shots" in words
+
+
+def test_what_holm_loses_is_said(embedded) -> None:
+    """Verdicts of the table stand alone, those of the lines above it do not."""
+    summary = summarize(fb.score(_mine(embedded, f"{PCA}/mine", 12), embedded))
+    lost = any(t.unadjusted > t.better + t.worse for t in summary.tallies)
+    (table,), _, _ = summary_paper(summary)
+    assert lost == ("not corrected for multiple comparisons" in " ".join(table.notes))
 
 
 def _kinds(embedded, tmp_path: Path) -> Iterator[tuple[str, Any, str]]:
@@ -210,9 +244,9 @@ def _kinds(embedded, tmp_path: Path) -> Iterator[tuple[str, Any, str]]:
 
 def test_what_must_be_known_is_said(embedded, tmp_path: Path) -> None:
     for name, report, said in _kinds(embedded, tmp_path):
-        assert said in _words(report), name
-        (table,), signature, _ = answer_paper(answer(report))
+        (table,), signature, _ = summary_paper(summarize(report))
         assert said in " ".join(table.notes), name
+        assert said in _words(report) or name == "runs", name
         assert signature == str(report.signature)
 
 
@@ -246,30 +280,13 @@ def test_headings_are_folded_to_a_few_lines(name: str, width: int) -> None:
         assert "".join(lines).replace(" ", "") == name.replace(" ", "")
 
 
-def test_numbers_of_random_widths_never_make_the_table_too_wide(embedded, tmp_path: Path) -> None:
+def test_names_of_random_lengths_never_make_the_table_too_wide(embedded, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     infos = _sets(embedded, "open")
     for number in range(3):
         names = ["n" * int(rng.integers(1, 90)) + str(i) for i in range(int(rng.integers(1, 6)))]
         path = _of(infos[: int(rng.integers(1, 9))], names, tmp_path / f"{number}.parquet")
-        lines = report_text(fb.score(path, embedded)).splitlines()
-        assert len(lines) <= LINES
-        assert max(map(cell_len, lines)) <= WIDTH
-
-
-def test_of_many_methods_only_those_are_measured_that_a_line_can_hold(
-    embedded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured = 0
-    short_cell = answer_grid._short_cell
-
-    def count(*of: Any) -> str:
-        nonlocal measured
-        measured += 1
-        return short_cell(*of)
-
-    infos = [i for i in _sets(embedded, "published") if i.n_tasks < 30][:6]
-    found = answer(fb.score(_of(infos, [f"m{i}" for i in range(40)], tmp_path / "many.parquet")))
-    monkeypatch.setattr(answer_grid, "_short_cell", count)
-    answer_grid.fitted_grid(found, 20, 30)
-    assert 0 < measured < 1500
+        report = fb.score(path, embedded)
+        for width in rng.integers(40, 201, 4).tolist():
+            *lines, _ = _at(report, width)
+            assert max(map(cell_len, lines)) <= width

@@ -1,20 +1,28 @@
-"""What a report answers: the sets that lead, whom a method meets, and how several stand."""
+"""What is read of a report first: task sets, baselines, tallies, and how several methods stand."""
 
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fslbench_data as fb
 from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.ties_with_best import contest
 from fslbench_data.render.brief_text import brief_text
-from fslbench_data.scoring.answer import Answer, answer
 from fslbench_data.scoring.brief import briefs
-from fslbench_data.scoring.headlines import headlines, leading_sets
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.standings import Mark, standings
+from fslbench_data.scoring.summary import (
+    Mark,
+    best_first,
+    primary_comparisons,
+    primary_sets,
+    standings,
+    summarize,
+)
 from fslbench_data.submission.merging import merge
 
 LITE = "efficientnet_lite0"
@@ -43,23 +51,23 @@ def _noisy(release, name: str, task_sets: str, **about: str) -> fb.Submission:
 
 def test_one_method_has_a_row_for_each_set_that_leads(embedded, example) -> None:
     report = fb.score(example, embedded)
-    answered = answer(report)
-    assert [str(h.scored) for h in answered.headlines] == [
+    answered = summarize(report)
+    assert [str(h.scored) for h in answered.primary] == [
         "digits/closed-5w1s1q",
         "digits/closed-5w5s5q",
         "digits/closed-5w10s7q",
     ]
-    assert (answered.other_sets, answered.unmet, answered.columns) == (3, 0, ())
+    assert (answered.other_sets, answered.other_references, answered.columns) == (3, 0, ())
     assert answered.methods == ("pixels/Ridge",)
     of_report = {(c.task_set, c.versus): c.shown for c in report.comparisons}
     for row in answered.rows:
-        assert row.headline.images == "images"
-        assert row.headline.classes == "classes"
-        assert [c.versus for c in row.met] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
-        assert all(c == of_report[c.task_set, c.versus] for c in row.met)
-        highest = max(row.met, key=lambda c: c.versus_mean.mean)
-        assert row.best == (highest,)
-    assert {c.verdict for c in answered.rows[2].met} == {Verdict.BETTER}
+        assert row.primary.images == "images"
+        assert row.primary.classes == "classes"
+        assert [c.versus for c in row.compared] == ["pixels/NCC", "pixels/MatchingNet", "pixels/LR"]
+        assert all(c == of_report[c.task_set, c.versus] for c in row.compared)
+        highest = max(row.compared, key=lambda c: c.versus_mean.mean)
+        assert row.shown == (highest,)
+    assert {c.verdict for c in answered.rows[2].compared} == {Verdict.BETTER}
 
 
 @pytest.mark.parametrize(
@@ -76,67 +84,71 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
     embedded, name: str, about: dict[str, str], met: list[str] | None
 ) -> None:
     report = fb.score(_noisy(embedded, name, "open-5w5s5q", **about), embedded)
-    (row,) = answer(report).rows
+    (row,) = summarize(report).rows
     means = {s.method: s.accuracy.mean for s in report.scores if s.is_reference}
     ordered = sorted(means, key=lambda reference: -means[reference])
-    assert sorted(c.versus for c in row.met) == sorted(met or ordered[:3])
+    assert sorted(c.versus for c in row.compared) == sorted(met or ordered[:3])
     if met is None:
-        assert [c.versus for c in row.best] == ordered[:1]
+        assert [c.versus for c in row.shown] == ordered[:1]
     else:
         best_of_features = max(met, key=lambda reference: means[reference])
-        assert [c.versus for c in row.best] == [*dict.fromkeys([best_of_features, ordered[0]])]
-    (everyone,) = answer(report, all_references=True).rows
-    assert [c.versus for c in everyone.met] == [*means]
-    assert everyone.best == row.best
-    shown = {c.versus for c in (*row.met, *row.best)}
-    assert answer(report).unmet == len(means) - len(shown)
+        assert [c.versus for c in row.shown] == [*dict.fromkeys([best_of_features, ordered[0]])]
+    (everyone,) = summarize(report, all_references=True).rows
+    assert [c.versus for c in everyone.compared] == [*means]
+    assert everyone.shown == row.shown
+    shown = {c.versus for c in (*row.compared, *row.shown)}
+    assert summarize(report).other_references == len(means) - len(shown)
 
 
-@pytest.mark.parametrize("of_classes", [False, True])
-def test_what_holm_leaves_is_over_everything_that_is_met(embedded, of_classes: bool) -> None:
+@pytest.mark.parametrize("question", ["new images", "new classes"])
+def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question: str) -> None:
     report = fb.score(_noisy(embedded, f"{LITE}/mine", "closed-5w1s1q closed-5w5s5q"), embedded)
-    answered = answer(report)
-    kind = "classes" if of_classes else "images"
-    left = answered.classes if of_classes else answered.images
+    summary = summarize(report)
+    kind = "classes" if question == "new classes" else "images"
+    (tally,) = [tally for tally in summary.tallies if tally.question == question]
     p = {
         (str(each.scored), name): each.p_values(kind)[0, i]
         for each in report.sets
         for i, name in enumerate(each.methods)
         if name in {f"{LITE}/{head}" for head in ("NCC", "MatchingNet", "LR")}
     }
-    met = {(str(row.headline.scored), c.versus): c for row in answered.rows for c in row.met}
-    assert left.family == len(met) == len(p) == 6
-    shown = {at for at, c in met.items() if c.intervals[kind].verdict in "+-"}
-    assert left.shown == len(shown)
-    kept = set()
+    of = {
+        (str(row.primary.scored), c.versus): c.intervals[kind].verdict
+        for row in summary.rows
+        for c in row.compared
+    }
+    assert tally.family == tally.compared == len(of) == len(p) == 6
+    assert tally.unadjusted == sum(verdict in "+-" for verdict in of.values())
+    kept = []
     for i, at in enumerate(sorted(p, key=p.__getitem__)):
         if p[at] * (6 - i) > 0.05:
             break
-        kept.add(at)
-    assert {(str(at.scored), name) for at, name in left.lost} == shown - kept
-    assert kept <= shown
-    assert of_classes or kept != shown
+        kept.append(of[at])
+    assert (tally.better, tally.worse) == (kept.count("+"), kept.count("-"))
+    assert tally.ns == 6 - len(kept)
+    assert tally.unknown == 0
+    assert question == "new classes" or len(kept) < tally.unadjusted
 
 
 def test_methods_asked_for_are_met_and_no_others(embedded, example) -> None:
     report = fb.score(example, embedded, against="pixels/LR")
-    answered = answer(report)
-    assert {c.versus for row in answered.rows for c in (*row.met, *row.best)} == {"pixels/LR"}
+    answered = summarize(report)
+    assert {c.versus for row in answered.rows for c in (*row.compared, *row.shown)} == {"pixels/LR"}
     assert answered.against == ("pixels/LR",)
     two = fb.score(None, embedded, datasets="digits", against="pixels/LR")
-    assert set(answer(two).methods) == {"pixels/NCC", "pixels/MatchingNet"}
-    assert answer(two).references == ("pixels/LR",)
+    assert set(summarize(two).methods) == {"pixels/NCC", "pixels/MatchingNet"}
+    assert summarize(two).references == ("pixels/LR",)
 
 
 def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
-    answered = answer(emoji)
+    answered = summarize(emoji)
     assert len(answered.methods) == 12
     assert not answered.rows
-    assert [column.headline.name.suite for column in answered.columns] == ["pooled"] * 3
-    leading = {str(each.scored): each for each in leading_sets(emoji.sets)}
+    assert [column.primary.name.suite for column in answered.columns] == ["pooled"] * 3
+    leading = {str(each.scored): each for each in primary_sets(emoji.sets)}
     marks = set()
     for column in answered.columns:
-        each = leading[str(column.headline.scored)]
+        each = leading[str(column.primary.scored)]
         designs = {kind: each.designs[kind] for kind in ("images", "classes")}
         ties = contest(each.methods, each.counts, "closed", designs).at(0.95)
         assert column.family == ties.family == 66
@@ -177,8 +189,8 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
         _noisy(embedded, "one/b", "open-5w5s5q"),
         _noisy(embedded, "one/c", "grouped-5w5s5q"),
     ]
-    answered: Answer = answer(fb.score(merge(parts), embedded))
-    assert [str(h.name) for h in answered.headlines] == ["open-5w5s5q"]
+    answered = summarize(fb.score(merge(parts), embedded))
+    assert [str(h.name) for h in answered.primary] == ["open-5w5s5q"]
     assert set(answered.methods) == {"one/a", "one/b"}
     assert answered.unshown == ("one/c",)
     assert answered.other_sets == 2
@@ -188,7 +200,7 @@ def _headline_counts(report: Report, method: str, *, classes: bool) -> Counter[V
     """Verdicts of one method among all, from its side, read from the comparisons one by one."""
     turned = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
     found: Counter[Verdict] = Counter()
-    for c in headlines(report.comparisons):
+    for c in primary_comparisons(report.comparisons):
         if method in (c.method, c.versus):
             kind = next((k for k in c.intervals if "class" in k), None) if classes else None
             verdict = c.verdict if kind is None else c.intervals[kind].verdict
@@ -216,3 +228,67 @@ def test_scripts_are_told_how_many_comparisons_came_to_which_verdict(emoji: Repo
     assert name == counted[0].method
     assert numbers["comparisons"] == numbers["new_classes_comparisons"] == 33
     assert numbers["better"] + numbers["worse"] + numbers["not_told_apart"] == 33
+
+
+def test_sets_that_reuse_images_come_first_where_they_say_something_of_new_ones(embedded) -> None:
+    report = fb.score(
+        None, embedded, datasets="fashion_mnist", against="efficientnet_lite0/NCC",
+    )  # fmt: skip
+    primary = primary_comparisons(report.comparisons)
+    assert len(primary) == 3 * 11  # protocols, pairs
+    assert {c.task_set.partition("-")[0] for c in primary} == {"pooled"}
+    others = (c for c in report.comparisons if not c.task_set.startswith("pooled"))
+    primary = primary_comparisons(others)
+    assert len(primary) == 3 * 11
+    by_protocol = {c.task_set.partition("-")[2]: c for c in primary}
+    assert {name: c.task_set for name, c in by_protocol.items()} == {
+        "5w1s1q": "closed-5w1s1q",
+        "5w5s5q": "closed-5w5s5q",
+        "5w10s7q": "closed-5w10s7q",
+    }
+    assert {c.interval_kind for c in primary} <= {*LEFT_OUT}
+
+
+def _columns(*gaps: dict[str, float]) -> Any:
+    """Of each task set, how far methods are behind its highest mean."""
+    return [
+        SimpleNamespace(by_method={name: SimpleNamespace(behind=b) for name, b in column.items()})
+        for column in gaps
+    ]
+
+
+def test_a_method_that_leaves_out_the_hard_set_gains_nothing() -> None:
+    """B is behind C where both answer; by means B, of 2, came before C, of 4."""
+    columns = _columns({"A": 0, "B": 2, "C": 1}, {"A": 0, "C": 7})
+    assert best_first(["A", "B", "C"], columns) == ["A", "C", "B"]
+
+
+def test_one_that_is_far_behind_moves_no_others() -> None:
+    columns = _columns({"A": 0, "B": 0.1, "last": 99}, {"A": 0, "last": 100})
+    assert best_first(["B", "last", "A"], columns) == ["A", "B", "last"]
+
+
+def test_it_passes_all_that_it_is_ahead_of() -> None:
+    """C passes two that answer the first set alone, and stops below A."""
+    columns = _columns({"A": 0, "B": 2, "C": 1, "D": 3}, {"A": 0, "C": 7})
+    assert best_first(["B", "C", "D", "A"], columns) == ["A", "C", "B", "D"]
+
+
+def test_leaders_of_different_sets_come_first() -> None:
+    columns = _columns({"A": 0, "B": 5}, {"C": 0, "D": 1})
+    assert best_first([*"ABCD"], columns) == ["A", "C", "D", "B"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_all_answer_all_it_is_the_order_of_means(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    gaps = rng.integers(0, 4, (5, 3)) / 8  # some equally far behind
+    names = [*"ABCDE"]
+    columns = _columns(*(dict(zip(names, column, strict=True)) for column in gaps.T))
+    by_means = sorted(names, key=lambda name: float(gaps[names.index(name)].sum()))
+    assert best_first(names, columns) == by_means
+
+
+def test_no_sets_and_sets_of_one_method() -> None:
+    assert best_first(["B", "A"], []) == ["B", "A"]
+    assert best_first(["B", "A"], _columns({"A": 0}, {"B": 0})) == ["B", "A"]

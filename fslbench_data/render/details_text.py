@@ -1,0 +1,249 @@
+"""All comparisons of a report: a table for each task set, on the terminal and for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from analysis_sql.comparison.multiplicity import conclusive
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
+from analysis_sql.ranking.evidence import FEW_TASKS, Evidence
+from analysis_sql.ranking.ties_with_best import Ties
+from benchmark_spec.errors import listing
+from fslbench_data.render.console import print_table
+from fslbench_data.render.interval_text import (
+    CARRIED,
+    STOPPED_NOTE,
+    TRANSDUCTIVE_NOTE,
+    UNBOUND_NOTE,
+    difference_text,
+    labels,
+    missing_text,
+    one_model_text,
+    plus_minus,
+    set_title,
+    verdict_column,
+    verdict_of,
+    with_bracket,
+)
+from fslbench_data.render.limits_text import near_perfect_text, unseen_text, zeros_text
+from fslbench_data.render.sentences import prefix_text, stopped_text
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+LEGEND = (
+    "better, worse: significant, each comparison alone; ns: no significant difference; "
+    "identical: the same counts on every task; n/a: nothing can be concluded."
+)
+OVERLAP, OVERLAP_CLOSED = "intervals overlap?", "usual intervals overlap?"
+OVERLAP_NOTE = f"{OVERLAP} the two methods' own intervals: no if one mean is better or worse."
+CLOSED_NOTE = f"{OVERLAP_CLOSED} the same on tasks that reuse images, as papers print it."
+FIXED_LINES = 15
+"""Lines of a task set besides its comparisons, which take two each."""
+MOST_METHODS = 3
+"""Methods of which it is said what their tasks could have shown."""
+
+
+def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
+    """Return what Markdown and LaTeX hold: the tables, the signature, and the legend."""
+    tables = [
+        replace(
+            _table(each, len(each.comparisons) or len(each.scores)),
+            title=f"{each.scored}: {_about(each, ' (')})",
+            notes=(*_notes(each, each.scores), *_unbound(report)),
+        )
+        for each in report.sets
+    ]
+    return tables, str(report.signature), _legend(report)
+
+
+def print_details(report: Report, console: Console) -> None:
+    """Print the signature on one line, then a table and its notes for each task set."""
+    console.print(Text(str(report.signature), style="dim"), soft_wrap=True)
+    limit = max(5, (console.height - FIXED_LINES) // 2)
+    for each in report.sets:
+        console.print(Text(f"\n{each.scored}", style="bold"))
+        console.print(Text(_about(each, ": ")))
+        print_table(_table(each, limit), console, whole=True, heading=8)
+        left = (len(each.comparisons) or len(each.scores)) - limit
+        if left > 0:
+            what = "comparisons" if each.comparisons else "methods"
+            said = f"… {left} more {what}: --format csv or json gives all, --against chooses"
+            console.print(Text(said, style="yellow"))
+        for note in _notes(each, each.scores[:limit]):
+            console.print(Text(note, style="dim"))
+        for text in _evidence(each, limit):
+            console.print(Text(text))
+    for note in (*_unbound(report), *_legend(report), *_footnotes(report)):
+        console.print(Text(f"\n{note}", style="dim"))
+
+
+def _about(each: TaskSetReport, before: str) -> str:
+    return set_title(each.scored, each.units, each.level, each.shown_kinds, before)
+
+
+def _unbound(report: Report) -> list[str]:
+    return [UNBOUND_NOTE] if report.signature.unbound else []
+
+
+def _table(each: TaskSetReport, limit: int) -> Table:
+    """Return the first comparisons of a task set, or its accuracies where nothing is compared."""
+    if not each.asked.any():
+        columns = score_columns(each, of_all=True)
+        return Table("", tuple(columns), each.scores[:limit])
+    shown = [c.shown for c in each.comparisons[:limit]]
+    tasks = np.asarray(each.pairs.tasks)[each.asked]
+    partly = bool((tasks != each.scored.n_tasks).any())
+    return Table("", tuple(comparison_columns(each, partial_sets=partly)), shown)
+
+
+def comparison_columns(each: TaskSetReport, *, partial_sets: bool) -> Iterator[Column]:
+    """Give the columns of comparisons; the number of tasks where it is not always the same."""
+    label = labels(each.scores)
+
+    def of_method(c: Comparison) -> object:
+        return c.method, c.mean
+
+    yield Column("method", lambda c: label[c.method], once=of_method)
+    yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=of_method, optional=1)
+    yield Column("versus", lambda c: label[c.versus])
+    yield replace(right("accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
+    yield right("difference", difference_text)
+    if partial_sets:
+        yield right("tasks", lambda c: c.difference.tasks)
+    for kind in each.shown_kinds:
+        about = BESIDE[kind].about if kind in BESIDE else CARRIED[kind]
+        yield verdict_column(about, partial(verdict_of, kind=kind))
+    yield _overlap(OVERLAP, lambda c: c.verdict_direct)
+    if each.leaves_out:
+        yield verdict_column(CARRIED["closed"], _of_same_images)
+    elif _closed_too(each):
+        yield _overlap(OVERLAP_CLOSED, lambda c: c.verdict_closed)
+
+
+def _overlap(name: str, verdict: partial[Verdict | None]) -> Column:
+    """Say whether two separate intervals overlap."""
+    words = {Verdict.BETTER: "no, better", Verdict.WORSE: "no, worse", Verdict.NOT_ESTIMABLE: "n/a"}
+
+    def cell(comparison: Comparison) -> str | None:
+        found = verdict(comparison)
+        return None if found is None else words.get(found, "yes")
+
+    return Column(name, cell, optional=3)
+
+
+def _of_same_images(comparison: Comparison) -> Verdict | None:
+    """Return the verdict for the images of a set that reuses them; a rule to stop is of that."""
+    of_rule = comparison.interval_kind == "closed"
+    return comparison.verdict if of_rule else comparison.verdict_closed
+
+
+def _closed_too(each: TaskSetReport) -> bool:
+    """Whether intervals of another set, whose tasks reuse images, are there too."""
+    return each.interval_kind != "closed" and each.has_closed
+
+
+def score_columns(each: TaskSetReport, *, of_all: bool = False) -> Iterator[Column]:
+    """Give the columns of accuracies; the number of tasks as ``20 of 20`` if `of_all`."""
+    label = labels(each.scores)
+    total = f" of {each.scored.n_tasks}" if of_all else ""
+    yield Column("method", lambda score: label[score.method])
+    yield right("accuracy", lambda score: with_bracket(score.intervals, each.shown_kinds))
+    yield right("tasks", lambda score: f"{score.accuracy.tasks}{total}")
+
+
+def _legend(report: Report) -> list[str]:
+    """Say what the columns of comparisons mean; nothing where there are none."""
+    if not any(each.asked.any() for each in report.sets):
+        return []
+    closed = f" {CLOSED_NOTE}" if any(map(_closed_too, report.sets)) else ""
+    return [f"{LEGEND} {OVERLAP_NOTE}{closed}"]
+
+
+def _footnotes(report: Report) -> Iterator[str]:
+    if any(e.interval_kind == "open" and e.scored.n_tasks < FEW_TASKS for e in report.sets):
+        yield f"sign-flip test: {INDEPENDENT_TASKS}."
+    if any(score.transductive for score in report.scores):
+        yield TRANSDUCTIVE_NOTE
+    if any(score.stopped for score in report.scores):
+        yield STOPPED_NOTE
+
+
+def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
+    """Say what a reader of this one table must know of its methods and its intervals."""
+    runs = [
+        f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}, counted "
+        "in intervals and verdicts"
+        for s in scores
+        if s.run_spread is not None
+    ]
+    yield from (f"{text}." for text in runs)
+    if text := one_model_text([s.method for s in scores if s.of_one_model]):
+        yield f"{text}."
+    yield from stopped_text(scores)
+    yield from prefix_text(scores, each.scored.n_tasks)
+    yield from near_perfect_text(scores)
+    yield from missing_text(each.units)
+    if each.design is not None and each.asked.any():
+        yield unseen_text(each.design.classes, each.level)
+
+
+def _evidence(each: TaskSetReport, limit: int) -> Iterator[str]:
+    """Say which methods may be the best, and what the tasks could have shown."""
+    if each.ties is not None and each.shown_kinds[0] != "closed":
+        yield ties_text(each.ties)
+    rows = [row for row in range(len(each.asked)) if each.asked[row].any()][:MOST_METHODS]
+    zeros = zeros_text(each.scores[:limit], ())
+    for row in rows:
+        comparisons, evidence = each.comparisons_of(row), each.evidence_of(row)
+        if each.interval_kind == "open" and (text := power_text(comparisons, evidence)):
+            yield f"{each.methods[row]}: {text}"
+        zeros += zeros_text((), list(zip(comparisons, evidence, strict=True)))
+    yield from zeros[:MOST_METHODS]
+
+
+def ties_text(ties: Ties) -> str:
+    """Say which methods do not differ significantly from the best, of how many comparisons."""
+    first, *others = [kind for kind in ties.tied if kind != "closed"] or ties.tied
+    names = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
+    text = f"Highest mean: {ties.best}. No significant difference from it (Holm, {ties.family} "
+    text += f"pairs): {listing(names[first], 6) or 'none'}"
+    for kind in others:
+        if set(names[kind]) != set(names[first]):
+            text += f"; for {BESIDE[kind].about}: {listing(names[kind], 6)}"
+    return f"{text}."
+
+
+def power_text(comparisons: Sequence[Comparison], evidence: Sequence[Evidence]) -> str:
+    """Say what these tasks could have shown; of few tasks, the exact test's p-values too."""
+    sizes = sorted(e.detectable for e in evidence if e.detectable is not None)
+    said = []
+    if sizes and sizes[0] > 100:
+        said.append("no possible difference would be found 4 times in 5.")
+    elif sizes:
+        size = f"{sizes[0]:.1f}"
+        if f"{sizes[-1]:.1f}" != size:
+            size += f" to {sizes[-1]:.1f}" if sizes[-1] <= 100 else " or far more"
+        said.append(f"a true difference of {size} points, on new images, is found 4 times in 5.")
+    exact = [
+        (c, e.p_sign_flip)
+        for c, e in zip(comparisons, evidence, strict=True)
+        if e.p_sign_flip is not None and c.verdict is not Verdict.IDENTICAL
+    ]
+    if exact:
+        shown = listing([f"{c.versus} {p:.2g}" for c, p in exact], 6)
+        said.append(f"Few tasks; sign-flip test, p: {shown}.")
+        level = exact[0][0].difference.level
+        claimed = [(c, p) for c, p in exact if c.verdict in (Verdict.BETTER, Verdict.WORSE)]
+        if lost := [c.versus for c, p in claimed if not conclusive(p, level)]:
+            said.append(f"It does not confirm the verdict on {listing(lost, 4)}.")
+    return " ".join(said)

@@ -1,0 +1,571 @@
+"""The summary of a report on the terminal, in a notebook, and for Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from shlex import quote
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import ABOUT, family_of
+from analysis_sql.intervals.near_perfect import ABOVE
+from analysis_sql.ranking.evidence import FEW_TASKS
+from benchmark_spec.errors import MissingPackageError, listing
+from fslbench_data.render.console import fit, page
+from fslbench_data.render.figures.answer_forest import answer_forest
+from fslbench_data.render.html import html
+from fslbench_data.render.interval_text import (
+    MARKS,
+    STOPPED,
+    TRANSDUCTIVE,
+    UNBOUND_NOTE,
+    labels,
+    one_model_text,
+    plus_minus,
+    verdict_column,
+    width_text,
+)
+from fslbench_data.render.log_text import print_log
+from fslbench_data.render.sentences import stopped_text
+from fslbench_data.render.short_names import shortened
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.templating import template
+from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.scores import PREFIX, Score
+from fslbench_data.scoring.summary import (
+    MOST_ACCURATE,
+    Mark,
+    PrimarySet,
+    Row,
+    Standings,
+    Summary,
+    Tally,
+    summarize,
+)
+
+WIDTH = 100
+"""Characters of a line, at most."""
+LINES = 30
+"""Lines in all."""
+HEADING = 8
+"""Characters of a line of a column's heading at least."""
+NOTES = 4
+"""Notes on the terminal; Markdown and LaTeX have all."""
+METHODS = 3
+"""Methods that have a line above the table."""
+MOST_ROWS = 30
+"""Rows of the table in a notebook."""
+NAME = 40
+"""Characters of a method's name in a sentence or a row, at most."""
+LONG = 12
+"""Characters of features that names are written without, where all begin with them."""
+OTHERS = "^"
+"""Marks a comparison that is shown, but not counted."""
+
+
+def report_text(report: Report) -> str:
+    """Write a report as the terminal shows it."""
+    with page((WIDTH, LINES)) as (console, text):
+        if report.log is not None:
+            print_log(report, report.log, console)
+        else:
+            print_summary(summarize(report), console)
+    return text()
+
+
+def print_summary(summary: Summary, console: Console, *, whole_signature: bool = False) -> None:
+    """Print a summary: a line for each question, one table, and a few notes.
+
+    A whole signature may take more lines than all the rest together have.
+    """
+    width = min(console.width, WIDTH)
+    name = _names(summary)
+    above = [line for text in _sentences(summary, name) for line in _wrapped(text, console, width)]
+    heading = _wrapped(_heading(summary), console, width)
+    every = _notes(summary, name) + _left_out(summary, name)
+    below = [line for note in _few(every) for line in _wrapped(note, console, width)]
+    used = len(above) + len(heading) + len(below) + 3  # a blank line, the signature, what is cut
+    for line in above:
+        console.print(line)
+    console.print()
+    for line in heading:
+        console.print(line, style="dim")
+    table = _rows_table if summary.rows else _grid_tables
+    _print_tables([*table(summary, name, width)], console, width, LINES - used)
+    for line in below:
+        console.print(line, style="dim")
+    signature = str(summary.signature) if whole_signature else summary.signature.short
+    console.print(Text(signature, style="dim"), soft_wrap=True)
+
+
+def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
+    """Return what Markdown and LaTeX hold: the whole table, the signature, and the sentences."""
+    name = _names(summary)
+    table = (_rows_table if summary.rows else _grid_tables)(summary, name, None)[0]
+    heading = _heading(summary)
+    notes = (f"{note.removesuffix('.')}." for note in _notes(summary, name))
+    table = replace(table, title=heading[:1].upper() + heading[1:], notes=tuple(notes))
+    return [table], str(summary.signature), _sentences(summary, name)
+
+
+def report_html(report: Report) -> str:
+    """Write a report for a notebook: sentences, a table, and the comparisons as an image.
+
+    The image holds itself, since notebooks take elements of SVG for unsafe; without the extra
+    ``report`` it is left out, and said to be.
+    """
+    summary = summarize(report)
+    (table,), _, sentences = summary_paper(summary)
+    rows = list(table.rows)
+    more = len(rows) - MOST_ROWS
+    cut = (f"and {more} more rows: report.scores.to_pandas()",) if more > 0 else ()
+    table = replace(table, rows=[*islice(rows, MOST_ROWS)], notes=(*table.notes, *cut))
+    figure = answer_forest(report, summary)
+    drawn, missing = "", None
+    if figure is not None:
+        from fslbench_data.render.figures.files import svg_of
+
+        try:
+            drawn = b64encode(svg_of(figure).encode()).decode()
+        except MissingPackageError as error:
+            missing = error
+    return template("render/templates/answer.html.j2").render(
+        sentences=sentences,
+        table=html([table], ""),
+        figure=figure,
+        drawn=drawn,
+        error=missing,
+        signature=summary.signature.short,
+    )
+
+
+# ---- names, and texts of several lines ----------------------------------------------------------
+
+Name = Callable[[str], str]
+
+
+def _names(summary: Summary) -> Name:
+    """Return what shortens a name: long features of a single method are said once, in a note."""
+    features = _features(summary)
+    return lambda name: shortened(name.removeprefix(f"{features}/") if features else name, NAME)
+
+
+def _features(summary: Summary) -> str:
+    """The features that names are written without; empty if two names would be alike."""
+    features = summary.rows[0].score.backbone if summary.rows else ""
+    names = {score.method for score in summary.scores}
+    short = {name.removeprefix(f"{features}/") for name in names}
+    shared = sum(name.startswith(f"{features}/") for name in names)
+    alike = len(short) < len(names) or "" in short
+    return "" if len(features) <= LONG or alike or shared < 2 else features
+
+
+def _wrapped(text: str, console: Console, width: int) -> list[Text]:
+    lines = Text(text).wrap(console, width) if text else []
+    for line in lines:
+        line.rstrip()
+    return [*lines]
+
+
+def _few(notes: Sequence[str]) -> list[str]:
+    if len(notes) <= NOTES:
+        return [*notes]
+    return [*notes[: NOTES - 1], f"{len(notes) - NOTES + 1} more notes: --details"]
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# ---- a line for each question -------------------------------------------------------------------
+
+
+def _sentences(summary: Summary, name: Name) -> list[str]:
+    """Return what the comparisons came to: for new images, and for new classes."""
+    if summary.rows:
+        (method,) = {row.score.method for row in summary.rows}
+        if not summary.tallies:
+            return [f"{name(method)}: there is nothing to compare it with."]
+        others = {c.versus for row in summary.rows for c in row.compared}
+        first = f"{name(method)} against {_many(len(others), 'method')}"
+        if (family := max(tally.family for tally in summary.tallies)) > 1:
+            first += f", corrected for {family} comparisons (Holm)"
+        return [f"{first}:", *map(_tally_text, summary.tallies)]
+    lines = [_standing_text(method, summary.columns, name) for method in summary.methods[:METHODS]]
+    if (more := len(summary.methods) - METHODS) > 0:
+        lines.append(f"… and {_many(more, 'more method')}")
+    return lines
+
+
+def _tally_text(tally: Tally) -> str:
+    if tally.unknown == tally.compared:
+        return f"{tally.question}: nothing can be concluded"
+    text = f"{tally.question}: better in {tally.better}, worse in {tally.worse}, "
+    text += f"no significant difference (ns) in {tally.ns}"
+    return text + (f", n/a in {tally.unknown}" if tally.unknown else "")
+
+
+def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str:
+    """Say on how many task sets a method is the best, as good, or significantly worse."""
+    judged = [(c, s) for c in columns if (s := c.by_method.get(method)) is not None]
+    judged = [(c, s) for c, s in judged if s.mark is not Mark.UNJUDGED]
+    if not judged:
+        return f"{name(method)}: nothing is concluded."
+    number = {mark: sum(s.mark is mark for _, s in judged) for mark in Mark}
+    alone = [c for c, s in judged if s.mark is Mark.HIGHEST and _beats_all(c)]
+    total = f"{_many(len(judged), 'data set')} and shots" if len(judged) > 1 else "1 task set"
+    text = f"{name(method)}: highest mean on {number[Mark.HIGHEST]} of {total}"
+    if number[Mark.HIGHEST]:
+        text += f" (significantly above all others on {len(alone)})"
+    if near := number[Mark.NOT_APART]:
+        text += f", no significant difference from the highest on {near}"
+    if below := number[Mark.NEW_IMAGES] + number[Mark.APART]:
+        most = max(s.behind for _, s in judged if s.mark in (Mark.NEW_IMAGES, Mark.APART))
+        text += f", significantly below it on {below}, by up to {most:.2f} points"
+    return f"{text}."
+
+
+def _beats_all(column: Standings) -> bool:
+    others = {s.mark for s in column.by_method.values()} - {Mark.HIGHEST, Mark.UNJUDGED}
+    return bool(others) and Mark.NOT_APART not in others
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+
+def _heading(summary: Summary) -> str:
+    """Say what the numbers of the table are."""
+    sets = summary.primary
+    if not sets:
+        return ""
+    level = f"{100 * summary.signature.level:.8g} %"
+    kinds = dict.fromkeys(family_of(primary.images) for primary in sets)
+    text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
+    if all(primary.images == "closed" for primary in sets):
+        text = f"accuracy ± {level} CI for other tasks of the same images"
+    ways = {primary.name.protocol.way for primary in sets}
+    text += f", {ways.pop()}-way" if len(ways) == 1 else ""
+    tasks = {f"{primary.scored.n_tasks} {primary.name.suite}" for primary in sets}
+    return text + (f", {tasks.pop()} tasks a set" if len(tasks) == 1 else "")
+
+
+def _set_columns(sets: Sequence[PrimarySet]) -> list[Column]:
+    """Return the columns that name a task set: no more than distinguish them."""
+    protocols = {primary.name.protocol for primary in sets}
+    columns = [Column("data set", lambda primary: primary.scored.dataset)]
+    if len({protocol.way for protocol in protocols}) > 1:
+        columns.append(right("ways", lambda primary: primary.name.protocol.way))
+    columns.append(right("shots", lambda primary: primary.name.protocol.shot))
+    if len({(protocol.way, protocol.shot) for protocol in protocols}) < len(protocols):
+        columns.append(right("queries", lambda primary: primary.name.protocol.query))
+    return columns
+
+
+Line = tuple[Row, Comparison | None]
+"""A row of the table of a single method."""
+
+
+def _rows_table(summary: Summary, name: Name, width: int | None) -> list[Table]:
+    """Return the table of a single method: a row for each comparison that is shown."""
+    label = labels(summary.scores)
+    lines: list[Line] = [
+        (row, comparison) for row in summary.rows for comparison in row.shown or (None,)
+    ]
+
+    def of_set(line: Line) -> PrimarySet:
+        return line[0].primary
+
+    def versus(line: Line) -> str | None:
+        row, comparison = line
+        if comparison is None:
+            return None
+        counted = comparison in row.compared
+        return name(label[comparison.versus]) + ("" if counted else f" {OTHERS}")
+
+    def of(read: Callable[[Row, Comparison], Any]) -> Callable[[Line], Any]:
+        return lambda line: None if line[1] is None else read(line[0], line[1])
+
+    columns = [
+        replace(column, cell=_through(column.cell), once=of_set)
+        for column in _set_columns(summary.primary)
+    ]
+    columns[0] = replace(columns[0], once=lambda line: line[0].primary.scored.dataset)
+    columns.append(
+        Column(
+            "accuracy",
+            lambda line: plus_minus(line[0].score.intervals[line[0].primary.images]),
+            "right",
+            once=of_set,
+            optional=1,
+        )
+    )
+    if any(_usual(row) for row in summary.rows):
+        usual = Column("usual ±", lambda line: _usual(line[0]), "right", once=of_set, optional=3)
+        columns.append(usual)
+    if len({_tasks(row) for row in summary.rows}) > 1:
+        tasks = Column("tasks", lambda line: _tasks(line[0]), "right", once=of_set, optional=2)
+        columns.append(tasks)
+    if any(comparison for _, comparison in lines):
+        columns += [
+            Column("versus", versus),
+            right("difference", of(lambda _, c: _difference(c))),
+        ]
+        kinds = {comparison.interval_kind for _, comparison in lines if comparison}
+        if kinds - {"closed"}:
+            columns.append(verdict_column("new images", of(_of_images)))
+        if "closed" in kinds:
+            columns.append(verdict_column("same images only", of(_of_same)))
+        if any(row.primary.classes for row in summary.rows):
+            columns.append(verdict_column("new classes", of(_of_classes)))
+    return [Table("", tuple(columns), lines)]
+
+
+def _through(cell: Callable[[PrimarySet], object]) -> Callable[[Line], object]:
+    return lambda line: cell(line[0].primary)
+
+
+def _usual(row: Row) -> str | None:
+    """Return the half-width that papers print: of the closed interval, where tasks reuse images."""
+    interval = row.score.intervals.get("closed")
+    if row.primary.images == "closed" or interval is None or interval.halfwidth is None:
+        return None
+    return width_text(interval.halfwidth)
+
+
+def _tasks(row: Row) -> str:
+    answered, every = row.score.accuracy.tasks, row.primary.scored.n_tasks
+    number = f"{answered}" if answered == every else f"{answered} of {every}"
+    return f"{number} {row.primary.name.suite}"
+
+
+def _difference(comparison: Comparison) -> str:
+    if comparison.verdict is Verdict.IDENTICAL:
+        return "identical"
+    return plus_minus(comparison.difference, signed=True)
+
+
+def _of_images(row: Row, comparison: Comparison) -> Verdict | None:
+    return None if comparison.interval_kind == "closed" else comparison.verdict
+
+
+def _of_same(row: Row, comparison: Comparison) -> Verdict | None:
+    return comparison.verdict if comparison.interval_kind == "closed" else None
+
+
+def _of_classes(row: Row, comparison: Comparison) -> Verdict | None:
+    pair = comparison.intervals.get(row.primary.classes) if row.primary.classes else None
+    return None if pair is None else pair.verdict
+
+
+def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]:
+    """Return a table of several methods: a row a method, a column a task set.
+
+    Where not all columns have room, there are several tables, one below the other.
+    """
+    label = labels(summary.scores)
+    references = {score.method for score in summary.scores if score.is_reference}
+    names = {each: name(label[each]) for each in summary.methods}
+    names |= {
+        each: name(label[each]) + (" (ref.)" if each in references else "")
+        for each in summary.references
+    }
+    if width is not None and len(names) > MOST_ROWS:  # of the submission's, those that are best
+        own = max(MOST_ROWS - len(summary.references), 2 * MOST_ROWS // 3)
+        kept = [*summary.methods[:own], *summary.references][:MOST_ROWS]
+        names = {each: names[each] for each in kept}
+    first = Column("method", lambda each: names[each])
+    sets = _set_columns(summary.primary)
+    units = {"ways": "-way", "shots": "-shot", "queries": "-query"}
+
+    def heading(primary: PrimarySet) -> str:
+        dataset, *sizes = (str(column.cell(primary)) for column in sets)
+        named = (f"{n}{units[c.name]}" for n, c in zip(sizes, sets[1:], strict=True))
+        return " ".join([dataset, *named])
+
+    def column(among: Standings) -> Column:
+        return right(heading(among.primary), lambda each: _cell(among, each))
+
+    if width is None:
+        return [Table("", (first, *map(column, summary.columns)), [*names])]
+    tables, some = [], []
+    for among in summary.columns:
+        if some and fit(Table("", (first, *some, column(among)), [*names]), width, HEADING).dropped:
+            tables.append(Table("", (first, *some), [*names]))
+            some = []
+            if len(tables) * len(names) > LINES:
+                break
+        some.append(column(among))
+    return [*tables, Table("", (first, *some), [*names])] if some else tables
+
+
+def _cell(among: Standings, method: str) -> str | None:
+    standing = among.by_method.get(method)
+    if standing is None:
+        return None
+    interval = standing.score.intervals[among.primary.images]
+    return f"{plus_minus(interval)}{MARKS[standing.mark]}"
+
+
+def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: int) -> None:
+    """Print as much of some tables as has room, at least five rows, and say what has none."""
+    rows = columns = 0
+    left = lines
+    for number, table in enumerate(tables):
+        every = [*table.rows]
+        some = every[: max(5, left - 2)]
+        fitted = fit(replace(table, rows=some), width, HEADING)
+        while len(some) > 5 and fitted.lines > left:
+            some = some[: max(5, len(some) - (fitted.lines - left))]
+            fitted = fit(replace(table, rows=some), width, HEADING)
+        if number and (fitted.lines > left or len(some) < len(every)):
+            columns += sum(len(each.columns) - 1 for each in tables[number:])
+            break
+        console.print(fitted.laid_out, width=width)
+        rows = max(rows, len(every) - len(some))
+        left -= fitted.lines
+        if said := fitted.left_out():
+            console.print(Text(said, style="yellow"))
+    parts = [_many(rows, "more row")] if rows else []
+    parts += [_many(columns, "more task set")] if columns else []
+    if parts:
+        console.print(Text(f"… and {' and '.join(parts)}: --details, --format csv", style="yellow"))
+
+
+# ---- notes --------------------------------------------------------------------------------------
+
+
+def _notes(summary: Summary, name: Name) -> list[str]:
+    """Return what must be known to read the table, the weightiest first."""
+    return [*_of_scores(summary, name), *_of_marks(summary), *_of_sets(summary)]
+
+
+def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
+    def named(which: Callable[[Score], bool]) -> str:
+        names = dict.fromkeys(score.method for score in summary.scores if which(score))
+        return listing([name(each) for each in names], 3)
+
+    if summary.signature.unbound:
+        yield UNBOUND_NOTE
+    if same := [str(h.scored) for h in summary.primary if h.images == "closed"]:
+        where = listing(same, 2)
+        yield f"{where}: nothing is said of new images, only of other tasks of the same images"
+    if prefix := named(lambda score: score.prefix):
+        yield f"{prefix}: {PREFIX}; its intervals are shown, and nothing is concluded (n/a)"
+    if stopped := [score for score in summary.scores if score.stopped is not None]:
+        yield from stopped_text(stopped[:2])
+        yield f"{STOPPED} run with a rule to stop: its ordinary intervals do not hold"
+    single = dict.fromkeys(score.method for score in summary.scores if score.of_one_model)
+    if text := one_model_text([name(each) for each in single]):
+        yield f"{text} (more: column run; trains nothing: trained=False)"
+    if named(lambda score: score.transductive):
+        yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
+    if runs := named(lambda score: score.runs > 1):
+        yield f"several training runs, counted in ± and verdicts: {runs}"
+
+
+def _of_marks(summary: Summary) -> Iterator[str]:
+    if features := _features(summary):
+        yield f"names without a slash: on the features {features}"
+    counted = [tally for tally in summary.tallies if tally.family > 1]
+    if any(tally.unadjusted > tally.better + tally.worse for tally in counted):
+        family = max(tally.family for tally in counted)
+        yield (
+            f"the table's verdicts are not corrected for multiple comparisons; the lines above it "
+            f"are: Holm over {family} comparisons"
+        )
+    if any(c not in row.compared for row in summary.rows for c in row.shown):
+        yield f"{OTHERS} the most accurate reference of all, not among the comparisons counted"
+    yield from _superclasses(summary)
+    families = sorted({column.family for column in summary.columns})
+    if not families or not families[-1]:
+        return
+    pairs = " to ".join(f"{family:,}" for family in dict.fromkeys((families[0], families[-1])))
+    by = "Holm" if all(column.holm for column in summary.columns) else "Bonferroni"
+    marks = {s.mark for column in summary.columns for s in column.by_method.values()}
+    of_new = any(primary.images != "closed" for primary in summary.primary)
+    images = "new images" if of_new else "the same images"
+    text = f"* highest mean; ~ no significant difference from it for {images}"
+    if Mark.NEW_IMAGES in marks and of_new:
+        text += "; ° significant for new images, not for new classes"
+    classes = " and classes" if any(h.classes for h in summary.primary) else ""
+    text += f"; no mark: significantly lower for {images}{classes}"
+    text += "; ? not judged" if Mark.UNJUDGED in marks else ""
+    yield f"{text} ({by}, {pairs} pairs a set)"
+
+
+def _superclasses(summary: Summary) -> Iterator[str]:
+    """Say in how many comparisons a difference is significant for new superclasses."""
+    verdicts = [
+        pair.verdict
+        for row in summary.rows
+        for comparison in row.compared
+        for kind, pair in comparison.intervals.items()
+        if ABOUT[kind] == "new superclasses"
+    ]
+    if verdicts:
+        found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
+        of = _many(len(verdicts), "comparison")
+        yield f"new superclasses: significant in {found} of {of} (--details)"
+
+
+def _of_sets(summary: Summary) -> Iterator[str]:
+    sets = summary.primary
+    if few := [h for h in sets if h.images == "open" and h.scored.n_tasks < FEW_TASKS]:
+        where = f" on {len(few)} of {len(sets)} sets" if len(sets) > 1 else ""
+        yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"
+    if near := {score.method for score in summary.scores if score.near_perfect is not None}:
+        methods = _many(len(near), "method")
+        yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
+    if grouped := _datasets(h for h in sets if h.groups):
+        yield f"{grouped}: a group of images counts as one image"
+    if within := _datasets(h for h in sets if h.superclasses and h.classes):
+        yield f"{within}: new classes are other classes of the same superclasses"
+
+
+def _datasets(sets: Iterable[PrimarySet]) -> str:
+    return listing([*dict.fromkeys(primary.scored.dataset for primary in sets)], 4)
+
+
+def _left_out(summary: Summary, name: Name) -> list[str]:
+    """Say what the report holds besides, and which option shows it."""
+    notes, parts = [], []
+    compared = [row.compared for row in summary.rows if row.compared]
+    if any(c not in row.shown for row in summary.rows for c in row.compared):
+        names, *others = dict.fromkeys(tuple(c.versus for c in some) for some in compared)
+        option = "--details"
+        if not others and len(names) <= 4:
+            option = " ".join(f"--against {quote(each)}" for each in names)
+        parts.append(f"all {sum(map(len, compared))} comparisons ({option})")
+    if summary.other_references:
+        parts.append(f"{_many(summary.other_references, 'reference method')} (--all-references)")
+    if summary.other_sets:
+        parts.append(f"{_many(summary.other_sets, 'task set')} (--details)")
+    if summary.left_out:
+        parts.append(f"{summary.left_out} made with attributes of images (--bias)")
+    if parts:
+        notes.append(f"more: {', '.join(parts)}")
+    if summary.other_references and any(score.is_reference for score in summary.scores):
+        notes.append(_references(summary))
+    if summary.unshown:
+        names = listing([name(each) for each in summary.unshown], 2)
+        notes.append(f"answered other task sets only: {names}")
+    return notes
+
+
+def _references(summary: Summary) -> str:
+    """Say which reference methods are compared with, and why."""
+    own = {score.backbone for score in summary.scores if not score.is_reference}
+    found = {c.versus for row in summary.rows for c in row.compared} or {*summary.references}
+    same = {s.backbone in own for s in summary.scores if s.is_reference and s.method in found}
+    accurate = f"the {MOST_ACCURATE} most accurate of a set"
+    if same == {True}:
+        return "reference methods: those on the same features"
+    if same == {False}:
+        return f"reference methods: {accurate}, since none is on the same features"
+    return f"reference methods: those on the same features; where there are none, {accurate}"

@@ -1,0 +1,516 @@
+"""What to read of a report first: one task set of each data set and shots, and few comparisons.
+
+The same for the terminal, a notebook, a page and a paper; it has no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol
+
+import numpy as np
+
+from analysis_sql.comparison.multiplicity import adjust
+from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.interval_kinds import BESIDE
+from analysis_sql.ranking.told_apart import told_apart
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.suites import IntervalKind
+from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.signature import ScoredSet, Signature
+from fslbench_data.scoring.task_set_report import TaskSetReport
+
+ORDER = ("pooled", "closed")
+"""Suites whose verdicts on new images come first: they use the most of the images."""
+
+MOST_ACCURATE = 3
+"""Reference methods that a method is compared with where none is on its own features."""
+
+
+@dataclass(frozen=True)
+class PrimarySet:
+    """The task set of a data set, ways and shots that is read first.
+
+    Attributes
+    ----------
+    images
+        The kind of interval that verdicts about new images rest on; ``closed`` where nothing is
+        said of new images.
+    classes
+        The kind about new classes, if there is one.
+    groups
+        Whether images of one group are left out together.
+    superclasses
+        Whether new classes are new ones of the same superclasses.
+    """
+
+    scored: ScoredSet
+    name: TaskSetName
+    images: IntervalKind
+    classes: IntervalKind | None
+    groups: bool
+    superclasses: bool
+
+    @classmethod
+    def of(cls, task_set: TaskSetReport) -> PrimarySet:
+        """Describe a task set."""
+        kinds = task_set.shown_kinds
+        about = {BESIDE[kind].about: kind for kind in kinds if kind in BESIDE}
+        return cls(
+            task_set.scored,
+            TaskSetName.parse(task_set.scored.task_set),
+            kinds[0],
+            about.get("new classes"),
+            task_set.units.groups,
+            task_set.units.superclasses > 0,
+        )
+
+
+def _rank(name: TaskSetName, *, of_new_images: bool) -> int:
+    if not of_new_images:
+        return len(ORDER) + 1
+    return ORDER.index(name.suite) if name.suite in ORDER else len(ORDER)
+
+
+def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Choose for each data set, ways, shots and pair of methods one comparison.
+
+    Those that say something of new images come first: of the pooled set, else the closed, else
+    another.  They stand in the order in which their pairs first came.
+    """
+    chosen: dict[tuple[str, int, int, str, str], tuple[int, Comparison]] = {}
+    for comparison in comparisons:
+        name = TaskSetName.parse(comparison.task_set)
+        about = comparison.dataset, name.protocol.way, name.protocol.shot
+        key = *about, comparison.method, comparison.versus
+        rank = _rank(name, of_new_images=comparison.about_new_images is not None)
+        if key not in chosen or rank < chosen[key][0]:
+            chosen[key] = rank, comparison.shown
+    return [comparison for _, comparison in chosen.values()]
+
+
+def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
+    """Choose one task set for each data set, ways and shots, as :func:`primary_comparisons` does.
+
+    Of sets that not every method of a submission answers, the one that most of them answer.  They
+    stand in the order in which their data sets first came, and of ways and shots.
+    """
+    chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
+    for task_set in sets:
+        name = TaskSetName.parse(task_set.scored.task_set)
+        of_new_images = task_set.shown_kinds[0] != "closed"
+        rank = -len(task_set.asked), _rank(name, of_new_images=of_new_images)
+        key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
+        if key not in chosen or rank < chosen[key][0]:
+            chosen[key] = rank, task_set
+    datasets = [*dict.fromkeys(dataset for dataset, *_ in chosen)]
+    order = sorted(chosen, key=lambda key: (datasets.index(key[0]), key[1:]))
+    return [chosen[key][1] for key in order]
+
+
+class Mark(Enum):
+    """How a method stands to the highest mean, after an adjustment for all pairs."""
+
+    HIGHEST = "the highest mean"
+    NOT_APART = "no significant difference from it for new images"
+    NEW_IMAGES = "significant for new images, not for new classes"
+    APART = "significant for new images, and for new classes where there is an interval"
+    UNJUDGED = "not all tasks answered, or a run with a rule to stop: not among the pairs"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A method on a task set, among others; `behind` the highest mean, percentage points."""
+
+    score: Score
+    mark: Mark
+    behind: float
+
+
+@dataclass(frozen=True)
+class Standings:
+    """Several methods on a primary task set.
+
+    Attributes
+    ----------
+    family
+        Pairs that the verdicts are adjusted for: all of the judged methods.
+    holm
+        Whether by Holm's procedure; else, of very many methods, by Bonferroni's.
+    """
+
+    primary: PrimarySet
+    by_method: Mapping[str, Standing]
+    family: int
+    holm: bool
+
+
+def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
+    """Compare some methods of a task set with the best of them, adjusted for all pairs."""
+    primary = PrimarySet.of(task_set)
+    scores = {i: task_set.scores[i] for i in positions}
+    whole = task_set.counts.tasks == task_set.scored.n_tasks
+    judged = [i for i in positions if scores[i].ordinary and whole[i]]
+    family, holm = 0, True
+    top = max(scores[i].accuracy.mean for i in judged or positions)
+    marks = dict.fromkeys(positions, Mark.UNJUDGED)
+    if judged:
+        counts = task_set.counts.some(judged)
+        best = int(np.argmax([scores[i].accuracy.mean for i in judged]))
+
+        def apart(kind: IntervalKind) -> tuple[np.ndarray, int, bool]:
+            design = task_set.designs.get(kind)
+            told = told_apart(counts, kind, task_set.level, design, only=best)
+            return told.of(best), told.family, told.by_holm
+
+        images, family, holm = apart(primary.images)
+        classes = images if primary.classes is None else images & apart(primary.classes)[0]
+        for i, of_images, of_classes in zip(judged, images, classes, strict=True):
+            marks[i] = Mark.APART if of_classes else Mark.NEW_IMAGES
+            marks[i] = marks[i] if of_images else Mark.NOT_APART
+        marks[judged[best]] = Mark.HIGHEST
+    of = {s.method: Standing(s, marks[i], top - s.accuracy.mean) for i, s in scores.items()}
+    return Standings(primary, of, family, holm)
+
+
+def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
+    """Sort methods by how far they are behind the highest mean, on average over their task sets.
+
+    One that leaves out hard task sets gains nothing by it: a method moves above those right above
+    it that it is ahead of on the task sets which both answer.  Equals stay in the order of `names`.
+    """
+    of = {
+        name: {at: c.by_method[name].behind for at, c in enumerate(columns) if name in c.by_method}
+        for name in names
+    }
+
+    def mean(gaps: Collection[float]) -> float:
+        return sum(gaps) / len(gaps) if gaps else 0.0
+
+    def ahead(one: dict[int, float], other: dict[int, float]) -> bool:
+        both = sorted(one.keys() & other.keys())
+        return mean([one[at] for at in both]) < mean([other[at] for at in both])
+
+    placed: list[str] = []
+    for name in sorted(names, key=lambda name: mean(of[name].values())):
+        place = len(placed)
+        while place and ahead(of[name], of[placed[place - 1]]):
+            place -= 1
+        placed.insert(place, name)
+    return placed
+
+
+def own_methods(task_set: TaskSetReport) -> tuple[str, ...]:
+    """Return the methods of the submission that answer a task set."""
+    return task_set.methods[: len(task_set.asked)]
+
+
+def baselines(
+    task_set: TaskSetReport, row: int, against: Collection[str], *, all_references: bool
+) -> list[int]:
+    """Return positions of the methods that the submission's method number `row` is compared with.
+
+    Those named in `against`, if any are; else the submission's other methods, and of the reference
+    methods those of its own features, or where there are none the most accurate ones.  A run with
+    a rule to stop has the one that it was compared with too.
+    """
+    if against:
+        return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
+    own = len(task_set.asked)
+    peers = [i for i in range(own) if i != row]
+    references = range(own, len(task_set.scores))
+    if all_references:
+        return [*peers, *references]
+    chosen = {*(_of_same_features(task_set, row) or _most_accurate(task_set, references))}
+    return [*peers, *sorted(chosen | {i for i in _rival(task_set, row) if i >= own})]
+
+
+def _rival(task_set: TaskSetReport, row: int) -> list[int]:
+    """Return the position of the method that a run with a rule to stop was run against, if any."""
+    stopped = task_set.scores[row].stopped
+    if stopped is None:
+        return []
+    return [i for i, name in enumerate(task_set.methods) if name == stopped.versus]
+
+
+def _of_same_features(task_set: TaskSetReport, row: int) -> list[int]:
+    backbone = task_set.scores[row].backbone
+    references = range(len(task_set.asked), len(task_set.scores))
+    return [i for i in references if backbone and task_set.scores[i].backbone == backbone]
+
+
+def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[int]:
+    """Return a few methods from the highest mean down; those of only some tasks come last."""
+
+    def order(position: int) -> tuple[bool, float]:
+        accuracy = task_set.scores[position].accuracy
+        return accuracy.tasks < task_set.scored.n_tasks, -accuracy.mean
+
+    return sorted(positions, key=order)[:MOST_ACCURATE]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A single method on a primary task set.
+
+    Attributes
+    ----------
+    compared
+        Its comparisons with its baselines.
+    shown
+        The comparisons that a table has: with the most accurate reference method of the same
+        features and, if it is another, with the most accurate of all; or with every method that was
+        asked for by name.
+    """
+
+    primary: PrimarySet
+    score: Score
+    compared: tuple[Comparison, ...]
+    shown: tuple[Comparison, ...]
+
+
+Question = Literal["new images", "new classes", "same images only"]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the comparisons of a single method came to, for one question.
+
+    Attributes
+    ----------
+    better, worse
+        Comparisons that are significant after Holm's procedure over all of them.
+    unadjusted
+        Comparisons that are significant each alone.
+    unknown
+        Comparisons from which nothing can be concluded.
+    family
+        Comparisons that Holm's procedure is over: those with a p-value.
+    """
+
+    question: Question
+    compared: int
+    better: int
+    worse: int
+    unadjusted: int
+    unknown: int
+    family: int
+
+    @property
+    def ns(self) -> int:
+        """Comparisons without a significant difference."""
+        return self.compared - self.better - self.worse - self.unknown
+
+
+class Reported(Protocol):
+    """What is summarized: a :class:`fslbench_data.scoring.report.Report`."""
+
+    @property
+    def signature(self) -> Signature:
+        """What the results rest on."""
+
+    @property
+    def sets(self) -> tuple[TaskSetReport, ...]:
+        """The task sets, in the release's order."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Task sets made with attributes of images that were left out."""
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """The methods that were asked for by name."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is read of a report first.
+
+    Attributes
+    ----------
+    methods
+        Of the submission, those that are compared, from the best down (:func:`best_first`).
+    references
+        Other methods beside them in `columns`.
+    rows, tallies
+        Of a single method, a row a task set, and what its comparisons came to; else empty.
+    columns
+        Of several methods, a column a task set; else empty.
+    scores
+        Of all methods that are shown, on the task sets that are.
+    other_sets
+        How many more task sets of the same data sets, ways and shots the report holds.
+    unshown
+        Methods that answer only such sets.
+    left_out
+        How many task sets made with attributes of images were left out of the report.
+    other_references
+        How many reference methods the report holds that none is compared with here.
+    against
+        The methods that were asked for by name.
+    """
+
+    signature: Signature
+    methods: tuple[str, ...]
+    references: tuple[str, ...]
+    rows: tuple[Row, ...]
+    tallies: tuple[Tally, ...]
+    columns: tuple[Standings, ...]
+    scores: tuple[Score, ...]
+    other_sets: int
+    unshown: tuple[str, ...]
+    left_out: int
+    other_references: int
+    against: tuple[str, ...]
+
+    @property
+    def primary(self) -> tuple[PrimarySet, ...]:
+        """The task sets that are shown."""
+        return (*(r.primary for r in self.rows), *(c.primary for c in self.columns))
+
+
+Compared = list[tuple[TaskSetReport, dict[int, list[int]]]]
+"""For each primary task set, the methods that each method of the submission is compared with."""
+
+
+def summarize(report: Reported, *, all_references: bool = False) -> Summary:
+    """Choose what to read of a report first.
+
+    Parameters
+    ----------
+    all_references
+        Compare with every reference method, not only the closest (:func:`baselines`).
+    """
+    compared = comparisons_to_show(report, all_references=all_references)
+    subjects = _subjects(report)
+    answering = {each.methods[row] for each, of in compared for row in of}
+    shown = [name for name in subjects if name in answering]
+    rows: tuple[Row, ...] = ()
+    columns: tuple[Standings, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    if len(shown) == 1:
+        rows = tuple(
+            _row(each, *one, named=bool(report.against))
+            for each, of in compared
+            for one in of.items()
+        )
+        tallies = _tallies(compared, rows)
+    else:
+        columns = tuple(standings(each, _together(of)) for each, of in compared)
+    in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.shown}
+    scores = tuple(
+        score
+        for each, of in compared
+        for i, score in enumerate(each.scores)
+        if i in _together(of) or (each.scored, score.method) in in_rows
+    )
+    others = dict.fromkeys(s.method for s in scores if s.method not in answering)
+    every = (score for each in report.sets for score in each.scores)
+    references = {score.method for score in every if score.is_reference}
+    return Summary(
+        signature=report.signature,
+        methods=tuple(best_first(shown, columns)),
+        references=tuple(best_first([*others], columns)),
+        rows=rows,
+        tallies=tallies,
+        columns=columns,
+        scores=scores,
+        other_sets=len(report.sets) - len(compared),
+        unshown=tuple(name for name in subjects if name not in shown),
+        left_out=len(report.left_out),
+        other_references=0 if report.against else len(references - others.keys()),
+        against=report.against,
+    )
+
+
+def comparisons_to_show(report: Reported, *, all_references: bool = False) -> Compared:
+    """Return for each primary task set whom each method of the submission is compared with."""
+    subjects = {*_subjects(report)}
+    found = [
+        (
+            each,
+            {
+                row: baselines(each, row, report.against, all_references=all_references)
+                for row, name in enumerate(own_methods(each))
+                if name in subjects
+            },
+        )
+        for each in primary_sets(report.sets)
+    ]
+    return [(each, of) for each, of in found if of]
+
+
+def _subjects(report: Reported) -> list[str]:
+    """The methods of the submission; of those that it is compared with, only if all are."""
+    own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
+    return [name for name in own if name not in report.against] or [*own]
+
+
+def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool) -> Row:
+    shown = dict.fromkeys(compared)
+    if not named:
+        others = [i for i in range(len(each.scores)) if i != row]
+        best = (_most_accurate(each, some)[:1] for some in (_of_same_features(each, row), others))
+        shown = dict.fromkeys([*_rival(each, row), *(i for some in best for i in some)])
+    every = [*dict.fromkeys([*compared, *shown])]
+    made = each.comparisons_of(row, np.array(every, np.int64)) if every else []
+    of = dict(zip(every, (c.shown for c in made), strict=True))
+    return Row(
+        PrimarySet.of(each),
+        each.scores[row],
+        tuple(of[i] for i in compared),
+        tuple(of[i] for i in shown),
+    )
+
+
+def _together(compared: Mapping[int, Sequence[int]]) -> list[int]:
+    return sorted({*compared}.union(*compared.values()))
+
+
+def _tallies(compared: Compared, rows: Sequence[Row]) -> tuple[Tally, ...]:
+    """Count verdicts of a single method, alone and after Holm's procedure, for each question."""
+    found: dict[Question, list[tuple[Verdict, float, float]]] = {}
+    for (each, of), row in zip(compared, rows, strict=True):
+        asked: dict[Question, IntervalKind | None] = {
+            "same images only" if row.primary.images == "closed" else "new images": (
+                row.primary.images
+            ),
+            "new classes": row.primary.classes,
+        }
+        ((number, columns),) = of.items()
+        for question, kind in asked.items():
+            if kind is None:
+                continue
+            p = each.p_values(kind)
+            for column, comparison in zip(columns, row.compared, strict=True):
+                if kind in comparison.intervals:
+                    pair = comparison.intervals[kind]
+                    one = p[number, column]
+                    if np.isnan(one) and column < len(p):
+                        one = p[column, number]  # of two methods of one submission
+                    found.setdefault(question, []).append((pair.verdict, float(one), each.level))
+    return tuple(_tally(question, verdicts) for question, verdicts in found.items())
+
+
+def _tally(question: Question, verdicts: Sequence[tuple[Verdict, float, float]]) -> Tally:
+    adjusted = adjust(np.array([p for _, p, _ in verdicts]), "holm")
+    kept = adjusted.apart(verdicts[0][2])
+    claims = (Verdict.BETTER, Verdict.WORSE)
+    better, worse = (
+        sum(
+            v is claim and (bool(k) or np.isnan(p))
+            for (v, p, _), k in zip(verdicts, kept, strict=True)
+        )
+        for claim in claims
+    )
+    return Tally(
+        question,
+        len(verdicts),
+        better,
+        worse,
+        sum(verdict in claims for verdict, _, _ in verdicts),
+        sum(verdict is Verdict.NOT_ESTIMABLE for verdict, _, _ in verdicts),
+        adjusted.size,
+    )
