@@ -10,8 +10,8 @@ from builders.release.card_text import markdown, table
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.paper import table as paper_table
-from fslbench_data.scoring.summary import ORDER
 from fslbench_data.scoring.paper import PaperColumn
+from fslbench_data.scoring.summary import ORDER
 from fslbench_data.tasks import TaskSetInfo
 
 SHOT = 5
