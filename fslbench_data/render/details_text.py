@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -130,7 +130,7 @@ def comparison_columns(each: TaskSetReport, *, partial_sets: bool) -> Iterator[C
         yield _overlap(OVERLAP_CLOSED, lambda c: c.verdict_closed)
 
 
-def _overlap(name: str, verdict: partial[Verdict | None]) -> Column:
+def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Column:
     """Say whether two separate intervals overlap."""
     words = {Verdict.BETTER: "no, better", Verdict.WORSE: "no, worse", Verdict.NOT_ESTIMABLE: "n/a"}
 

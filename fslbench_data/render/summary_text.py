@@ -167,10 +167,10 @@ def _features(summary: Summary) -> str:
 
 
 def _wrapped(text: str, console: Console, width: int) -> list[Text]:
-    lines = Text(text).wrap(console, width) if text else []
+    lines = [*Text(text).wrap(console, width)] if text else []
     for line in lines:
         line.rstrip()
-    return [*lines]
+    return lines
 
 
 def _few(notes: Sequence[str]) -> list[str]:
@@ -393,7 +393,8 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
 
     if width is None:
         return [Table("", (first, *map(column, summary.columns)), [*names])]
-    tables, some = [], []
+    tables: list[Table] = []
+    some: list[Column] = []
     for among in summary.columns:
         if some and fit(Table("", (first, *some, column(among)), [*names]), width, HEADING).dropped:
             tables.append(Table("", (first, *some), [*names]))
@@ -553,8 +554,8 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
     if summary.other_references and any(score.is_reference for score in summary.scores):
         notes.append(_references(summary))
     if summary.unshown:
-        names = listing([name(each) for each in summary.unshown], 2)
-        notes.append(f"answered other task sets only: {names}")
+        unshown = listing([name(each) for each in summary.unshown], 2)
+        notes.append(f"answered other task sets only: {unshown}")
     return notes
 
 

@@ -473,24 +473,21 @@ def _tallies(compared: Compared, rows: Sequence[Row]) -> tuple[Tally, ...]:
     """Count verdicts of a single method, alone and after Holm's procedure, for each question."""
     found: dict[Question, list[tuple[Verdict, float, float]]] = {}
     for (each, of), row in zip(compared, rows, strict=True):
-        asked: dict[Question, IntervalKind | None] = {
-            "same images only" if row.primary.images == "closed" else "new images": (
-                row.primary.images
-            ),
-            "new classes": row.primary.classes,
-        }
         ((number, columns),) = of.items()
-        for question, kind in asked.items():
-            if kind is None:
-                continue
-            p = each.p_values(kind)
-            for column, comparison in zip(columns, row.compared, strict=True):
-                if kind in comparison.intervals:
-                    pair = comparison.intervals[kind]
+        for column, comparison in zip(columns, row.compared, strict=True):
+            first = comparison.interval_kind
+            asked: list[tuple[Question, IntervalKind | None]] = [
+                ("same images only" if first == "closed" else "new images", first),
+                ("new classes", row.primary.classes),
+            ]
+            for question, kind in asked:
+                if kind is not None and kind in comparison.intervals:
+                    p = each.p_values(kind)
                     one = p[number, column]
                     if np.isnan(one) and column < len(p):
                         one = p[column, number]  # of two methods of one submission
-                    found.setdefault(question, []).append((pair.verdict, float(one), each.level))
+                    verdict = comparison.intervals[kind].verdict
+                    found.setdefault(question, []).append((verdict, float(one), each.level))
     return tuple(_tally(question, verdicts) for question, verdicts in found.items())
 
 
