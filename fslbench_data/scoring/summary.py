@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.comparison.verdicts import Comparison, Verdict
@@ -160,7 +161,7 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
         counts = task_set.counts.some(judged)
         best = int(np.argmax([scores[i].accuracy.mean for i in judged]))
 
-        def apart(kind: IntervalKind) -> tuple[np.ndarray, int, bool]:
+        def apart(kind: IntervalKind) -> tuple[NDArray[np.bool_], int, bool]:
             design = task_set.designs.get(kind)
             told = told_apart(counts, kind, task_set.level, design, only=best)
             return told.of(best), told.family, told.by_holm
@@ -474,6 +475,7 @@ def _tallies(compared: Compared, rows: Sequence[Row]) -> tuple[Tally, ...]:
     found: dict[Question, list[tuple[Verdict, float, float]]] = {}
     for (each, of), row in zip(compared, rows, strict=True):
         ((number, columns),) = of.items()
+        values: dict[IntervalKind, NDArray[np.float64]] = {}
         for column, comparison in zip(columns, row.compared, strict=True):
             first = comparison.interval_kind
             asked: list[tuple[Question, IntervalKind | None]] = [
@@ -482,7 +484,9 @@ def _tallies(compared: Compared, rows: Sequence[Row]) -> tuple[Tally, ...]:
             ]
             for question, kind in asked:
                 if kind is not None and kind in comparison.intervals:
-                    p = each.p_values(kind)
+                    if kind not in values:
+                        values[kind] = each.p_values(kind)
+                    p = values[kind]
                     one = p[number, column]
                     if np.isnan(one) and column < len(p):
                         one = p[column, number]  # of two methods of one submission
