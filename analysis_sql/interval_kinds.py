@@ -22,7 +22,7 @@ from analysis_sql.class_aware import superclass_intervals
 from analysis_sql.class_aware.intervals import method_halfwidths
 from analysis_sql.class_aware.p_values import one_sided_p_new_classes, p_values
 from analysis_sql.class_aware.pairs import ForNewClasses
-from analysis_sql.comparison.verdicts import PairInterval
+from analysis_sql.comparison.verdicts import PairColumns
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out import kinds as left_out
@@ -30,7 +30,6 @@ from analysis_sql.leave_one_out.design import LeftOut
 from benchmark_spec.suites import IntervalKind
 
 Positions = NDArray[np.int64]
-Codes = NDArray[np.int8]
 
 Designs = Mapping[IntervalKind, Any]
 """The design that each kind beside the carried one needs of a task set, where there is one."""
@@ -39,11 +38,8 @@ Designs = Mapping[IntervalKind, Any]
 class PairMaker(Protocol):
     """Compares the methods of a task set by one kind of interval; made once a task set."""
 
-    def compare(self, method: int, versus: Positions) -> list[PairInterval]:
+    def columns(self, method: int, versus: Positions) -> PairColumns:
         """Compare a method with others (P,), by their positions in the counts."""
-
-    def arrays(self, method: int, versus: Positions) -> tuple[Floats, Codes, Codes]:
-        """Return half-widths of the differences, verdicts and direct verdicts, each (P,)."""
 
 
 @dataclass(frozen=True)

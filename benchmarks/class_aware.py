@@ -88,7 +88,9 @@ def main() -> int:
         method_halfwidths(design, counts, LEVEL)
         pairs = ForNewClasses(design, counts, LEVEL)
         others = (np.arange(i + 1, METHODS) for i in range(METHODS - 1))
-        widths = np.concatenate([pairs.arrays(i, row)[0] for i, row in enumerate(others)])
+        widths = np.concatenate(
+            [pairs.columns(i, row).halfwidth[2] for i, row in enumerate(others)]
+        )
         ours += time.perf_counter() - start
         sample = rng.choice(first.size, options.sample, replace=False)
         start = time.perf_counter()

@@ -18,7 +18,7 @@ from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.cli import main as build_main
 from fslbench_data.cli import main
 from fslbench_data.scoring.answer_frame import ANSWER
-from fslbench_data.scoring.result_rows import COMPARISONS, SCORES
+from fslbench_data.scoring.relation import COMPARISONS, SCORES
 
 COMMANDS = {
     "score": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,14 +12,9 @@ from numpy.typing import NDArray
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths, pair_coordinates
 from analysis_sql.class_aware.shared_design import SharedDesign
-from analysis_sql.comparison.verdicts import (
-    VERDICTS,
-    PairInterval,
-    direct_verdicts,
-    paired_verdicts,
-)
+from analysis_sql.comparison.pairs import pair_columns
+from analysis_sql.comparison.verdicts import PairColumns, paired_verdicts
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import intervals
 from analysis_sql.intervals.moments import Moments
 from benchmark_spec.suites import IntervalKind
 
@@ -50,39 +45,17 @@ class AwarePairs(Generic[D]):
         self._kind, self._design, self._counts, self._level = kind, design, counts, level
         self._prefixes: dict[int, _Prefix[D]] = {}
 
-    def compare(self, method: int, versus: NDArray[np.int64]) -> list[PairInterval]:
+    def columns(self, method: int, versus: NDArray[np.int64]) -> PairColumns:
         """Compare a method with others (P,), by their positions in `counts`."""
-        pairs: dict[int, PairInterval] = {}
-        for places, arrays in self._by_tasks(method, versus):
-            pairs |= zip(
-                places.tolist(), _pair_intervals(arrays, self._kind.name, self._level), strict=True
-            )
-        return [pairs[place] for place in range(len(versus))]
 
-    def arrays(
-        self, method: int, versus: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]]:
-        """The same as arrays (P,): half-widths of the differences, and both kinds of verdict."""
-        width = np.full(len(versus), np.nan)
-        verdict, direct = (np.zeros(len(versus), np.int8) for _ in range(2))
-        for places, arrays in self._by_tasks(method, versus):
-            width[places] = arrays.paired
-            verdict[places], direct[places] = arrays.verdict, arrays.direct
-        return width, verdict, direct
-
-    def _by_tasks(
-        self, method: int, versus: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int64], _Arrays]]:
-        """Which of the others have T tasks in common with the method, and what is found of them."""
-        common = np.minimum(self._counts.tasks[method], self._counts.tasks[versus])
-        for tasks in np.unique(common).tolist():
+        def compare(rows: NDArray[np.int64], tasks: int) -> PairColumns:
             if tasks not in self._prefixes:
                 self._prefixes[tasks] = _Prefix(
                     self._kind, self._design.prefix(tasks), self._counts, self._level
                 )
-            places = np.flatnonzero(common == tasks)
-            rows = np.concatenate([[method], versus[places]])
-            yield places, self._prefixes[tasks].compare(rows)
+            return self._prefixes[tasks].compare(rows)
+
+        return pair_columns(self._counts, method, versus, compare)
 
 
 class ForNewClasses(AwarePairs[ClassDesign]):
@@ -90,29 +63,6 @@ class ForNewClasses(AwarePairs[ClassDesign]):
 
     def __init__(self, design: ClassDesign, counts: Counts, level: float) -> None:
         super().__init__(AwareKind(KIND, halfwidths), design, counts, level)
-
-
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    """A method and P others: own moments and half-widths (1 + P,), and of the P differences."""
-
-    own: Moments
-    width: NDArray[np.float64]
-    difference: Moments
-    paired: NDArray[np.float64]
-    verdict: NDArray[np.int8]
-    direct: NDArray[np.int8]
-
-
-def _pair_intervals(arrays: _Arrays, kind: IntervalKind, level: float) -> list[PairInterval]:
-    means = intervals(arrays.own, kind, level, arrays.width)
-    differences = intervals(arrays.difference, kind, level, arrays.paired)
-    return [
-        PairInterval(means[0], mean, difference, VERDICTS[verdict], VERDICTS[direct])
-        for mean, difference, verdict, direct in zip(
-            means[1:], differences, arrays.verdict.tolist(), arrays.direct.tolist(), strict=True
-        )
-    ]
 
 
 class _Prefix(Generic[D]):
@@ -123,7 +73,7 @@ class _Prefix(Generic[D]):
         self._u: dict[int, NDArray[Any]] = {}
         self._width: dict[int, float] = {}
 
-    def compare(self, rows: NDArray[np.int64]) -> _Arrays:
+    def compare(self, rows: NDArray[np.int64]) -> PairColumns:
         """Compare the first of some methods with the others."""
         design, level = self._design, self._level
         some = self._first_tasks(rows)
@@ -135,11 +85,11 @@ class _Prefix(Generic[D]):
         difference = some.differences(0, others, design.tasks).moments()
         coordinates = pair_coordinates(design, some, u, np.zeros_like(others), others)
         paired = self._kind.halfwidths(design, coordinates, difference, level)
-        direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
         # many tasks take long to be told apart, and it matters rarely
         independent = design.disjoint_tasks if np.any(difference.constant) else None
         verdicts = paired_verdicts(difference, paired, self._kind.name, level, independent)
-        return _Arrays(own, width, difference, paired, verdicts, direct)
+        name = self._kind.name
+        return PairColumns.of(name, level, own, width, difference, paired, verdicts)
 
     def _prepare(self, rows: NDArray[np.int64]) -> None:
         """Coordinates and own half-widths of the methods that have none yet."""

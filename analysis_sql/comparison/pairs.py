@@ -8,6 +8,7 @@ of its two units, never all methods to one of all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +18,13 @@ from numpy.typing import NDArray
 from analysis_sql.comparison.verdicts import (
     IDENTICAL,
     NOT_ESTIMABLE,
-    VERDICTS,
-    PairInterval,
+    PairColumns,
     PairMoments,
     direct_verdicts,
     paired_verdicts,
 )
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import halfwidths, intervals
+from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Integers, Moments, subtract
 from benchmark_spec.suites import IntervalKind
 
@@ -118,39 +118,46 @@ def pair_at(counts: Counts, i: int, j: int) -> PairMoments:
     )
 
 
+def pair_columns(
+    counts: Counts,
+    method: int,
+    versus: NDArray[np.int64],
+    compare: Callable[[NDArray[np.int64], int], PairColumns],
+) -> PairColumns:
+    """Compare a method with at least one other (P,), those of one number of common tasks at a time.
+
+    `compare` is called with positions, those of the method and of some others, and that number.
+    """
+    common = np.minimum(counts.tasks[method], counts.tasks[versus])
+    numbers, which = np.unique(common, return_inverse=True)
+    parts = [
+        compare(np.concatenate([[method], versus[which == i]]), tasks)
+        for i, tasks in enumerate(numbers.tolist())
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return PairColumns.join(parts).some(np.argsort(np.argsort(which, kind="stable")))
+
+
 def compare_with(
     counts: Counts, method: int, versus: NDArray[np.int64], kind: IntervalKind, level: float
-) -> list[PairInterval]:
+) -> PairColumns:
     """Compare a method with others (P,), by the kind that their task set carries.
 
     The same as :func:`analysis_sql.comparison.verdicts.compare`, each over the tasks of both.
     """
-    pairs: dict[int, PairInterval] = {}
-    common = np.minimum(counts.tasks[method], counts.tasks[versus])
-    for tasks in np.unique(common).tolist():
-        places = np.flatnonzero(common == tasks)
-        some = counts.some(np.concatenate([[method], versus[places]])).first(tasks)
-        own, others = some.moments(), np.arange(1, len(some))
-        difference = some.differences(0, others, tasks).moments()
+
+    def compare(rows: NDArray[np.int64], tasks: int) -> PairColumns:
+        some = counts.some(rows).first(tasks)
+        own = some.moments()
+        difference = some.differences(0, np.arange(1, len(some)), tasks).moments()
         own_widths, widths = (halfwidths(each, kind, level) for each in (own, difference))
         codes = paired_verdicts(difference, widths, kind, level)
         widths = np.where(codes == NOT_ESTIMABLE, np.nan, widths)
         widths = np.where((codes == IDENTICAL) & np.isnan(widths), 0.0, widths)
-        direct = direct_verdicts(own.mean[0], own_widths[0], own.mean[1:], own_widths[1:])
-        mean, *means = intervals(own, kind, level, own_widths)
-        found = zip(
-            places.tolist(),
-            means,
-            intervals(difference, kind, level, widths),
-            codes.tolist(),
-            direct.tolist(),
-            strict=True,
-        )
-        pairs |= {
-            place: PairInterval(mean, other, apart, VERDICTS[verdict], VERDICTS[separate])
-            for place, other, apart, verdict, separate in found
-        }
-    return [pairs[place] for place in range(len(versus))]
+        return PairColumns.of(kind, level, own, own_widths, difference, widths, codes)
+
+    return pair_columns(counts, method, versus, compare)
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,86 @@ class PairInterval:
     difference: Interval
     verdict: Verdict
     verdict_direct: Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class PairColumns:
+    """What one kind of interval says of a method and P others, as columns (P,).
+
+    Attributes
+    ----------
+    tasks
+        That both answered.
+    mean, halfwidth, constant : (3, P)
+        Of the method, of the other, and of the paired difference; half-widths are NaN where there
+        is no interval.
+    verdict, direct
+        Positions in :data:`VERDICTS`, int8.
+    """
+
+    kind: IntervalKind
+    level: float
+    tasks: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    halfwidth: NDArray[np.float64]
+    constant: NDArray[np.bool_]
+    verdict: NDArray[np.int8]
+    direct: NDArray[np.int8]
+
+    @classmethod
+    def of(
+        cls,
+        kind: IntervalKind,
+        level: float,
+        own: Moments,
+        widths: NDArray[np.float64],
+        difference: Moments,
+        paired: NDArray[np.float64],
+        verdict: NDArray[np.int8],
+    ) -> PairColumns:
+        """Join moments and half-widths of 1 + P methods, the compared one first, and of P pairs."""
+        three = (
+            np.stack([np.broadcast_to(of_methods[0], len(of_pairs)), of_methods[1:], of_pairs])
+            for of_methods, of_pairs in (
+                (own.mean, difference.mean),
+                (widths, paired),
+                (own.constant, difference.constant),
+            )
+        )
+        direct = direct_verdicts(own.mean[0], widths[0], own.mean[1:], widths[1:])
+        return cls(kind, level, np.asarray(difference.tasks), *three, verdict, direct)
+
+    @classmethod
+    def join(cls, parts: Sequence[PairColumns]) -> PairColumns:
+        """Join those of one kind, at least one."""
+        columns = ([getattr(part, name) for part in parts] for name in _COLUMNS)
+        joined = (np.concatenate(column, axis=-1) for column in columns)
+        return cls(parts[0].kind, parts[0].level, *joined)
+
+    def some(self, places: NDArray[Any]) -> PairColumns:
+        """Return those of some pairs, by positions or a mask."""
+        columns = (getattr(self, name)[..., places] for name in _COLUMNS)
+        return PairColumns(self.kind, self.level, *columns)
+
+    def intervals(self) -> list[PairInterval]:
+        """Return the same as an object a pair."""
+        tasks, about = self.tasks.tolist(), (self.kind, self.level)
+        three = (
+            [
+                Interval(*about, t, mean, None if isnan(width) else width, constant)
+                for t, mean, width, constant in zip(tasks, *rows, strict=True)
+            ]
+            for rows in zip(
+                self.mean.tolist(), self.halfwidth.tolist(), self.constant.tolist(), strict=True
+            )
+        )
+        verdicts = (
+            [VERDICTS[code] for code in codes.tolist()] for codes in (self.verdict, self.direct)
+        )
+        return list(map(PairInterval, *three, *verdicts))
+
+
+_COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,15 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import (
-    VERDICTS,
-    PairInterval,
-    direct_verdicts,
-    paired_verdicts,
-)
+from analysis_sql.comparison.pairs import pair_columns
+from analysis_sql.comparison.verdicts import PairColumns, paired_verdicts
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.intervals.intervals import Interval, intervals
 from analysis_sql.intervals.moments import Moments
 from analysis_sql.intervals.settled import settled
 from analysis_sql.intervals.sign_flip import constant_p
@@ -199,51 +194,25 @@ class LeftOutPairs:
         self._name, self._counts, self._level = name, counts, level
         self._pairs = design.pairs(counts, level)
 
-    def compare(self, method: int, versus: NDArray[np.int64]) -> list[PairInterval]:
+    def columns(self, method: int, versus: NDArray[np.int64]) -> PairColumns:
         """Compare a method with others (P,), by their positions in the counts."""
-        pairs: dict[int, PairInterval] = {}
-        for places, own, width, difference, paired, verdict, direct in self._parts(method, versus):
-            means = self._intervals(own, width)
-            apart = self._intervals(difference, paired)
-            for i, place in enumerate(places.tolist()):
-                codes = VERDICTS[verdict[i]], VERDICTS[direct[i]]
-                pairs[place] = PairInterval(means[0], means[i + 1], apart[i], *codes)
-        return [pairs[place] for place in range(len(versus))]
+        counts, name, level = self._counts, self._name, self._level
 
-    def arrays(self, method: int, versus: NDArray[np.int64]) -> tuple[Floats, Codes, Codes]:
-        """The same as arrays (P,): half-widths of the differences, and both kinds of verdict."""
-        width = np.full(len(versus), np.nan)
-        verdict, direct = (np.zeros(len(versus), np.int8) for _ in range(2))
-        for places, _, _, _, paired, codes, direct_codes in self._parts(method, versus):
-            width[places], verdict[places], direct[places] = paired, codes, direct_codes
-        return width, verdict, direct
-
-    def _intervals(self, moments: Moments, widths: Floats) -> list[Interval]:
-        return intervals(moments, self._name, self._level, widths)
-
-    def _parts(
-        self, method: int, versus: NDArray[np.int64]
-    ) -> Iterator[tuple[Ints, Moments, Floats, Moments, Floats, Codes, Codes]]:
-        """By numbers of common tasks: places, own moments and widths, and of the differences."""
-        counts = self._counts
-        common = np.minimum(counts.tasks[method], counts.tasks[versus])
-        for tasks in np.unique(common).tolist():
-            places = np.flatnonzero(common == tasks)
-            rows = np.concatenate([[method], versus[places]])
+        def compare(rows: NDArray[np.int64], tasks: int) -> PairColumns:
             some = counts.some(rows).first(tasks)
             own, apart = some.moments(), some.differences(0, np.arange(1, len(rows)), tasks)
             difference = apart.moments()
-            found, row = self._pairs.row(self._name, method, tasks)
+            found, row = self._pairs.row(name, method, tasks)
             if found is None:
-                width, paired = np.full(len(rows), np.nan), np.full(len(places), np.nan)
+                width, paired = np.full(len(rows), np.nan), np.full(len(rows) - 1, np.nan)
             else:
-                at, terms = (row, versus[places]), difference.run_terms
-                paired = _widths(self._name, found, at, terms, self._level)
+                paired = _widths(name, found, (row, rows[1:]), difference.run_terms, level)
                 width = np.array([self._own_width(i, tasks) for i in rows.tolist()])
-            independent = self._pairs.disjoint_tasks(self._name, tasks)
-            verdict = paired_verdicts(difference, paired, self._name, self._level, independent)
-            direct = direct_verdicts(own.mean[0], width[0], own.mean[1:], width[1:])
-            yield places, own, width, difference, paired, verdict, direct
+            independent = self._pairs.disjoint_tasks(name, tasks)
+            verdict = paired_verdicts(difference, paired, name, level, independent)
+            return PairColumns.of(name, level, own, width, difference, paired, verdict)
+
+        return pair_columns(counts, method, versus, compare)
 
     def _own_width(self, method: int, tasks: int) -> float:
         found, row = self._pairs.row(self._name, method, tasks)

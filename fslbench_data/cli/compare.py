@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,9 +23,6 @@ from fslbench_data.cli.options import (
     task_set_option,
     unbound_option,
 )
-
-if TYPE_CHECKING:
-    from fslbench_data.scoring.report import Report
 
 
 @click.command(short_help="Compare two methods, in CI say.")
@@ -68,41 +65,24 @@ def compare(
     """
     from fslbench_data.cli.report_output import write_bias, write_report
     from fslbench_data.release.release import load_release
-    from fslbench_data.scoring.compare import (
-        answered,
-        bias_of_two,
-        find_two,
-        score_of_log,
-        score_two,
-        two_of_log,
-    )
+    from fslbench_data.scoring.bias import bias as measured
+    from fslbench_data.scoring.compare import answered_by_one, find_two
+    from fslbench_data.scoring.own_release import OwnLog
+    from fslbench_data.scoring.score import score_selected
+    from fslbench_data.scoring.summary import primary_comparisons
 
     check_output(path, *(Path(name.partition("::")[0]) for name in names))
     opened = load_release(release)
-    own = two_of_log(names, **pool)
-    if own is not None:
-        report = score_of_log(own, selection_of(**chosen))
-        write_report(report, output_format, path, details=details)
-        _end(report, fail_if_worse)
-        return
-    first, second = find_two(names, opened)
+    both, selection = find_two(names, opened, selection_of(**chosen), **pool)
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")
-        write_bias(bias_of_two(first, second, opened, selection_of(**chosen)), output_format, path)
+        write_bias(measured(both, opened, selection), output_format, path)
         return
-    report = score_two(first, second, opened, selection_of(**chosen))
+    report = score_selected(both, opened, selection, only_compared=True)
     write_report(report, output_format, path, details=details, whole_signature=whole_signature)
-    left_out = sorted(answered(first) ^ answered(second))
-    if left_out:
+    if not isinstance(both, OwnLog) and (left_out := answered_by_one(both)):
         click.echo(f"left out, answered by one of the two only: {listing(left_out)}", err=True)
-    _end(report, fail_if_worse)
-
-
-def _end(report: Report, fail_if_worse: bool) -> None:
-    """Exit with 1 if the first method is worse anywhere, and that shall be so."""
-    from fslbench_data.scoring.summary import primary_comparisons
-
     leading = primary_comparisons(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:

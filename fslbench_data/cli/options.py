@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -187,14 +187,18 @@ def check_free(path: Path | None, *sources: Path) -> None:
         )
 
 
-def output(text: str, path: Path | None) -> None:
-    """Write text to a file that appears whole or not at all, or to standard output."""
+def output(text: str | Iterable[str], path: Path | None) -> None:
+    """Write text, in pieces perhaps, to a file that appears whole or not at all, or to stdout."""
+    pieces = [text] if isinstance(text, str) else text
     if path is None:
-        click.echo(text, nl=False)
+        for piece in pieces:
+            click.echo(piece, nl=False)
         return
-    from fslbench_data.files import write_whole
+    from fslbench_data.files import whole_file
 
-    write_whole(path, text)
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)
+        file.flush()  # before what is written is made safe
     click.echo(f"wrote {path}", err=True)
 
 

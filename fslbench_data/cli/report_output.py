@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ def write(
     path: Path | None,
     *,
     csv: Callable[[], str],
-    json: Callable[[], str],
+    json: Callable[[], str | Iterable[str]],
     table: Callable[[Console], None],
     paper: Callable[[], tuple[Sequence[Table], str, Sequence[str]]] | None = None,
 ) -> None:
@@ -84,7 +84,7 @@ def write_report(
         output_format,
         path,
         csv=lambda: csv_format.render_csv(report),
-        json=lambda: json_format.render_json(report),
+        json=lambda: json_format.json_pieces(report),
         table=table,
         paper=paper,
     )
@@ -121,14 +121,6 @@ def _log(report: Report, log: LogFacts) -> tuple[Draw, Paper]:
     from fslbench_data.render.log_text import log_paper, print_log
 
     return lambda console: print_log(report, log, console), lambda: log_paper(report, log)
-
-
-def write_brief(report: Report, path: Path | None, *, all_references: bool) -> None:
-    """Write a line a method for scripts: how many comparisons came to which verdict."""
-    from fslbench_data.render.brief_text import brief_text
-    from fslbench_data.scoring.brief import briefs
-
-    output(brief_text(briefs(report, all_references=all_references)), path)
 
 
 def say_left_out(report: Report) -> None:
@@ -181,20 +173,20 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
 
 def write_summary(report: Report, output_format: str | None, path: Path | None) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
-    from fslbench_data.render.conclusive_tables import conclusive_table, conclusive_tables
     from fslbench_data.render.table import csv_text, json_text, objects
+    from fslbench_data.render.verdict_views import counts_table, counts_tables
 
     signature = str(report.signature)
 
     def json() -> str:
-        whole = conclusive_table(report)
+        whole = counts_table(report)
         rows = {"title": whole.title, "rows": objects(whole), "notes": whole.notes}
         return json_text({"signature": signature, **rows})
 
     def table(console: Console) -> None:
         from fslbench_data.render.console import print_table
 
-        for number, each in enumerate(conclusive_tables(report)):
+        for number, each in enumerate(counts_tables(report)):
             if number:
                 console.print()
             print_table(each, console)
@@ -202,17 +194,17 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
     write(
         output_format,
         path,
-        csv=lambda: csv_text(conclusive_table(report), signature),
+        csv=lambda: csv_text(counts_table(report), signature),
         json=json,
         table=table,
-        paper=lambda: (conclusive_tables(report), signature, ()),
+        paper=lambda: (counts_tables(report), signature, ()),
     )
 
 
 def write_matrix(report: Report, output_format: str | None, path: Path | None) -> None:
     """Write methods against methods; files for machines hold every comparison, as always."""
     from fslbench_data.render import csv_format, json_format
-    from fslbench_data.render.verdict_matrix import NOTE, matrices
+    from fslbench_data.render.verdict_views import MATRIX_NOTE, matrices
 
     def table(console: Console) -> None:
         from fslbench_data.render.console import print_table
@@ -220,13 +212,13 @@ def write_matrix(report: Report, output_format: str | None, path: Path | None) -
         for each in matrices(report):
             print_table(each, console, whole=True)
             console.print()
-        console.print(NOTE, style="dim", highlight=False, markup=False)
+        console.print(MATRIX_NOTE, style="dim", highlight=False, markup=False)
 
     write(
         output_format,
         path,
         csv=lambda: csv_format.render_csv(report),
-        json=lambda: json_format.render_json(report),
+        json=lambda: json_format.json_pieces(report),
         table=table,
-        paper=lambda: (matrices(report), str(report.signature), (NOTE,)),
+        paper=lambda: (matrices(report), str(report.signature), (MATRIX_NOTE,)),
     )

@@ -15,6 +15,7 @@ from fslbench_data.cli.options import (
     details_option,
     level_option,
     log_options,
+    output,
     output_option,
     release_option,
     report_format_option,
@@ -50,16 +51,19 @@ from fslbench_data.cli.options import (
 @click.option(
     "--brief",
     is_flag=True,
+    hidden=True,
     help="One line a method for scripts: how many comparisons came to which verdict.",
 )
 @click.option(
     "--summary",
     is_flag=True,
+    hidden=True,
     help="One line a task set: how many comparisons each kind of interval calls conclusive.",
 )
 @click.option(
     "--matrix",
     is_flag=True,
+    hidden=True,
     help="Methods against methods on each task set: a mark for each kind of interval.",
 )
 @bias_option
@@ -94,7 +98,6 @@ def score(
         say_left_out,
         say_narrower,
         write_bias,
-        write_brief,
         write_matrix,
         write_report,
         write_summary,
@@ -123,7 +126,9 @@ def score(
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
     if brief:
-        write_brief(report, path, all_references=all_references)
+        from fslbench_data.render.verdict_views import brief_text
+
+        output(brief_text(report, all_references=all_references), path)
     elif summary:
         write_summary(report, output_format, path)
         say_left_out(report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +72,7 @@ def sql(
     """  # noqa: D301
     from fslbench_data.release.release import load_release
     from fslbench_data.sandbox.querying import QueryProcess
-    from fslbench_data.scoring.result_tables import only_named
-    from fslbench_data.scoring.sql import connect, described, tables
+    from fslbench_data.scoring.sql import connect, described, only_named, tables
 
     check_free(path, *submissions)
     if show is not None:
@@ -124,7 +122,7 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
             ) from None
         click.echo(f"wrote {path}", err=True)
     elif chosen in ("csv", "json"):
-        _pour((csv_pieces if chosen == "csv" else json_pieces)(table), path)
+        output((csv_pieces if chosen == "csv" else json_pieces)(table), path)
     elif chosen == "table":
         from fslbench_data.render.console import print_table, screenful
 
@@ -139,17 +137,3 @@ def _write(table: pa.Table, output_format: str | None, path: Path | None) -> Non
         from fslbench_data.render.table import markdown
 
         output((markdown if chosen == "markdown" else latex)([table_of(table)], ""), path)
-
-
-def _pour(pieces: Iterable[str], path: Path | None) -> None:
-    """Write a text that may be large, as it comes."""
-    from fslbench_data.files import whole_file
-
-    if path is None:
-        for piece in pieces:
-            click.echo(piece, nl=False)
-        return
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(pieces)
-        file.flush()  # before what is written is made safe
-    click.echo(f"wrote {path}", err=True)

@@ -10,11 +10,9 @@ from typing import Any
 
 from analysis_sql.bias.spurious_bias import Contrast, StepScore
 from fslbench_data.render.table import Column, Table, csv_text, json_text, objects
-from fslbench_data.scoring.bias import BiasReport
-from fslbench_data.scoring.bias_report import MethodBias, PairBias, Ranking
-from fslbench_data.scoring.ladder_answers import step_of
-from fslbench_data.scoring.result_rows import which_of_two
+from fslbench_data.scoring.bias import BiasReport, MethodBias, PairBias, Ranking, step_of
 from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.task_set_report import WHICH_OF_TWO
 
 COLUMNS = (
     "dataset", "ladder", "method", "versus", "is_reference", "step", "to", "measure", "mean",
@@ -96,25 +94,26 @@ def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
     for ladder in report.ladders:
+        answers, prefixes = ladder.answers, {*ladder.answers.prefixes}
         about: dict[str, Any] = {"dataset": ladder.dataset, "ladder": ladder.name}
         about["level"] = report.signature.level
         empty = "method", "versus", "interval", "of_one_model", "reason"
         of_none = dict.fromkeys(empty, "") | {"is_reference": False}
-        tasks = {step_of(info): info.n_tasks for info in ladder.answers.infos}
-        for step, share in ladder.answers.inter_class.items():
+        tasks = {step_of(info): info.n_tasks for info in answers.infos}
+        for step, share in answers.inter_class.items():
             told = {"step": step, "to": "", "measure": "inter_class", "mean": 100 * share}
             yield about | of_none | told | {"halfwidth": None, "T": tasks[step]}
         for method in ladder.methods:
             own = {"method": method.method, "versus": "", "is_reference": method.is_reference}
-            own["reason"] = PREFIX if method.method in ladder.prefixes else ""
-            own["of_one_model"] = "method" if method.method in ladder.of_one_model else ""
+            own["reason"] = PREFIX if method.method in prefixes else ""
+            own["of_one_model"] = "method" if method.method in answers.of_one_model else ""
             for row in (*_steps(method), *_figures(method.gaps, LOST)):
                 yield about | own | row
         for pair in ladder.pairs:
             both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
-            both["reason"] = PREFIX if {pair.method, pair.versus} & {*ladder.prefixes} else ""
-            single = ladder.of_one_model
-            both["of_one_model"] = which_of_two(pair.method in single, pair.versus in single)
+            both["reason"] = PREFIX if {pair.method, pair.versus} & prefixes else ""
+            single = answers.of_one_model
+            both["of_one_model"] = WHICH_OF_TWO[pair.method in single, pair.versus in single]
             for row in _pair(pair):
                 yield about | both | row
 

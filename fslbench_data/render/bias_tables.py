@@ -12,8 +12,7 @@ from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.bias import BiasReport
-from fslbench_data.scoring.bias_report import LadderReport, Ranking
+from fslbench_data.scoring.bias import BiasReport, LadderReport, Ranking
 from fslbench_data.scoring.scores import PREFIX
 
 NOTES = (
@@ -45,12 +44,14 @@ def _of(ladder: LadderReport, level: float) -> Iterator[Table]:
     about = "new images of these classes" if ladder.kind == "open" else "new tasks of these images"
     title = f"{ladder.dataset}/{ladder.name}"
     notes = [inter_class_note(ladder)] if ladder.answers.inter_class else []
-    if ladder.left_out:
-        left_out = ", ".join(ladder.left_out)
+    if ladder.answers.left_out:
+        left_out = ", ".join(ladder.answers.left_out)
         notes.append(f"Not shown, without counts by class: {left_out}.")
-    if ladder.prefixes:
-        notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
-    if single := one_model_text(ladder.of_one_model):
+    if ladder.answers.prefixes:
+        notes.append(
+            f"Nothing is concluded about {listing(ladder.answers.prefixes, 10)}: {PREFIX}."
+        )
+    if single := one_model_text(ladder.answers.of_one_model):
         notes.append(f"{capital(single)}.")
     yield Table(
         title=f"{title}: {100 * level:.8g} % {ladder.kind} intervals ({about})",

@@ -1,40 +1,28 @@
-"""CSV: one line a comparison, numbers unrounded, in percentage points."""
+"""CSV: one line a comparison and kind of interval, numbers unrounded, in percentage points."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 
 import numpy as np
 
-from fslbench_data.render.table import Column, Table, csv_text
+from fslbench_data.render.table import one_line
+from fslbench_data.scoring.relation import Columns
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.result_rows import Row, comparison_rows, lone_row
 from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.task_set_report import WHICH_OF_TWO, TaskSetReport
 
-_OTHER_NAMES = {"T": "tasks", "diff": "difference", "diff_halfwidth": "halfwidth"}
-"""What columns are called here that have another name in frames and in SQL."""
-
-COLUMNS = (
-    "dataset",
-    "task_set",
-    "method",
-    "versus",
-    "T",
-    "mean",
-    "mean_halfwidth",
-    "diff",
-    "diff_halfwidth",
-    "verdict",
-    "verdict_direct",
-    "verdict_closed",
-    "interval",
-    "level",
-    "reason",
-    "trained",
-    "versus_trained",
-    "run_error",
-    "of_one_model",
-)
+COLUMNS = {
+    name: {"T": "tasks", "diff": "difference", "diff_halfwidth": "halfwidth"}.get(name, name)
+    for name in (
+        "dataset", "task_set", "method", "versus", "T", "mean", "mean_halfwidth", "diff",
+        "diff_halfwidth", "verdict", "verdict_direct", "verdict_closed", "interval", "level",
+        "reason", "trained", "versus_trained", "run_error", "of_one_model",
+    )
+}  # fmt: skip
+"""Columns and their names in the relation of comparisons."""
 
 
 def render_csv(report: Report) -> str:
@@ -47,26 +35,37 @@ def render_csv(report: Report) -> str:
     `versus`, so that its mean is not lost.  What is not estimable, or not there, is empty; `reason`
     says why nothing is concluded where the tasks as such would allow it.
     """
-    return csv_text(Table("", tuple(map(_column, COLUMNS)), _rows(report)), str(report.signature))
+    out = io.StringIO()
+    out.write(f"# {one_line(str(report.signature))}\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for each in report.sets:
+        for rows in _rows(each):
+            writer.writerows(zip(*(rows[name] for name in COLUMNS.values()), strict=True))
+    return out.getvalue()
 
 
-def _column(name: str) -> Column:
-    of_row = _OTHER_NAMES.get(name, name)
-    return Column(name, lambda row: row.get(of_row))
-
-
-def _rows(report: Report) -> Iterator[Row]:
-    for task_set in report.sets:
-        trained = {score.method: score.trained for score in task_set.scores}
-        for comparison in task_set.comparisons:
-            said = trained[comparison.method], trained[comparison.versus]
-            both = dict(zip(("trained", "versus_trained"), said, strict=True))
-            for row in comparison_rows(comparison):
-                yield row | both
-        own = len(task_set.asked)
-        alone = ~(task_set.asked.any(axis=1) | task_set.asked[:, :own].any(axis=0))
-        for i in np.flatnonzero(alone).tolist():
-            score = task_set.scores[i]
-            for kind in task_set.kinds:
-                row = lone_row(score, kind, PREFIX if score.prefix else "")
-                yield row | {"trained": score.trained}
+def _rows(each: TaskSetReport) -> Iterator[Columns]:
+    for row in np.flatnonzero(each.asked.any(axis=1)).tolist():
+        yield each.rows_of(row, with_p=False)
+    own = len(each.asked)
+    alone = ~(each.asked.any(axis=1) | each.asked[:, :own].any(axis=0))
+    for i in np.flatnonzero(alone).tolist():
+        score = each.scores[i]
+        means = [score.intervals[kind] for kind in each.kinds]
+        values = {
+            "dataset": score.dataset,
+            "task_set": score.task_set,
+            "method": score.method,
+            "reason": PREFIX if score.prefix else "",
+            "trained": score.trained,
+            "run_error": score.run_error,
+            "of_one_model": WHICH_OF_TWO[score.of_one_model, False],
+        }
+        yield {name: [values.get(name)] * len(means) for name in COLUMNS.values()} | {
+            "interval": [*each.kinds],
+            "tasks": [mean.tasks for mean in means],
+            "mean": [mean.mean for mean in means],
+            "mean_halfwidth": [mean.halfwidth for mean in means],
+            "level": [mean.level for mean in means],
+        }

@@ -2,55 +2,99 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields, is_dataclass
-from functools import cache
+from operator import attrgetter
 from typing import Any
 
-from analysis_sql.comparison.verdicts import Comparison
+import numpy as np
+
+from analysis_sql.comparison.verdicts import PairColumns
 from analysis_sql.interval_kinds import BESIDE, ESTIMANDS
+from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.intervals.saturation import unseen_bound
 from analysis_sql.ranking.evidence import Evidence
 from analysis_sql.ranking.ties_with_best import Ties
+from benchmark_spec.suites import IntervalKind
 from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.sentences import sentence
 from fslbench_data.render.table import json_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
+from fslbench_data.scoring.task_set_report import MARKS, TaskSetReport
+
+Texts = Iterator[str]
+"""A column of values as JSON: a leaf of objects that are written many at a time."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+def render_json(report: Report) -> str:
+    """The signature (as text and in parts), scores and comparisons, in percentage points."""
+    return "".join(json_pieces(report))
+
+
+def json_pieces(report: Report) -> Iterator[str]:
+    """Give the same a method's comparisons at a time, since they may be very many."""
+    comparisons = '\n "comparisons": ['
+    before, _, after = json_text(_content(report)).partition(comparisons)
+    yield before + comparisons
+    separator = "\n  "
+    for each in report.sets:
+        for row in np.flatnonzero(each.asked.any(axis=1)).tolist():
+            yield separator + ",\n  ".join(_comparisons(each, row))
+            separator = ",\n  "
+    yield ("" if separator == "\n  " else "\n ") + after
+
+
+def _content(report: Report) -> dict[str, Any]:
+    """Return everything but the comparisons."""
+    kinds = sorted({kind for each in report.sets if each.scores for kind in each.kinds})
+    about = [{"dataset": s.scored.dataset, "task_set": s.scored.task_set} for s in report.sets]
+    sets = list(zip(report.sets, about, strict=True))
+    content = {
+        "signature": {"text": str(report.signature), **asdict(report.signature)},
+        "estimands": {
+            **{str(kind): ESTIMANDS[kind] for kind in kinds},
+            "p_sign_flip": INDEPENDENT_TASKS,
+            "bootstrap": INDEPENDENT_TASKS,
+        },
+        "scores": [_score(score) for each in report.sets for score in each.scores],
+        "comparisons": [],
+        "ties": [of_set | _ties(each.ties) for each, of_set in sets if each.ties is not None],
+        "new_classes": [
+            of_set
+            | {
+                "level": each.level,
+                "classes": each.design.classes,
+                "unseen_bound": unseen_bound(each.design.classes, each.level),
+                "sentence": unseen_text(each.design.classes, each.level),
+            }
+            for each, of_set in sets
+            if each.design is not None
+        ],
+        "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
+        "verdict_counts_where_reused": {
+            k: asdict(count) for k, count in report.counts_where_reused.items()
+        },
+    }
+    return content if report.log is None else content | {"log": asdict(report.log)}
 
 
 def _score(score: Score) -> dict[str, object]:
     values = {field.name: getattr(score, field.name) for field in fields(score)}
     del values["interval_kind"], values["intervals"]
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
-    beside = {
-        row.key: _plain(score.intervals[kind]) if kind in score.intervals else None
-        for kind, row in BESIDE.items()
+    plain = {
+        name: asdict(value) if name in ("faultless", "stopped", "near_perfect") and value else value
+        for name, value in values.items()
     }
-    rest = {name: _plain(value) for name, value in values.items()}
-    parts = {"run_error": score.run_error}
-    return {**head, "accuracy": _plain(score.accuracy), **rest, **parts, **beside}
-
-
-def _comparison(c: Comparison, evidence: Evidence) -> dict[str, object]:
-    beside = {
-        row.key: _plain(c.intervals[kind]) if kind in c.intervals else None
-        for kind, row in BESIDE.items()
-    }
-    return {
-        "dataset": c.dataset,
-        "task_set": c.task_set,
-        "method": c.method,
-        "versus": c.versus,
-        **_plain(c.intervals[c.interval_kind]),
-        "verdict_closed": c.verdict_closed,
-        **beside,
-        "run_error": c.run_error,
-        "of_one_model": list(c.of_one_model),
-        "reason": c.reason,
-        "evidence": _plain(evidence),
-        "sentence": sentence(c),
-    }
+    means: dict[IntervalKind, dict[str, Any]] = {k: asdict(i) for k, i in score.intervals.items()}
+    beside = {row.key: means.get(kind) for kind, row in BESIDE.items()}
+    accuracy = means[score.interval_kind]
+    return {**head, "accuracy": accuracy, **plain, "run_error": score.run_error, **beside}
 
 
 def _ties(ties: Ties) -> dict[str, object]:
@@ -61,57 +105,94 @@ def _ties(ties: Ties) -> dict[str, object]:
     return {**head, "tied": tied[0], **beside, "letters": letters}
 
 
-def _plain(value: Any) -> Any:
-    """A dataclass as a dictionary, as deep as it goes; anything else as it is."""
-    names = _names(value.__class__)
-    return value if names is None else {name: _plain(getattr(value, name)) for name in names}
+def _comparisons(each: TaskSetReport, row: int) -> list[str]:
+    """Write the comparisons of a method, those of runs that had a rule to stop by themselves."""
+    columns = np.flatnonzero(each.asked[row])
+    stopped, evidence = each.of_stopped[row, columns], each.evidence_of(row)
+    texts = np.empty(columns.size, object)
+    for kinds, some in ((each.kinds, ~stopped), (each.kinds[:1], stopped)):
+        if some.any():
+            places = np.flatnonzero(some)
+            beside = [evidence[i] for i in places.tolist()]
+            texts[places] = _filled(_comparison(each, row, columns[places], kinds, beside))
+    return [text.replace("\n", "\n  ") for text in texts]
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...] | None:
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
-
-
-def render_json(report: Report) -> str:
-    """The signature (as text and in parts), scores and comparisons, in percentage points."""
-    signature = {"text": str(report.signature), **asdict(report.signature)}
-    kinds = sorted({kind for each in report.sets if each.scores for kind in each.kinds})
-    content = {
-        "signature": signature,
-        "estimands": {
-            **{str(kind): ESTIMANDS[kind] for kind in kinds},
-            "p_sign_flip": INDEPENDENT_TASKS,
-            "bootstrap": INDEPENDENT_TASKS,
+def _comparison(
+    each: TaskSetReport,
+    row: int,
+    columns: Ints,
+    kinds: Sequence[IntervalKind],
+    evidence: Sequence[Evidence],
+) -> dict[str, Any]:
+    comparisons = each.comparisons_of(row, columns)
+    by_kind = {kind: _pair(each.columns_of(kind, row, columns)) for kind in kinds}
+    return {
+        "dataset": each.scored.dataset,
+        "task_set": each.scored.task_set,
+        "method": each.methods[row],
+        "versus": _texts(c.versus for c in comparisons),
+        **by_kind[each.interval_kind],
+        "verdict_closed": _texts(c.verdict_closed for c in comparisons),
+        **{beside.key: by_kind.get(kind) for kind, beside in BESIDE.items()},
+        "run_error": _texts(c.run_error for c in comparisons),
+        "of_one_model": _objects((c.of_one_model for c in comparisons), 1),
+        "reason": _texts(c.reason for c in comparisons),
+        "evidence": {
+            name: _objects(map(attrgetter(name), evidence), 2)
+            if name in ("bootstrap", "identical")
+            else _texts(map(attrgetter(name), evidence))
+            for name in (field.name for field in fields(Evidence))
         },
-        "scores": [_score(score) for each in report.sets for score in each.scores],
-        "comparisons": [
-            _comparison(c, beside)
-            for each in report.sets
-            for row in range(len(each.asked))
-            for c, beside in zip(each.comparisons_of(row), each.evidence_of(row), strict=True)
-        ],
-        "ties": [
-            {"dataset": each.scored.dataset, "task_set": each.scored.task_set, **_ties(each.ties)}
-            for each in report.sets
-            if each.ties is not None
-        ],
-        "new_classes": [
-            {
-                "dataset": each.scored.dataset,
-                "task_set": each.scored.task_set,
-                "level": each.level,
-                "classes": each.design.classes,
-                "unseen_bound": unseen_bound(each.design.classes, each.level),
-                "sentence": unseen_text(each.design.classes, each.level),
-            }
-            for each in report.sets
-            if each.design is not None
-        ],
-        "verdict_counts": {k: asdict(count) for k, count in report.verdict_counts.items()},
-        "verdict_counts_where_reused": {
-            k: asdict(count) for k, count in report.counts_where_reused.items()
-        },
+        "sentence": _texts(map(sentence, comparisons)),
     }
-    if report.log is not None:
-        content["log"] = asdict(report.log)
-    return json_text(content)
+
+
+def _pair(found: PairColumns) -> dict[str, Any]:
+    """Return the intervals and verdicts of a kind, with columns for values."""
+
+    def interval(i: int) -> dict[str, Any]:
+        return {
+            "kind": found.kind,
+            "level": found.level,
+            "tasks": _numbers(found.tasks),
+            "mean": _numbers(found.mean[i]),
+            "halfwidth": _numbers(found.halfwidth[i]),
+            "constant": _numbers(found.constant[i]),
+        }
+
+    return {
+        **{name: interval(i) for i, name in enumerate(("mean", "versus_mean", "difference"))},
+        "verdict": _texts(MARKS[code] for code in found.verdict.tolist()),
+        "verdict_direct": _texts(MARKS[code] for code in found.direct.tolist()),
+    }
+
+
+def _numbers(values: Any) -> Texts:
+    """Write numbers or truth values; NaN is null."""
+    return iter(json.dumps(values.tolist())[1:-1].replace("NaN", "null").split(", "))
+
+
+def _texts(values: Iterable[Any]) -> Texts:
+    """Write texts and numbers, or None."""
+    return map(_ENCODER.encode, values)
+
+
+def _objects(values: Iterable[Any], depth: int) -> Texts:
+    """Write lists, or objects or None, as deep in an object as they stand."""
+    for value in values:
+        plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        yield json.dumps(plain, indent=1, ensure_ascii=False).replace("\n", "\n" + " " * depth)
+
+
+def _filled(structure: dict[str, Any]) -> list[str]:
+    """Write as many objects of one structure as the columns that are its leaves have values."""
+    columns: list[Texts] = []
+
+    def slot(column: Texts) -> str:
+        columns.append(column)
+        return "\0"
+
+    text = json.dumps(structure, indent=1, ensure_ascii=False, allow_nan=False, default=slot)
+    template = text.replace("%", "%%").replace('"\\u0000"', "%s")
+    return [template % values for values in zip(*columns, strict=True)]

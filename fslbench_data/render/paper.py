@@ -7,8 +7,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.latex import check_label
 from fslbench_data.render.paper_layout import Width, check_width
 from fslbench_data.render.paper_table import PaperTable
-from fslbench_data.scoring.paper import paper_content
-from fslbench_data.scoring.paper_choice import About, Asked
+from fslbench_data.scoring.paper import About, Asked, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Answers, Names, Selection, select

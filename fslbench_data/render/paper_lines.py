@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fslbench_data.render.table import Column, Table
-from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
-from fslbench_data.scoring.paper_choice import PaperRow
+from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent, PaperRow
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from fslbench_data.render.interval_text import (
     plus_minus,
 )
 from fslbench_data.scoring.own_release import OWN_TASKS
-from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent
-from fslbench_data.scoring.paper_choice import PaperRow
+from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent, PaperRow
 from fslbench_data.scoring.summary import Mark
 
 NOT_TOLD_APART = MARKS[Mark.NOT_APART]

@@ -10,42 +10,31 @@ import pyarrow as pa
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT
+from fslbench_data.scoring.relation import schema
 from fslbench_data.scoring.scores import Score
 from fslbench_data.scoring.summary import (
     Mark,
     PrimarySet,
     Reported,
-    Row,
     Standings,
     primary_sets,
     summarize,
 )
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
-ANSWER = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("task_set", pa.string()),
-        ("way", pa.int32()),
-        ("shot", pa.int32()),
-        ("method", pa.string()),
-        ("is_reference", pa.bool_()),
-        ("standing", pa.string()),
-        ("interval", pa.string()),
-        ("level", pa.float64()),
-        ("tasks", pa.int32()),
-        ("accuracy", pa.float64()),
-        ("accuracy_halfwidth", pa.float64()),
-        ("versus", pa.string()),
-        ("versus_accuracy", pa.float64()),
-        ("difference", pa.float64()),
-        ("difference_halfwidth", pa.float64()),
-        ("verdict_new_images", pa.string()),
-        ("verdict_new_classes", pa.string()),
-        ("verdict_new_superclasses", pa.string()),
-        ("verdict_these_images", pa.string()),
-        ("reason", pa.string()),
-    ]
+ANSWER = schema(
+    ("dataset task_set", str),
+    ("way shot", int),
+    ("method", str),
+    ("is_reference", bool),
+    ("standing interval", str),
+    ("level", float),
+    ("tasks", int),
+    ("accuracy accuracy_halfwidth", float),
+    ("versus", str),
+    ("versus_accuracy difference difference_halfwidth", float),
+    ("verdict_new_images verdict_new_classes verdict_new_superclasses", str),
+    ("verdict_these_images reason", str),
 )
 
 STANDINGS: Mapping[Mark, str] = {
@@ -69,18 +58,15 @@ def answer_table(report: Reported) -> pa.Table:
     highest mean on the task set, which has a row of its own without `versus`.
     """
     found = summarize(report)
-    rows = [values for row in found.rows for values in _of_one(row)]
+    rows = []
+    for row in found.rows:
+        compared = [_compared(comparison) for comparison in row.compared]
+        about = _about(row.primary, row.score)
+        rows += [about | values for values in compared or [_alone(row.primary, row.score)]]
     sets = {each.scored: each for each in primary_sets(report.sets)}
     for column in found.columns:
         rows += _of_several(sets[column.primary.scored], column)
     return pa.Table.from_pylist(rows, ANSWER)
-
-
-def _of_one(row: Row) -> Iterator[Values]:
-    if not row.compared:
-        yield _alone(row.primary, row.score)
-    for comparison in row.compared:
-        yield _about(row.primary, row.score) | _compared(comparison)
 
 
 def _of_several(each: TaskSetReport, column: Standings) -> Iterator[Values]:
@@ -92,12 +78,12 @@ def _of_several(each: TaskSetReport, column: Standings) -> Iterator[Values]:
         compared = replace(every, asked=every.asked[:1]).comparisons_of(0)
         with_best = {comparison.versus: comparison.shown for comparison in compared}
     for name, standing in column.by_method.items():
-        values = _about(column.primary, standing.score)
         if name in with_best:
-            values |= _compared(with_best[name], turned=True)
+            values = _compared(with_best[name], turned=True)
         else:
-            values |= _alone(column.primary, standing.score)
-        yield values | {"standing": STANDINGS[standing.mark]}
+            values = _alone(column.primary, standing.score)
+        about = _about(column.primary, standing.score)
+        yield about | values | {"standing": STANDINGS[standing.mark]}
 
 
 def _about(primary: PrimarySet, score: Score) -> Values:
@@ -116,7 +102,6 @@ def _alone(primary: PrimarySet, score: Score) -> Values:
     kind = primary.images if primary.images in score.intervals else score.interval_kind
     mean = score.intervals[kind]
     return {
-        **_about(primary, score),
         "interval": kind,
         "level": mean.level,
         "tasks": mean.tasks,

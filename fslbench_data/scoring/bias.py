@@ -2,21 +2,367 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, pairwise
 
 import numpy as np
+import pyarrow as pa
 
-from analysis_sql.bias.rank_correlation import rank_correlation
+from analysis_sql.bias.class_spread import AtLevel, ClassSpread
+from analysis_sql.bias.rank_correlation import RankCorrelation, rank_correlation
+from analysis_sql.bias.spurious_bias import Contrast, StepScore, contrast, gap_of, step_score
+from analysis_sql.bias.worst_class import worst_class
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.errors import SubmissionError
-from benchmark_spec.suites import FAMILIES, suite_of
+from benchmark_spec.suites import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.bias_report import LadderReport, Ranking, ladder_report
-from fslbench_data.scoring.ladder_answers import step_of
 from fslbench_data.scoring.selection import Answers, Selected, Selection, select
 from fslbench_data.scoring.signature import Signature, signature_of
-from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.validation.per_class import by_run, class_counts, rows_of
+from fslbench_data.validation.runs import Group
+from fslbench_data.validation.validate import Validated
+
+Steps = dict[str, AnyInts]
+"""A method's correct queries of each class (T, K), of R runs (T, K, R), by step of a ladder."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LadderAnswers:
+    """What methods answered on one ladder; it is read once, and scored at any level.
+
+    Attributes
+    ----------
+    infos
+        The ladder's task sets, in the order of its steps.
+    by_method
+        Of the methods that say which classes they answer rightly.
+    left_out
+        Methods that do not say which classes they answer rightly, or stopped themselves.
+    inter_class
+        By step that asks for it, the share of (task, class) whose queries really have the attribute
+        of another class; of the others too few images had one.
+    prefixes
+        Methods that answered only the first tasks of a step, as many as the submitter chose: they
+        have intervals, from which nothing is concluded, and are in no ranking.
+    of_one_model
+        Methods that have one training run on a step, and may differ from run to run: what is said
+        holds for these trained models.
+    """
+
+    infos: tuple[TaskSetInfo, ...]
+    by_method: dict[str, Steps]
+    left_out: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    inter_class: dict[str, float]
+    of_one_model: tuple[str, ...]
+
+    @property
+    def kind(self) -> IntervalKind:
+        """Of the intervals: ``open`` where no image is used twice."""
+        return self.infos[0].name.interval
+
+    @property
+    def queries(self) -> int:
+        """Queries of each class of a task."""
+        return self.infos[0].protocol.query
+
+    @property
+    def task_set(self) -> str:
+        """The name that stands for all steps, such as ``ladder_titles-5w5s5q``."""
+        name = self.infos[0].name
+        suite = suite_of(name.suite)
+        return f"{name.suite.replace(f'{suite.step}_', f'{suite.family}_', 1)}-{name.protocol}"
+
+    def scores(self, level: float) -> dict[str, dict[str, StepScore]]:
+        """Score each method on the steps that it answered, in their order."""
+        return {
+            method: {
+                step: step_score(
+                    counts, self.queries, self.kind, level, self.at_level[method].get(step)
+                )
+                for step, counts in steps.items()
+            }
+            for method, steps in self.by_method.items()
+        }
+
+    @cached_property
+    def at_level(self) -> dict[str, dict[str, AtLevel]]:
+        """What the level of accuracy alone would give, by method and step but the ladder's first.
+
+        Empty for methods that did not answer that, or where it leaves open how far classes differ.
+        """
+        first = next(iter(FAMILIES[suite_of(self.infos[0].name.suite).family]))
+        of_methods: dict[str, dict[str, AtLevel]] = {}
+        for method, steps in self.by_method.items():
+            spread = ClassSpread.of(steps[first], self.queries) if first in steps else None
+            later = {step: counts for step, counts in steps.items() if step != first}
+            of_methods[method] = {s: spread.at(c) for s, c in later.items()} if spread else {}
+        return of_methods
+
+
+def ladder_answers(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderAnswers:
+    """Read what the selected methods answered on a ladder, given its task sets."""
+    left_out: list[str] = []
+    by_method: dict[str, Steps] = {}
+    tasks = {str(i): selected.release.task_set(i.dataset, str(i.name)) for i in infos}
+    for part in selected.parts:
+        for method in part.methods:
+            groups = [
+                group
+                for info in infos
+                for group in part.on(info.dataset, str(info.name))
+                if group.method == method
+            ]
+            steps = _steps(part, groups, tasks)
+            if len(steps) < len(groups):
+                left_out.append(method)
+            elif groups:
+                by_method[method] = steps
+    answered = [
+        (part, group)
+        for part in selected.parts
+        for info in infos
+        for group in part.on(info.dataset, str(info.name))
+        if group.method in by_method
+    ]
+    prefixes = [group.method for part, group in answered if part.is_prefix(group)]
+    single = [group.method for part, group in answered if part.of_one_model(group)]
+    inter_class = {
+        step_of(info): _inter_share(selected.release, info)
+        for info in infos
+        if step_of(info) in INTER_CLASS
+    }
+    told = tuple(left_out), tuple(dict.fromkeys(prefixes)), inter_class
+    return LadderAnswers(tuple(infos), by_method, *told, tuple(dict.fromkeys(single)))
+
+
+def _inter_share(release: Release, info: TaskSetInfo) -> float:
+    """Compute the share of (task, class) of a set whose queries have another class's attribute."""
+    flags = release.task_table(info).column("inter_class").combine_chunks().flatten()
+    return float(flags.to_numpy(zero_copy_only=False).mean())
+
+
+def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
+    """Count correct queries of each class, of those task sets where the answers say them."""
+    steps: Steps = {}
+    for group in groups:
+        info = group.info
+        binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
+        if binding is not None and binding.stopping is not None:
+            continue
+        counts = _counts(rows_of(part.submission, group.method, info), group, tasks[str(info)])
+        if counts is not None:
+            steps[step_of(info)] = counts
+    return steps
+
+
+def _counts(rows: pa.Table, group: Group, tasks: TaskSet) -> AnyInts | None:
+    """Count correct queries of each class, run by run; None where some row does not say."""
+    if len(group.runs) < 2:
+        return class_counts(rows, tasks)
+    # by name, so that a run is in the same place on every step
+    of_runs = [class_counts(part, tasks) for part in by_run(rows, sorted(group.runs))]
+    said = [counts for counts in of_runs if counts is not None]
+    return np.stack(said, axis=2) if len(said) == len(of_runs) else None
+
+
+def step_of(info: TaskSetInfo) -> str:
+    """Return the step of a ladder that a task set is."""
+    return suite_of(info.name.suite).step
+
+
+@dataclass(frozen=True)
+class MethodBias:
+    """A method on the steps of a ladder that it answered.
+
+    Attributes
+    ----------
+    steps
+        Scores by step, in the order of the ladder.
+    gaps
+        From each step to the next, and from the first to the last, over the tasks that were
+        answered on both: ``(before, after, gap)``.
+    """
+
+    method: str
+    is_reference: bool
+    steps: dict[str, StepScore]
+    gaps: tuple[tuple[str, str, Contrast], ...]
+
+
+@dataclass(frozen=True)
+class PairBias:
+    """Two methods on a ladder, over the tasks that both answered.
+
+    Attributes
+    ----------
+    steps
+        `method` minus `versus`, by step.
+    lost
+        What `method` loses from the first step to the last minus what `versus` does, excess
+        gained likewise; None where they have but one step in common.
+    """
+
+    method: str
+    versus: str
+    steps: dict[str, Contrast]
+    lost: Contrast | None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How alike two metrics, in words such as ``wAcc on random``, rank the methods."""
+
+    first: str
+    second: str
+    found: RankCorrelation
+
+
+@dataclass(frozen=True, repr=False)
+class LadderReport:
+    """The methods on one ladder.
+
+    Attributes
+    ----------
+    dataset, name
+        Of the data set, and of the ladder, such as ``open_*_titles-5w5s5q``.
+    kind
+        Of the intervals: ``open`` where no image is used twice.
+    pairs
+        Each method of the submission with every other.
+    rankings
+        Of three methods or more that answered all tasks of the first and the last step.
+    answers
+        Of all methods, class by class: what says their accuracies at any level.
+    last
+        wAcc of each task of the last step (T,), of methods that answered all of it.
+    """
+
+    dataset: str
+    name: str
+    kind: IntervalKind
+    methods: tuple[MethodBias, ...]
+    pairs: tuple[PairBias, ...]
+    rankings: tuple[Ranking, ...]
+    answers: LadderAnswers = field(compare=False)
+    last: dict[str, Floats] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        about = f"{len(self.methods)} methods, {len(self.pairs)} pairs"
+        return f"<LadderReport {self.dataset}/{self.name}: {about}>"
+
+
+def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:
+    """Report on the selected methods on the ladder ``<dataset>/<ladder>``, given its task sets."""
+    release, level, against = selected.release, selected.selection.level, selected.selection.against
+    answers = ladder_answers(infos, selected)
+    by_method, kind, queries = answers.by_method, answers.kind, answers.queries
+    dataset, _, ladder = name.partition("/")
+    last = step_of(infos[-1])
+    asked = [m for m in by_method if m in against or m not in release.methods]
+    pairs = [
+        (a, b)
+        for a, b in combinations(by_method, 2)
+        if (a in asked or b in asked) and (not against or a in against or b in against)
+    ]
+    return LadderReport(
+        dataset,
+        ladder,
+        kind,
+        tuple(
+            MethodBias(
+                method,
+                method in release.methods,
+                scores,
+                tuple(_gaps(answers, method, level)),
+            )
+            for method, scores in answers.scores(level).items()
+        ),
+        tuple(PairBias(a, b, *_pair(answers, a, b, level)) for a, b in pairs),
+        tuple(_rankings(by_method, infos, level)),
+        answers,
+        {
+            method: worst_class(steps[last], queries)
+            for method, steps in by_method.items()
+            if len(steps.get(last, ())) == infos[-1].n_tasks
+        },
+    )
+
+
+def _pair(
+    answers: LadderAnswers, method: str, versus: str, level: float
+) -> tuple[dict[str, Contrast], Contrast | None]:
+    """Contrast two methods on each step that both answered, and what they lose over all steps."""
+    own, other = (answers.by_method[of] for of in (method, versus))
+    most = {step: min(len(own[step]), len(other[step])) for step in own if step in other}
+    contrasts = {
+        step: _contrast(answers, [(1, method, step), (-1, versus, step)], n, level)
+        for step, n in most.items()
+    }
+    if len(most) < 2:
+        return contrasts, None
+    first, *_, last = most
+    parts = [(1, method, first), (-1, method, last), (-1, versus, first), (1, versus, last)]
+    return contrasts, gap_of(_contrast(answers, parts, min(most[first], most[last]), level))
+
+
+def _contrast(
+    answers: LadderAnswers, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
+) -> Contrast:
+    """Contrast weighted methods and steps, over so many first tasks.
+
+    Nothing lies beyond the level on the first step, whence it is measured.
+    """
+    names = [method for _, method, _ in parts]
+    counts = [(weight, answers.by_method[method][step][:tasks]) for weight, method, step in parts]
+    at = [answers.at_level[method].get(step) for _, method, step in parts]
+    beyond = [own and replace(own, beyond=own.beyond[:tasks]) for own in at]
+    known = all(answers.at_level[name] for name in names)
+    owners = [names.index(name) for name in names]
+    return contrast(
+        counts, answers.queries, answers.kind, level, beyond if known else (), methods=owners
+    )
+
+
+def _rankings(
+    by_method: dict[str, Steps], infos: list[TaskSetInfo], level: float
+) -> Iterator[Ranking]:
+    ends = {step_of(info): info.n_tasks for info in (infos[0], infos[-1])}
+    whole = [
+        steps
+        for steps in by_method.values()
+        if all(len(steps.get(step, ())) == tasks for step, tasks in ends.items())
+    ]
+    if len(whole) < 3 or len(ends) < 2:
+        return
+    first, last = ends
+    accuracy = np.array([_of_tasks(steps[last]) for steps in whole])
+    before, worst = (
+        np.array([_of_tasks(steps[step].min(axis=1)) for steps in whole]) for step in ends
+    )
+    for names, (a, b) in (
+        ((f"accuracy on {last}", f"wAcc on {last}"), (accuracy, worst)),
+        ((f"wAcc on {first}", f"wAcc on {last}"), (before, worst)),
+    ):
+        yield Ranking(*names, rank_correlation(a, b, level))
+
+
+def _of_tasks(counts: AnyInts) -> Floats:
+    """Compute means of counts (T, ...) over all but tasks."""
+    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
+    return means
+
+
+def _gaps(answers: LadderAnswers, method: str, level: float) -> Iterator[tuple[str, str, Contrast]]:
+    steps = answers.by_method[method]
+    names = list(steps)
+    for before, after in [*pairwise(names), *([(names[0], names[-1])] if len(names) > 2 else [])]:
+        common = min(len(steps[before]), len(steps[after]))
+        parts = [(1, method, before), (-1, method, after)]
+        yield before, after, gap_of(_contrast(answers, parts, common, level))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from benchmark_spec.errors import SubmissionError, listing
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.bias import BiasReport, bias
 from fslbench_data.scoring.method_names import features_in, whole_name
 from fslbench_data.scoring.own_release import OwnLog, is_log, open_log
 from fslbench_data.scoring.report import Report
@@ -58,34 +57,67 @@ def compare(
     selection = Selection.of(
         datasets=datasets, task_sets=task_sets, level=level, allow_unbound=allow_unbound
     )
-    if isinstance(a, str | Path) and (own := two_of_log([str(a), str(b)])) is not None:
-        return score_of_log(own, selection)
-    return score_two(*find_two([a, b], opened), opened, selection)
+    answers, selection = find_two([a, b], opened, selection)
+    return score_selected(answers, opened, selection, only_compared=True)
 
 
-def two_of_log(names: Sequence[str], **pool: Any) -> OwnLog | None:
-    """Find two methods of one log of own tasks, in the order in which they are named.
+def find_two(
+    names: Sequence[Source], release: Release, selection: Selection, **pool: Any
+) -> tuple[Submission | OwnLog, Selection]:
+    """Find the results of two methods, and select that the first is compared with the second.
 
     Parameters
     ----------
     names
-        The log, if it holds two methods; else ``LOG::METHOD`` twice, or once and then a method.
+        Submissions, files, ``FILE::METHOD`` and names of reference methods, which together hold two
+        methods.  Two of one method each may hold methods of the same name; the file's name is then
+        added.  Or a log of own tasks that holds two; else ``LOG::METHOD`` twice, or once and then a
+        method.
     pool
-        What :func:`fslbench_data.open_log` takes besides.
-
-    Returns
-    -------
-    OwnLog or None
-        The log with these two alone; None where the first name is of no log.
+        What :func:`fslbench_data.open_log` takes besides the log.
 
     Raises
     ------
     UnknownNameError, SubmissionError
         If there is no such method, or they are not two.
     """
-    file = names[0].partition("::")[0]
-    if not is_log(file):
-        return None
+    first = names[0]
+    if isinstance(first, str | Path) and is_log(file := str(first).partition("::")[0]):
+        own = _two_of_log(file, list(map(str, names)), pool)
+        return own, replace(selection, against=own.answers.methods[1:])
+    parts = _parts(names, release)
+    of_parts = [_names(part) for part in parts]
+    methods = list(dict.fromkeys(name for part in of_parts for name in part))
+    if len(parts) == 2 and of_parts[0] == of_parts[1] and len(methods) == 1:
+        files = [
+            Path(str(n).partition("::")[0]).stem if isinstance(n, str | Path) else "" for n in names
+        ]
+        marks = files if files[0] != files[1] else ["A", "B"]
+        methods = [f"{methods[0]} ({mark})" for mark in marks]
+        parts = [
+            renamed(part, {old: new})
+            for part, (old,), new in zip(parts, of_parts, methods, strict=True)
+        ]
+    elif len(methods) != 2:
+        several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
+        raise SubmissionError(
+            f"{listing([_said(name) for name in names], 4)} hold{'s' if len(names) == 1 else ''} "
+            f"{len(methods)} method{'s' if len(methods) > 1 else ''}: {listing(methods)}",
+            expected="two",
+            fix=f"say which: {_said(several)}::{methods[0]}"
+            if isinstance(several, str | Path)
+            else "name another file or a reference method",
+        )
+    of_methods = [
+        merge([selected(part, method) for part in parts if method in _names(part)])
+        for method in methods
+    ]
+    both = merge(of_methods, " and ".join(part.source for part in of_methods))
+    return both, replace(selection, against=(methods[1],), references=False)
+
+
+def _two_of_log(file: str, names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
+    """Open a log of own tasks with two of its methods alone, in the order of their names."""
     parts = [name.removeprefix(file).removeprefix("::") for name in names]
     own = open_log(file, **pool)
     methods = [part for part in parts if part] or [*own.answers.methods]
@@ -99,84 +131,12 @@ def two_of_log(names: Sequence[str], **pool: Any) -> OwnLog | None:
     return own.only(methods)
 
 
-def find_two(names: Sequence[Source], release: Release) -> tuple[Submission, Submission]:
-    """Find the results of two methods, in the order in which they are named.
-
-    Parameters
-    ----------
-    names
-        Submissions, files, ``FILE::METHOD`` and names of reference methods, which together hold two
-        methods.  Two of one method each may hold methods of the same name; the file's name is then
-        added.
-
-    Raises
-    ------
-    UnknownNameError, SubmissionError
-        If there is no such method, or they are not two.
-    """
-    parts = _parts(names, release)
-    of_parts = [_names(part) for part in parts]
-    if len(parts) == 2 and of_parts[0] == of_parts[1] and len(of_parts[0]) == 1:
-        (name,) = of_parts[0]
-        stems = [_stem(name) for name in names]
-        marks = stems if stems[0] != stems[1] else ["A", "B"]
-        first, second = (
-            renamed(part, {name: f"{name} ({mark})"})
-            for part, mark in zip(parts, marks, strict=True)
-        )
-        return first, second
-    methods = list(dict.fromkeys(name for part in of_parts for name in part))
-    if len(methods) != 2:
-        several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
-        said = listing([_said(name) for name in names], 4)
-        raise SubmissionError(
-            f"{said} hold{'s' if len(names) == 1 else ''} {len(methods)} "
-            f"method{'s' if len(methods) > 1 else ''}: {listing(methods)}",
-            expected="two",
-            fix=f"say which: {_said(several)}::{methods[0]}"
-            if isinstance(several, str | Path)
-            else "name another file or a reference method",
-        )
-    first, second = (
-        merge([selected(part, method) for part in parts if method in _names(part)])
-        for method in methods
-    )
-    return first, second
-
-
-def score_of_log(own: OwnLog, selection: Selection) -> Report:
-    """Compare the first of two methods of a log with the second."""
-    selection = replace(selection, against=own.answers.methods[1:])
-    return score_selected(own, None, selection, only_compared=True)
-
-
-def score_two(
-    first: Submission, second: Submission, release: Release, selection: Selection
-) -> Report:
-    """Compare two submissions of one method each on the task sets that both answered."""
-    selection = replace(selection, against=(_only_method(second),), references=False)
-    return score_selected(_both(first, second), release, selection, only_compared=True)
-
-
-def bias_of_two(
-    first: Submission, second: Submission, release: Release, selection: Selection
-) -> BiasReport:
-    """Compare two submissions of one method each on tasks made with attributes of images.
-
-    Raises
-    ------
-    SubmissionError
-        If there are no such tasks that they answered.
-    """
-    selection = replace(selection, against=(_only_method(second),), references=False)
-    return bias(_both(first, second), release, selection)
-
-
-def answered(submission: Submission) -> set[str]:
-    """Task sets that a submission answers, as ``dataset/task_set``."""
-    table = submission.table.select(["dataset", "task_set"])
-    pairs = table.group_by(["dataset", "task_set"]).aggregate([]).to_pylist()
-    return {f"{row['dataset']}/{row['task_set']}" for row in pairs}
+def answered_by_one(both: Submission) -> list[str]:
+    """Return the task sets that one of two methods answers alone, as ``dataset/task_set``."""
+    keys = ["dataset", "task_set"]
+    table = both.table.select(["method", *keys]).group_by(["method", *keys]).aggregate([])
+    rows = table.group_by(keys).aggregate([("method", "count")]).to_pylist()
+    return sorted(f"{r['dataset']}/{r['task_set']}" for r in rows if r["method_count"] == 1)
 
 
 def find_method(text: str, release: Release) -> Submission:
@@ -198,23 +158,14 @@ def _said(source: Source) -> str:
     return source.source if isinstance(source, Submission) else "the frame"
 
 
-def _stem(source: Source) -> str:
-    is_file = isinstance(source, str | Path)
-    return Path(str(source).partition("::")[0]).stem if is_file else ""
-
-
 def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
-    """The results of what is named; a short name is looked for on the features of the others."""
+    """Read what is named; a short name is looked for on the features of the others."""
     read = [None if _is_name(source) else _methods_of(source, release) for source in sources]
-    features = {own for part in read if part is not None for own in _features(part)}
+    features = {own for part in read if part is not None for own in features_in(part, _names(part))}
     return [
         _methods_of(source, release, features) if part is None else part
         for source, part in zip(sources, read, strict=True)
     ]
-
-
-def _features(part: Submission) -> frozenset[str]:
-    return features_in(part, _names(part))
 
 
 def _is_name(source: Source) -> bool:
@@ -264,11 +215,3 @@ def _names(submission: Submission) -> list[str]:
     """Names of its methods, in the order of their first row."""
     names: list[str] = submission.table.column("method").unique().to_pylist()
     return names
-
-
-def _only_method(submission: Submission) -> str:
-    return _names(submission)[0]
-
-
-def _both(first: Submission, second: Submission) -> Submission:
-    return merge([first, second], f"{first.source} and {second.source}")

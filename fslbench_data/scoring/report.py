@@ -12,14 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.ties import VerdictCounts, count_verdicts
-from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import BESIDE
 from fslbench_data.scoring.answer_frame import answer_table
-from fslbench_data.scoring.comparisons import Comparisons, Scores
 from fslbench_data.scoring.own_release import LogFacts
-from fslbench_data.scoring.pairs_of_kind import MOST_COUNTED
+from fslbench_data.scoring.relation import Comparisons, Scores
 from fslbench_data.scoring.signature import Signature
-from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.scoring.task_set_report import MOST_COUNTED, TaskSetReport
 from fslbench_data.submission.frames import AsFrame
 
 
@@ -122,19 +120,17 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     Comparisons on a prefix that its submitter chose do not count.  Of more than
     :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
     """
-    codes: dict[str, list[NDArray[np.int8]]] = {
-        "paired": [task_set.pairs.verdict[task_set.counted] for task_set in sets],
-        **{beside.heading: [] for beside in BESIDE.values()},
-        "direct": [task_set.pairs.direct[task_set.counted] for task_set in sets],
-        "closed": [],
-    }
-    if sum(int(task_set.asked.sum()) for task_set in sets) <= MOST_COUNTED:
-        comparisons = [c for task_set in sets for c in task_set.counted_comparisons]
-        number = {verdict: i for i, verdict in enumerate(VERDICTS)}
-        for kind, beside in BESIDE.items():
-            pairs = [c.intervals[kind] for c in comparisons if kind in c.intervals]
-            codes[beside.heading] = [np.array([number[pair.verdict] for pair in pairs], np.int8)]
-        closed = [number[c.verdict_closed] for c in comparisons if c.verdict_closed is not None]
-        codes["closed"] = [np.array(closed, np.int8)]
+    few = sum(int(task_set.asked.sum()) for task_set in sets) <= MOST_COUNTED
+    headings = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
+    codes: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in headings}
+    for task_set in sets:
+        pairs = task_set.pairs
+        of_set = {"paired": pairs.verdict, "direct": pairs.direct}
+        if few:
+            of_set["closed"] = task_set.closed_verdicts
+            for kind in task_set.kinds[1:]:
+                of_set[BESIDE[kind].heading] = task_set.pairs_of(kind).verdict
+        for heading, verdicts in of_set.items():
+            codes[heading].append(verdicts[task_set.counted & (verdicts >= 0)])
     joined = {heading: np.concatenate(parts) for heading, parts in codes.items() if parts}
     return count_verdicts({heading: some for heading, some in joined.items() if some.size})

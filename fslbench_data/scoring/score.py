@@ -22,10 +22,9 @@ from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.method_names import features_of
 from fslbench_data.scoring.own_release import OwnRelease, open_log
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score
+from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score, stopped_run
 from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
 from fslbench_data.scoring.signature import scored_set, signature_of
-from fslbench_data.scoring.stopped_runs import stopped_run
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import Validated, counts_on

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from analysis_sql.queries.limits import MEMORY
+from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec import schemas
+from benchmark_spec.errors import QueryError
 from benchmark_spec.suites import suite_of
 from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.own_release import log_of
-from fslbench_data.scoring.result_tables import MadeWhenRead, result_tables
+from fslbench_data.scoring.relation import MadeWhenRead, result_tables
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Answers
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -145,6 +148,37 @@ def tables(
         ),
         **result_tables(reports),
     }
+
+
+def only_named(
+    tables: Mapping[str, pa.Table | MadeWhenRead], sql: str, *, seconds: float, memory: str
+) -> dict[str, pa.Table]:
+    """Make those tables that a query may read, and leave out the others that are made.
+
+    Raises
+    ------
+    QueryError
+        If they take longer, or more memory, than the query may.
+    """
+    made: dict[str, pa.Table] = {}
+    end, left = time.monotonic() + seconds, memory_bytes(memory)
+    for name, table in tables.items():
+        if isinstance(table, pa.Table):
+            made[name] = table
+        elif re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+            batches = []
+            for batch in table.batches():
+                batches.append(batch)
+                left -= batch.nbytes
+                if left < 0 or time.monotonic() > end:
+                    raise QueryError(
+                        f"the table {name} takes more than {memory}"
+                        if left < 0
+                        else f"making the table {name} took more than {seconds:g} seconds",
+                        fix="name fewer submissions, or allow more with --seconds and --memory",
+                    )
+            made[name] = pa.Table.from_batches(batches, table.schema)
+    return made
 
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import hypot
+from itertools import compress
+from math import hypot, isnan, nan
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.pairs import KIND
+from analysis_sql.comparison.multiplicity import paired_p
 from analysis_sql.comparison.pairs import PairArrays, compare_with, pair_arrays
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
     Comparison,
-    PairInterval,
+    PairColumns,
     Verdict,
-    direct_verdict,
-    unconcluded,
+    direct_verdicts,
 )
-from analysis_sql.interval_kinds import BESIDE, Designs, kinds_of
+from analysis_sql.interval_kinds import BESIDE, Designs, PairMaker, kinds_of
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.evidence import Evidence
+from analysis_sql.ranking.evidence import NO_EVIDENCE, Evidence, evidence
 from analysis_sql.ranking.ties_with_best import Contest, Ties, contest
 from analysis_sql.ranking.told_apart import p_matrix
 from benchmark_spec.suites import IntervalKind
-from fslbench_data.scoring.comparisons import Comparisons
 from fslbench_data.scoring.designs import Units
-from fslbench_data.scoring.pairs_of_kind import PairsOfKind, evidence_of_row
-from fslbench_data.scoring.scores import PREFIX, ByKind, Score
+from fslbench_data.scoring.relation import Columns, Comparisons
+from fslbench_data.scoring.scores import PREFIX, ByKind, Score, verdict_by_rule
 from fslbench_data.scoring.signature import ScoredSet
-from fslbench_data.scoring.stopped_runs import verdict_by_rule
+
+T = TypeVar("T")
+
+MOST_COUNTED = 5000
+"""Comparisons up to which every kind of verdict is counted, and columns of pairs are kept."""
+
+MARKS = {-1: None, **{code: verdict.value for code, verdict in enumerate(VERDICTS)}}
+"""Verdicts by their positions in arrays."""
+
+WHICH_OF_TWO = {
+    (False, False): "",
+    (True, False): "method",
+    (False, True): "versus",
+    (True, True): "both",
+}
+"""Which methods of a pair something holds for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +82,7 @@ class TaskSetReport:
     units: Units
     closed: Mapping[str, Interval]
     _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False)
+    _kept: dict[tuple[IntervalKind, int], PairColumns] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         about = f"{len(self.scores)} methods, {int(self.asked.sum())} comparisons"
@@ -127,18 +144,46 @@ class TaskSetReport:
         return pairs
 
     def _pairs_beside(self, kind: IntervalKind) -> PairArrays:
-        width, verdict, direct = self._beside[kind].arrays()
-        verdict[self.asked & self.of_prefix] = direct[self.asked & self.of_prefix] = NOT_ESTIMABLE
-        width[self.of_stopped] = np.nan
-        verdict[self.of_stopped] = direct[self.of_stopped] = -1
+        width = np.full(self.asked.shape, np.nan)
+        verdict, direct = (np.full(self.asked.shape, -1, np.int8) for _ in range(2))
+        for row, some in enumerate(self.asked & ~self.of_stopped):
+            columns = np.flatnonzero(some)
+            if columns.size:
+                found = self.columns_of(kind, row, columns)
+                width[row, columns] = found.halfwidth[2]
+                verdict[row, columns], direct[row, columns] = found.verdict, found.direct
         return replace(self.pairs, halfwidth=width, verdict=verdict, direct=direct)
 
+    def columns_of(self, kind: IntervalKind, row: int, columns: Ints) -> PairColumns:
+        """Compare the submission's method number `row` with others by one kind of interval.
+
+        Those of few pairs are kept, since tables and counts ask for them again.
+        """
+        asked = np.flatnonzero(self.asked[row])
+        if self.asked.sum() > MOST_COUNTED or not np.isin(columns, asked).all():
+            return self._compare(kind, row, columns)
+        if (kind, row) not in self._kept:
+            self._kept[kind, row] = self._compare(kind, row, asked)
+        return self._kept[kind, row].some(np.searchsorted(asked, columns))
+
+    def _compare(self, kind: IntervalKind, row: int, columns: Ints) -> PairColumns:
+        carried = kind == self.interval_kind
+        if carried:
+            found = compare_with(self.counts, row, columns, kind, self.level)
+        else:
+            found = self._beside[kind].columns(row, columns)
+        stopped, prefix = self.of_stopped[row, columns], self.of_prefix[row, columns]
+        found.verdict[stopped | prefix] = found.direct[stopped | prefix] = NOT_ESTIMABLE
+        found.halfwidth[:, stopped] = np.nan
+        for place in np.flatnonzero(stopped).tolist() if carried else ():
+            verdict, _ = self._by_rule(row, int(columns[place]))
+            found.verdict[place] = VERDICTS.index(verdict)
+        return found
+
     @cached_property
-    def _beside(self) -> dict[IntervalKind, PairsOfKind]:
-        """The pairs by the kinds that stand beside the carried one."""
+    def _beside(self) -> dict[IntervalKind, PairMaker]:
         of_set = self.counts, self.level
-        made = {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
-        return {kind: PairsOfKind(maker, self.asked) for kind, maker in made.items()}
+        return {kind: BESIDE[kind].pairs(self.designs[kind], *of_set) for kind in self.kinds[1:]}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values (F, M), NaN where nothing was asked or nothing can be said.
@@ -147,6 +192,19 @@ class TaskSetReport:
         """
         wanted = self.asked & ~self.of_stopped & ~self.of_prefix
         return p_matrix(self.counts, wanted, kind, self.designs.get(kind))
+
+    @cached_property
+    def closed_verdicts(self) -> NDArray[np.int8]:
+        """Verdicts (F, M) by the two methods' closed intervals, -1 where there are none."""
+        ends = [self.closed.get(name) for name in self.methods]
+        mean = np.array([nan if end is None else end.mean for end in ends])
+        width = np.array([nan if end is None else end.halfwidth for end in ends], float)
+        own = slice(len(self.asked))
+        verdicts = direct_verdicts(mean[own, None], width[own, None], mean, width)
+        verdicts[self.of_prefix] = NOT_ESTIMABLE
+        there = ~np.isnan(mean)
+        verdicts[~(there[own, None] & there) | self.of_stopped] = -1
+        return np.asarray(verdicts)
 
     @cached_property
     def of_stopped(self) -> NDArray[np.bool_]:
@@ -166,11 +224,6 @@ class TaskSetReport:
     def counted(self) -> NDArray[np.bool_]:
         """Pairs (F, M) that were asked for and count where comparisons are counted."""
         return self.asked & ~self.of_prefix
-
-    @property
-    def counted_tasks(self) -> list[int]:
-        """Numbers of tasks of :attr:`counted` comparisons, each once, rising."""
-        return [int(tasks) for tasks in np.unique(self.pairs.tasks[self.counted])]
 
     def reason(self, row: int, column: int) -> str:
         """Return why nothing is concluded where the two methods' tasks as such would allow it."""
@@ -194,10 +247,21 @@ class TaskSetReport:
         return contest(names, self.counts.some(rows), self.interval_kind, self.designs)
 
     def evidence_of(self, row: int) -> list[Evidence]:
-        """Return what stands beside each comparison of :meth:`comparisons_of`."""
-        columns, reserved = np.flatnonzero(self.asked[row]), (self.of_stopped | self.of_prefix)[row]
+        """Return the evidence on each comparison of :meth:`comparisons_of`."""
         how = self.interval_kind, self.level, self.design
-        return evidence_of_row(self.counts, row, columns, reserved[columns], *how)
+        return self._of_differences(row, NO_EVIDENCE, lambda apart: evidence(apart, *how))
+
+    def _of_differences(self, row: int, empty: T, of: Callable[[Counts], Iterable[T]]) -> list[T]:
+        """Compute values of a row's paired differences; `empty` of stopped runs and prefixes."""
+        columns = np.flatnonzero(self.asked[row])
+        common = np.minimum(self.counts.tasks[row], self.counts.tasks[columns])
+        judged = ~(self.of_stopped | self.of_prefix)[row, columns]
+        found = dict.fromkeys(columns.tolist(), empty)
+        for tasks in np.unique(common[judged]).tolist():
+            some = columns[(common == tasks) & judged]
+            apart = self.counts.differences(row, some, tasks)
+            found |= zip(some.tolist(), of(apart), strict=True)
+        return list(found.values())
 
     def only(self, names: Sequence[str]) -> TaskSetReport:
         """Return the same of some methods, in that order, each compared with every other."""
@@ -211,44 +275,111 @@ class TaskSetReport:
         """The comparisons that were asked for."""
         return Comparisons((self,))
 
-    @property
-    def counted_comparisons(self) -> Iterator[Comparison]:
-        """Those of :attr:`counted`."""
-        for row, counted in enumerate(self.counted):
-            yield from self.comparisons_of(row, np.flatnonzero(counted))
-
     def comparisons_of(self, row: int, columns: Ints | None = None) -> list[Comparison]:
         """Compare the submission's method number `row` with all that was asked for, or some."""
         columns = np.flatnonzero(self.asked[row]) if columns is None else columns
-        kind = self.interval_kind
-        by_kind = {kind: compare_with(self.counts, row, columns, kind, self.level)}
-        by_kind |= {kind: pairs.of_row(row, columns) for kind, pairs in self._beside.items()}
-        return [
-            self._comparison(row, column, {kind: pairs[i] for kind, pairs in by_kind.items()})
-            for i, column in enumerate(columns.tolist())
-        ]
+        if not columns.size:
+            return []
+        pairs = [self.columns_of(kind, row, columns).intervals() for kind in self.kinds]
+        facts, own = self._facts(row, columns), self.methods[row]
+        about = (self.scored.dataset, self.scored.task_set, own)
+        made = []
+        for i, column in enumerate(columns.tolist()):
+            kinds = self.kinds[:1] if self.of_stopped[row, column] else self.kinds
+            by_kind = {kind: of_kind[i] for kind, of_kind in zip(kinds, pairs, strict=False)}
+            closed, single = facts.closed[i], facts.single[i]
+            comparison = Comparison(
+                *about,
+                self.methods[column],
+                self.interval_kind,
+                ByKind(by_kind, self.units.missing),
+                None if closed < 0 else VERDICTS[closed],
+                facts.reason[i],
+                facts.run_error[i],
+                tuple(compress((own, self.methods[column]), single)),
+            )
+            made.append(comparison)
+        return made
 
-    def _comparison(
-        self, row: int, column: int, by_kind: Mapping[IntervalKind, PairInterval]
-    ) -> Comparison:
-        kind, own, other = self.interval_kind, self.scores[row], self.scores[column]
-        about = (self.scored.dataset, self.scored.task_set, own.method, other.method, kind)
-        if self.of_stopped[row, column]:  # no ordinary interval holds
-            verdict, reason = self._by_rule(row, column)
-            carried = by_kind[kind]
-            means = carried.mean, carried.versus_mean, carried.difference
-            mean, versus, apart = (replace(interval, halfwidth=None) for interval in means)
-            by_rule = PairInterval(mean, versus, apart, verdict, Verdict.NOT_ESTIMABLE)
-            return Comparison(*about, {kind: by_rule}, reason=reason)
-        ends = [self.closed[s.method] for s in (own, other) if s.method in self.closed]
-        closed = direct_verdict(*ends) if len(ends) == 2 else None
-        errors = [e for e in (own.run_error, other.run_error) if e is not None]
-        error = hypot(*errors) if len(errors) == 2 else None
-        single = tuple(score.method for score in (own, other) if score.of_one_model)
-        pairs = ByKind(by_kind, self.units.missing)
-        comparison = Comparison(*about, pairs, closed, run_error=error, of_one_model=single)
-        return unconcluded(comparison, PREFIX) if self.of_prefix[row, column] else comparison
+    def rows_of(self, row: int, *, with_p: bool = True) -> Columns:
+        """Return the comparisons of method number `row` as rows of the relation.
+
+        One a comparison and kind of interval, the carried kind first: the columns of
+        :data:`fslbench_data.scoring.relation.COMPARISONS`, and whether both are trained.  `p` and
+        the closed verdict are those of the carried kind alone.
+        """
+        columns = np.flatnonzero(self.asked[row])
+        found = [self.columns_of(kind, row, columns) for kind in self.kinds]
+        there = np.ones((len(found), columns.size), np.bool_)
+        there[1:, self.of_stopped[row, columns]] = False  # of these there is only the carried kind
+        pair, kind = (at.tolist() for at in np.nonzero(there.T))
+
+        def of_pairs(values: Sequence[Any]) -> list[Any]:
+            return [values[i] for i in pair]
+
+        def carried(values: Sequence[Any]) -> list[Any]:
+            return [None if k else values[i] for i, k in zip(pair, kind, strict=True)]
+
+        def joined(arrays: Iterable[NDArray[Any]]) -> list[Any]:
+            values: list[Any] = np.stack([*arrays], axis=1)[there.T].tolist()
+            return [None if value != value else value for value in values]
+
+        facts, scores = self._facts(row, columns), [self.scores[i] for i in columns.tolist()]
+        mean, versus_mean, difference = (joined(f.mean[i] for f in found) for i in range(3))
+        width, versus_width, paired = (joined(f.halfwidth[i] for f in found) for i in range(3))
+        p: list[float | None] = [None] * columns.size
+        if with_p:
+            p = self._of_differences(row, None, self._p)
+        return {
+            "dataset": [self.scored.dataset] * len(pair),
+            "task_set": [self.scored.task_set] * len(pair),
+            "method": [self.methods[row]] * len(pair),
+            "versus": of_pairs([score.method for score in scores]),
+            "interval": [self.kinds[k] for k in kind],
+            "tasks": joined(f.tasks for f in found),
+            "mean": mean,
+            "mean_halfwidth": width,
+            "versus_mean": versus_mean,
+            "versus_halfwidth": versus_width,
+            "difference": difference,
+            "halfwidth": paired,
+            "level": [self.level] * len(pair),
+            "verdict": [MARKS[code] for code in joined(f.verdict for f in found)],
+            "verdict_direct": [MARKS[code] for code in joined(f.direct for f in found)],
+            "verdict_closed": carried([MARKS[code] for code in facts.closed]),
+            "p": carried(p),
+            "reason": of_pairs(facts.reason),
+            "run_error": of_pairs(facts.run_error),
+            "of_one_model": of_pairs([WHICH_OF_TWO[of] for of in facts.single]),
+            "trained": [self.scores[row].trained] * len(pair),
+            "versus_trained": of_pairs([score.trained for score in scores]),
+        }
+
+    def _p(self, differences: Counts) -> list[float | None]:
+        p = np.asarray(paired_p(differences.moments(), self.interval_kind), float)
+        return [None if isnan(value) else value for value in p.tolist()]
+
+    def _facts(self, row: int, columns: Ints) -> _Facts:
+        stopped, closed = self.of_stopped[row, columns], self.closed_verdicts[row, columns]
+        own, errors, single = self.scores[row], [], []
+        for column, alone in zip(columns.tolist(), stopped.tolist(), strict=True):
+            other = self.scores[column]
+            unknown = alone or own.run_error is None or other.run_error is None
+            errors.append(None if unknown else hypot(own.run_error or 0, other.run_error or 0))
+            single.append((own.of_one_model and not alone, other.of_one_model and not alone))
+        reasons = [self.reason(row, column) for column in columns.tolist()]
+        return _Facts(closed.tolist(), reasons, errors, single)
 
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:
         own, other = self.scores[row], self.scores[column]
         return verdict_by_rule((own.method, other.method), (own.stopped, other.stopped), self.level)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What holds for pairs whatever the kind of interval; closed verdicts are -1 without any."""
+
+    closed: list[int]
+    reason: list[str]
+    run_error: list[float | None]
+    single: list[tuple[bool, bool]]

@@ -20,8 +20,7 @@ from analysis_sql.bias.rank_correlation import RankCorrelation, rank_correlation
 from analysis_sql.bias.spurious_bias import Contrast
 from analysis_sql.intervals.intervals import Interval
 from fslbench_data.release.release import load_release
-from fslbench_data.scoring.bias import bias
-from fslbench_data.scoring.bias_report import LadderReport, MethodBias
+from fslbench_data.scoring.bias import LadderReport, MethodBias, bias
 from fslbench_data.scoring.selection import Selection
 
 PAPER, CODE, ABLATION, STYLES = "", " fewstab", " ablation", " counterfactual"

@@ -14,7 +14,7 @@ from analysis_sql.bias.worst_class import worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.suites import suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.ladder_answers import LadderAnswers, ladder_answers
+from fslbench_data.scoring.bias import LadderAnswers, ladder_answers
 from fslbench_data.scoring.selection import Selected
 from fslbench_data.tasks import TaskSet
 

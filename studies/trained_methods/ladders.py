@@ -9,7 +9,7 @@ import numpy as np
 from analysis_sql.bias.rank_correlation import rank_correlation
 from analysis_sql.bias.worst_class import worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
-from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.bias import LadderReport
 from studies.bias.generators import correlation, signed, whole_gap
 from studies.trained_methods import FIVE, ONE, named
 

@@ -109,7 +109,7 @@ def signs(counts: Counts, carried: IntervalKind, designs: Designs) -> dict[str, 
     for kind, design in designs.items():
         of_kind = BESIDE[kind].pairs(design, counts, LEVEL)
         every = np.arange(len(counts))
-        codes[kind] = np.stack([of_kind.arrays(i, every)[1] for i in range(len(counts))])
+        codes[kind] = np.stack([of_kind.columns(i, every).verdict for i in range(len(counts))])
     return {
         kind: np.where(asked, (code == BETTER).astype(int) - (code == WORSE), 0)
         for kind, code in codes.items()

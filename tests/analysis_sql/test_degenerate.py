@@ -110,8 +110,7 @@ def test_new_classes(case: tuple[Array, Array, int], level: float) -> None:
     found = p_values(design, counts, np.array([0]), np.array([1]))
     assert found[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
     pairs = ForNewClasses(design, counts, level)
-    assert pairs.compare(0, np.array([1]))[0].verdict is verdict
-    assert VERDICTS[pairs.arrays(0, np.array([1]))[1][0]] is verdict
+    assert VERDICTS[pairs.columns(0, np.array([1])).verdict[0]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
     tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(level).tied[KIND]
     assert (len(tied) == 1) == told

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.ties import count_verdicts
-from analysis_sql.comparison.verdicts import NOT_ESTIMABLE, direct_verdicts
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import SubmissionError
@@ -112,26 +111,11 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
     if lead == "closed":
         bars = {CLOSED_ERROR_BARS: report.pairs.direct}
     elif carried == lead:
-        bars = {CLOSED_ERROR_BARS: closed_error_bars(report), ERROR_BARS: report.pairs.direct}
+        bars = {CLOSED_ERROR_BARS: report.closed_verdicts, ERROR_BARS: report.pairs.direct}
     else:
         direct = report.pairs_of(lead).direct
         bars = {CLAIMS[carried]: report.pairs.verdict, ERROR_BARS: direct}
     return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.shown_kinds}
-
-
-def closed_error_bars(report: TaskSetReport) -> Codes:
-    """Verdicts by the two methods' closed intervals (F, M), -1 where there are none."""
-    intervals = [report.closed.get(name) for name in report.methods]
-    mean = np.array([nan if interval is None else interval.mean for interval in intervals])
-    half = np.array([halfwidth(interval) for interval in intervals])
-    answered = np.array([interval is not None for interval in intervals], np.bool_)
-    own = slice(len(report.asked))
-    both = answered[own, None] & answered
-    verdicts = direct_verdicts(mean[own, None], half[own, None], mean[None], half[None])
-    codes = np.where(both, verdicts, -1).astype(np.int8)
-    codes[both & report.of_prefix] = NOT_ESTIMABLE
-    codes[report.of_stopped] = -1
-    return codes
 
 
 def halfwidth(interval: Interval | None) -> float:

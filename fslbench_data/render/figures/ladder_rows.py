@@ -8,8 +8,7 @@ from analysis_sql.interval_kinds import ESTIMANDS
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.render.figures.rows import Figure, Row, ends, placed, tasks_text
 from fslbench_data.render.interval_text import plus_minus
-from fslbench_data.scoring.bias_report import LadderReport
-from fslbench_data.scoring.ladder_answers import step_of
+from fslbench_data.scoring.bias import LadderReport, step_of
 
 
 def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
@@ -82,6 +81,6 @@ def ladder_caption(report: LadderReport, level: float) -> str:
     """Level, kind of interval and number of tasks of a ladder."""
     about = ESTIMANDS[report.kind]
     tasks = [of.accuracy.tasks for method in report.methods for of in method.steps.values()]
-    left_out = f" Not shown, without counts by class: {', '.join(report.left_out)}."
+    left_out = f" Not shown, without counts by class: {', '.join(report.answers.left_out)}."
     caption = f"{100 * level:.8g} % intervals, {report.kind} ({about}). {tasks_text(tasks)} a step."
-    return caption + (left_out if report.left_out else "")
+    return caption + (left_out if report.answers.left_out else "")

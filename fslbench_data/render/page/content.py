@@ -23,7 +23,7 @@ from fslbench_data.render.limits_text import unseen_text
 from fslbench_data.render.page.hard_tasks import hard_tasks
 from fslbench_data.render.page.pictures import Images, pictures_html
 from fslbench_data.render.summary_text import summary_paper
-from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.bias import LadderReport
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX

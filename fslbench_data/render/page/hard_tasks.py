@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import AnyInts
-from fslbench_data.scoring.bias_report import LadderReport
-from fslbench_data.scoring.ladder_answers import step_of
+from fslbench_data.scoring.bias import LadderReport, step_of
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
 

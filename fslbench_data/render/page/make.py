@@ -13,8 +13,7 @@ from fslbench_data.render.figures.sweep_rows import queries
 from fslbench_data.render.page.content import MOST_CHOSEN, Values, figure_values, page_content
 from fslbench_data.render.page.html import Page, check_folder, html
 from fslbench_data.render.page.pictures import Images
-from fslbench_data.scoring.bias import bias_on
-from fslbench_data.scoring.bias_report import LadderReport
+from fslbench_data.scoring.bias import LadderReport, bias_on
 from fslbench_data.scoring.selection import Answers, Names, Selection, select
 
 

@@ -145,7 +145,7 @@ class Tasks:
     def halfwidth(self, line: Line, counts: Counts) -> float:
         """Compute the half-width of the difference of two methods on tasks that reuse images."""
         pairs = BESIDE[line.kinds[0]].pairs(self.left_out, counts, LEVEL)
-        return float(pairs.arrays(0, np.array([1]))[0][0])
+        return float(pairs.columns(0, np.array([1])).halfwidth[2, 0])
 
 
 def images_of(drawn: DrawnTasks) -> Array:
@@ -267,10 +267,10 @@ def judged_own_tasks(line: Line, tasks: OwnTasks, rng: np.random.Generator) -> F
         y = x[:, :runs].reshape(2, -1) / QUERIES
         several = [Counts.of_own_tasks(y, run), Counts(y, np.full(2, run.size), 1)]
         pairs = [BESIDE[kind].pairs(design, counts, LEVEL) for counts in several]
-        (widths, verdict, _), (_, before, _) = (each.arrays(0, np.array([1])) for each in pairs)
-        found[runs, "false"] = verdict[0] != INCONCLUSIVE
-        found[runs, "before"] = before[0] != INCONCLUSIVE
-        found[runs, "width"] = widths[0]
+        after, before = (each.columns(0, np.array([1])) for each in pairs)
+        found[runs, "false"] = after.verdict[0] != INCONCLUSIVE
+        found[runs, "before"] = before.verdict[0] != INCONCLUSIVE
+        found[runs, "width"] = after.halfwidth[2, 0]
         found[runs, "difference"] = 100 * float(y[0].mean() - y[1].mean())
     return found
 

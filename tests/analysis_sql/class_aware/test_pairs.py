@@ -40,7 +40,7 @@ def counts(design: ClassDesign) -> Counts:
 
 
 def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, counts: Counts) -> None:
-    found = ForNewClasses(design, counts, 0.95).compare(0, np.array([1, 2, 3]))
+    found = ForNewClasses(design, counts, 0.95).columns(0, np.array([1, 2, 3])).intervals()
     for j, each in zip((1, 2, 3), found, strict=True):
         m = int(counts.tasks[j])
         x, y = (counts.correct[i, :m].astype(np.int64) for i in (0, j))
@@ -59,7 +59,8 @@ def test_each_comparison_is_that_of_its_own_intervals(design: ClassDesign, count
     assert one.verdict is (Verdict.WORSE if outside else Verdict.INCONCLUSIVE)
     assert (same.verdict, same.difference.halfwidth) == (Verdict.IDENTICAL, None)
     assert part.difference.tasks == 40
-    alone = [ForNewClasses(design, counts, 0.95).compare(0, np.array([j]))[0] for j in (1, 2, 3)]
+    pairs = ForNewClasses(design, counts, 0.95)
+    alone = [pairs.columns(0, np.array([j])).intervals()[0] for j in (1, 2, 3)]
     assert alone == found  # to the last digit, whatever else is compared
 
 
@@ -93,10 +94,10 @@ def test_constant_differences_need_enough_tasks_without_a_common_class() -> None
     x = np.array([[20] * 9, [18] * 9], np.int16)
     few = ClassDesign.of(np.tile(np.arange(5), (9, 1)) + np.array([[0], [5], [0]] * 3))
     counts = Counts(x, np.array([9, 9]), UNIT)
-    (found,) = ForNewClasses(few, counts, 0.95).compare(0, np.array([1]))
+    (found,) = ForNewClasses(few, counts, 0.95).columns(0, np.array([1])).intervals()
     assert found.verdict is Verdict.NOT_ESTIMABLE  # two class-disjoint tasks
     many = ClassDesign.of(np.arange(45).reshape(9, 5))
-    (found,) = ForNewClasses(many, counts, 0.95).compare(0, np.array([1]))
+    (found,) = ForNewClasses(many, counts, 0.95).columns(0, np.array([1])).intervals()
     assert found.verdict is Verdict.BETTER  # 2^-8 <= .05
 
 

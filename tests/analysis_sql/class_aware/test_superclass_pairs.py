@@ -15,7 +15,7 @@ from analysis_sql.class_aware.superclass_intervals import (
     one_sided_p,
     p_values,
 )
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict
+from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.counts import Counts
 
 T, C, K, UNIT = 60, 24, 5, 25
@@ -46,7 +46,7 @@ def counts(design: SuperclassDesign) -> Counts:
 def test_each_comparison_is_that_of_its_own_interval(
     design: SuperclassDesign, counts: Counts
 ) -> None:
-    pairs = ForNewSuperclasses(design, counts, 0.95).compare(0, ALL)
+    pairs = ForNewSuperclasses(design, counts, 0.95).columns(0, ALL).intervals()
     own = method_halfwidths(design, counts, 0.95)
     for j, pair in zip(ALL.tolist(), pairs, strict=True):
         tasks = int(counts.tasks[j])
@@ -65,13 +65,12 @@ def test_each_comparison_is_that_of_its_own_interval(
         claim = Verdict.WORSE if worse else Verdict.BETTER
         assert pair.verdict is (claim if outside else Verdict.INCONCLUSIVE)
     assert {pair.verdict for pair in pairs} >= {Verdict.WORSE, Verdict.INCONCLUSIVE}
-    alone = [ForNewSuperclasses(design, counts, 0.95).compare(0, ALL[i : i + 1]) for i in range(4)]
+    found = ForNewSuperclasses(design, counts, 0.95)
+    alone = [found.columns(0, ALL[i : i + 1]).intervals() for i in range(4)]
     assert [pair for (pair,) in alone] == pairs  # to the last digit, whatever else is compared
-    width, verdict, direct = ForNewSuperclasses(design, counts, 0.95).arrays(0, ALL)
+    width = found.columns(0, ALL).halfwidth[2]
     assert np.isnan(width[1])
     assert width[[0, 2, 3]].tolist() == [pairs[i].difference.halfwidth for i in (0, 2, 3)]
-    assert [VERDICTS[code] for code in verdict] == [pair.verdict for pair in pairs]
-    assert [VERDICTS[code] for code in direct] == [pair.verdict_direct for pair in pairs]
 
 
 def test_p_values_are_where_intervals_end(design: SuperclassDesign, counts: Counts) -> None:
@@ -102,8 +101,8 @@ def test_nothing_is_narrower_or_surer_than_for_new_classes() -> None:
     wide = method_halfwidths(design, counts, 0.95)
     assert (wide >= for_new_classes(design.classes, counts, 0.95)).all()
     pairs = np.arange(1, 30)
-    wide, _, _ = ForNewSuperclasses(design, counts, 0.95).arrays(0, pairs)
-    narrow, _, _ = ForNewClasses(design.classes, counts, 0.95).arrays(0, pairs)
+    wide = ForNewSuperclasses(design, counts, 0.95).columns(0, pairs).halfwidth[2]
+    narrow = ForNewClasses(design.classes, counts, 0.95).columns(0, pairs).halfwidth[2]
     assert (wide >= narrow).all()
 
 
@@ -116,7 +115,7 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     x[2] = x[0]
     counts = Counts(x, np.full(3, 20), UNIT)
     assert np.isnan(method_halfwidths(few, counts, 0.95)).all()
-    other, same = ForNewSuperclasses(few, counts, 0.95).compare(0, np.array([1, 2]))
+    other, same = ForNewSuperclasses(few, counts, 0.95).columns(0, np.array([1, 2])).intervals()
     assert (other.verdict, same.verdict) == (Verdict.NOT_ESTIMABLE, Verdict.IDENTICAL)
     p = p_values(few, counts, np.array([0, 0]), np.array([1, 2]))
     assert np.isnan(p[0])
@@ -133,7 +132,7 @@ def test_constant_differences_need_tasks_without_a_common_superclass() -> None:
         (np.arange(45) % 20, Verdict.NOT_ESTIMABLE, 2.0**-3),
     ):
         design = SuperclassDesign.of(ids, superclass_of_class)
-        (pair,) = ForNewSuperclasses(design, counts, 0.95).compare(0, np.array([1]))
+        (pair,) = ForNewSuperclasses(design, counts, 0.95).columns(0, np.array([1])).intervals()
         assert pair.verdict is verdict
         assert p_values(design, counts, np.array([0]), np.array([1])) == pytest.approx(p)
         assert one_sided_p(design, apart) == pytest.approx(p / 2)
@@ -148,6 +147,6 @@ def test_where_no_superclass_recurs_the_p_value_is_student_s() -> None:
     counts = Counts(x, np.array([8, 8]), UNIT)
     p = p_values(design, counts, np.array([0]), np.array([1]))
     assert p == pytest.approx(ttest_rel(x[0], x[1]).pvalue)
-    (pair,) = ForNewSuperclasses(design, counts, 0.95).compare(0, np.array([1]))
+    (pair,) = ForNewSuperclasses(design, counts, 0.95).columns(0, np.array([1])).intervals()
     open_width = 2.364624 * 100 * (x[0] - x[1]).std(ddof=1) / UNIT / np.sqrt(8)
     assert pair.difference.halfwidth == pytest.approx(open_width, rel=1e-6)

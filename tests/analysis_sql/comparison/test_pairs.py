@@ -59,7 +59,7 @@ def test_every_pair_is_the_pair_alone(x: Array, data: st.DataObject) -> None:
     counts = _counts(x, tasks)
     arrays = pair_arrays(counts, np.ones((first, m), bool), kind, 0.9)
     for i in range(first):
-        of_row = compare_with(counts, i, np.arange(m), kind, 0.9)
+        of_row = compare_with(counts, i, np.arange(m), kind, 0.9).intervals()
         for j in range(m):
             common = min(tasks[i], tasks[j])
             expected = _expected(x[i, :common], x[j, :common], 25)

@@ -59,7 +59,7 @@ def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, r
     """Of what never varies nothing can be estimated, of 0 % no more than of 100 %."""
     counts = Counts(np.full((2, TASKS), right, np.int16), np.array([TASKS] * 2), QUERIES)
     assert np.isnan(BESIDE[name].halfwidths(declared, counts, 0.95)).all()
-    (pair,) = BESIDE[name].pairs(declared, counts, 0.95).compare(0, np.array([1]))
+    (pair,) = BESIDE[name].pairs(declared, counts, 0.95).columns(0, np.array([1])).intervals()
     assert pair.verdict is Verdict.IDENTICAL
     assert pair.mean.halfwidth is None
 
@@ -68,8 +68,8 @@ def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, r
 def test_pairs_are_over_the_tasks_of_both(declared, counts: Counts, name: str) -> None:
     pairs = BESIDE[name].pairs(declared, counts, 0.95)
     versus = np.array([1, 2, 3, 4])
-    width, verdict, _ = pairs.arrays(0, versus)
-    compared = pairs.compare(0, versus)
+    found = pairs.columns(0, versus)
+    width, verdict, compared = found.halfwidth[2], found.verdict, found.intervals()
     assert width[0] == pytest.approx(
         100 * truth(declared, counts, [0, 1], TASKS, name).halfwidth[0, 1], rel=1e-9
     )

@@ -17,7 +17,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.p_values import p_values
 from analysis_sql.class_aware.pairs import ForNewClasses
 from analysis_sql.comparison.multiplicity import one_sided_p
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparison.verdicts import VERDICTS, Verdict
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import claim, could_be_best, lead, leader_of
 from benchmark_spec.errors import SpecError
@@ -150,9 +150,8 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         found = _best(counts, level, design=design)
         at = 1.0 - 2.0 * (1.0 - level) / 29
         others = np.array([j for j in range(30) if j != found.leader])
-        verdicts = [
-            c.verdict for c in ForNewClasses(design, counts, at).compare(found.leader, others)
-        ]
+        pairs = ForNewClasses(design, counts, at).columns(found.leader, others)
+        verdicts = [VERDICTS[code] for code in pairs.verdict]
         assert found.possible_new_classes is not None
         excluded = ~found.possible_new_classes[others]
         assert excluded.tolist() == [v is Verdict.BETTER for v in verdicts]

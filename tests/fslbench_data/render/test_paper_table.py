@@ -19,7 +19,7 @@ from fslbench_data.cli import main
 from fslbench_data.render.html import html
 from fslbench_data.render.paper_table import PaperTable
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.paper_choice import PaperRow
+from fslbench_data.scoring.paper import PaperRow
 
 OPEN, CLOSED = "cats/open-2w1s2q", "cats/closed-2w1s2q"
 DOGS = "dogs/open-2w1s2q"

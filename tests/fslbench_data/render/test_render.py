@@ -51,7 +51,7 @@ def test_csv_holds_what_the_report_holds(report: Report) -> None:
     signature, *lines = render_csv(report).splitlines()
     assert signature == f"# {report.signature}"
     rows = list(csv.DictReader(lines))
-    assert tuple(rows[0]) == COLUMNS
+    assert [*rows[0]] == [*COLUMNS]
     assert len(report.comparisons) == 18
     aware = [row for row in rows if row["interval"] == "class-aware"]
     opened = [c for c in report.comparisons if "class-aware" in c.intervals]

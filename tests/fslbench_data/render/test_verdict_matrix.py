@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import fslbench_data as fb
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli import main
-from fslbench_data.render.verdict_matrix import matrices
+from fslbench_data.render.verdict_views import matrices
 
 TURNED = {"+": "-", "-": "+"}
 

@@ -155,7 +155,7 @@ def test_what_is_left_out(release: Release) -> None:
     counted.add_counts(release.task_set("things", str(info.name)), np.full(15, 5))
     (ladder, *_) = bias(merge([mine, counted.submission()]), release).ladders
     assert [m.method for m in ladder.methods] == ["mine"]
-    assert ladder.left_out == ("only counts",)
+    assert ladder.answers.left_out == ("only counts",)
 
 
 def test_two_methods_and_a_ladder_by_its_name(release: Release, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
     behind = rows.take(np.arange(rows.num_rows)[::-1])  # the last step's runs in another order
     table = pa.concat_tables([both.table.filter(pc.invert(last)), behind])
     (ladder, _) = bias(replace(both, table=table), release).ladders
-    assert ladder.of_one_model == ()
+    assert ladder.answers.of_one_model == ()
     (pair,) = ladder.pairs
     for found in pair.steps.values():
         for interval in (found.accuracy, found.worst, found.excess):
@@ -355,7 +355,7 @@ def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
     path = tmp_path / "all.parquet"
     merge([*parts, one, fixed]).write(path)
     (ladder, _) = bias(path, release).ladders
-    assert ladder.of_one_model == ("one",)
+    assert ladder.answers.of_one_model == ("one",)
     command = ["score", str(path), "--bias", "--release", release.files.where]
     text = " ".join(CliRunner().invoke(main, command).stdout.split())
     assert "One training run of one: what is said holds for this one trained model." in text

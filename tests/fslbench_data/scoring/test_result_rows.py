@@ -10,8 +10,8 @@ from golden_inputs import INPUTS
 
 import fslbench_data as fb
 from fslbench_data.render.csv_format import render_csv
+from fslbench_data.scoring.relation import COMPARISONS, SCORES
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.result_rows import COMPARISONS, SCORES
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,7 @@ from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.result_tables import only_named
-from fslbench_data.scoring.sql import VIEWS, connect, described, tables
+from fslbench_data.scoring.sql import VIEWS, connect, described, only_named, tables
 from fslbench_data.submission.model import Submission
 
 

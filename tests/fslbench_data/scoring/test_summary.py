@@ -12,8 +12,7 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.ranking import told_apart as told_apart_module
 from analysis_sql.ranking.ties_with_best import contest
-from fslbench_data.render.brief_text import brief_text
-from fslbench_data.scoring.brief import briefs
+from fslbench_data.render.verdict_views import brief_text
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import (
     Mark,
@@ -210,24 +209,24 @@ def _headline_counts(report: Report, method: str, *, classes: bool) -> Counter[V
 
 @pytest.mark.slow
 def test_scripts_are_told_how_many_comparisons_came_to_which_verdict(emoji: Report) -> None:
-    counted = briefs(emoji)
-    assert [each.method for each in counted] == [*emoji.sets[0].methods]
-    for each in counted:
-        for classes, counts in ((False, each.images), (True, each.classes)):
-            expected = _headline_counts(emoji, each.method, classes=classes)
-            assert counts.better == expected[Verdict.BETTER]
-            assert counts.worse == expected[Verdict.WORSE]
-            assert counts.inconclusive == expected[Verdict.INCONCLUSIVE]
-            assert counts.identical == expected[Verdict.IDENTICAL]
-            assert counts.not_estimable == expected[Verdict.NOT_ESTIMABLE]
-    assert sum(each.images.better for each in counted) > 10
-    assert sum(each.images.better for each in counted) == sum(e.images.worse for e in counted)
-    line = brief_text(counted[:1])
-    name, *fields = line.rstrip("\n").split("\t")
-    numbers = {key: int(number) for key, number in (field.split("=") for field in fields)}
-    assert name == counted[0].method
-    assert numbers["comparisons"] == numbers["new_classes_comparisons"] == 33
-    assert numbers["better"] + numbers["worse"] + numbers["not_told_apart"] == 33
+    keys = {
+        "better": [Verdict.BETTER],
+        "worse": [Verdict.WORSE],
+        "not_told_apart": [Verdict.INCONCLUSIVE, Verdict.IDENTICAL],
+        "not_estimable": [Verdict.NOT_ESTIMABLE],
+    }
+    found = {}
+    for line in brief_text(emoji).splitlines():
+        name, *fields = line.split("\t")
+        found[name] = numbers = {k: int(n) for k, n in (field.split("=") for field in fields)}
+        assert numbers["comparisons"] == numbers["new_classes_comparisons"] == 33
+        for prefix in ("", "new_classes_"):
+            expected = _headline_counts(emoji, name, classes=bool(prefix))
+            for key, verdicts in keys.items():
+                assert numbers[f"{prefix}{key}"] == sum(expected[v] for v in verdicts)
+    assert [*found] == [*emoji.sets[0].methods]
+    better, worse = (sum(numbers[key] for numbers in found.values()) for key in ("better", "worse"))
+    assert better == worse > 10
 
 
 def test_sets_that_reuse_images_come_first_where_they_say_something_of_new_ones(embedded) -> None:

@@ -23,8 +23,9 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.compare import find_two, score_two
+from fslbench_data.scoring.compare import find_two
 from fslbench_data.scoring.report import Report
+from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.accuracies import read_accuracies
 from fslbench_data.submission.merging import merge
@@ -236,7 +237,8 @@ def test_compare_fails_if_worse(files: tuple[Path, Path], root: Path) -> None:
 
 
 def compare_two(a: str, b: str, release: Release, **chosen: str) -> Report:
-    return score_two(*find_two([a, b], release), release, Selection.of(**chosen))  # type: ignore[arg-type]
+    answers, selection = find_two([a, b], release, Selection.of(**chosen))  # type: ignore[arg-type]
+    return score_selected(answers, release, selection, only_compared=True)
 
 
 def test_compare_takes_files_methods_of_files_and_references(
@@ -262,7 +264,8 @@ def test_compare_takes_files_methods_of_files_and_references(
     merge([Submission.read(example), Submission.read(old)]).write(both)
     with pytest.raises(SubmissionError, match=r"hold 3 methods(.|\n)*both\.parquet::pixels/Ridge"):
         compare_two(str(both), "pixels/LR", embedded)
-    together = score_two(*find_two([str(both)], embedded), embedded, Selection())
+    answers, selection = find_two([str(both)], embedded, Selection())
+    together = score_selected(answers, embedded, selection, only_compared=True)
     assert {(c.method, c.versus) for c in together.comparisons} == {("pixels/Ridge", "mine")}
     chosen = compare_two(f"{both}::mine", f"{both}::pixels/Ridge", embedded)
     assert {(c.method, c.versus) for c in chosen.comparisons} == {("mine", "pixels/Ridge")}

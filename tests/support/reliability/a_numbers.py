@@ -26,7 +26,7 @@ def _(world: World) -> str:
     classes = np.arange(40).reshape(8, 5)
     design = ClassDesign.of(np.vstack([classes, classes[:3]]))
     counts = Counts(np.array([[9] * 11, [7] * 11]), np.array([11, 11]), 10)
-    verdict = ForNewClasses(design, counts, 0.95).compare(0, np.array([1]))[0].verdict
+    verdict = ForNewClasses(design, counts, 0.95).columns(0, np.array([1])).intervals()[0].verdict
     (p,) = p_values(design, counts, np.array([0]), np.array([1]))
     (one_sided,) = one_sided_p_new_classes(design, lead(counts.some([0]), counts.some([1])))
     tied = contest(("a", "b"), counts, "open", {"class-aware": design}).at(0.95).tied[KIND]

@@ -1,0 +1,242 @@
+"""How many verdicts of each kind there are: a line a method, a line a task set, or a matrix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis_sql.comparison.ties import count_verdicts
+from analysis_sql.comparison.verdicts import BETTER, INCONCLUSIVE, NOT_ESTIMABLE, VERDICTS, WORSE
+from analysis_sql.interval_kinds import BESIDE
+from benchmark_spec.errors import SubmissionError
+from benchmark_spec.suites import IntervalKind
+from fslbench_data.render.figures.claims import claims_of
+from fslbench_data.render.interval_text import CARRIED, SHOWN_AS, STOPPED_NOTE
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
+from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.summary import PrimarySet, comparisons_to_show
+from fslbench_data.scoring.task_set_report import MARKS, TaskSetReport
+
+_TURNED = np.array([WORSE, BETTER, *range(INCONCLUSIVE, len(VERDICTS)), -1], np.int8)
+"""Verdicts from the other method's side, by their positions; the last is of none."""
+
+COUNTS_NOTE = (
+    "paired, new images: 0 lies outside the interval of the difference, or, where tasks reuse "
+    "images, outside the one that leaves images out. new classes: outside the class-aware one, or "
+    "the one that leaves classes out; new superclasses: the same with superclasses as a sample "
+    "too. direct, error bars: two separate intervals do not overlap. closed, closed error bars: "
+    "the field's habit, the same of tasks that reuse images; of such tasks themselves (these "
+    "images), 0 lies outside the closed interval of the difference. kept: claimed, and also for "
+    "everything new that there is an interval for. –: no such interval."
+)
+MATRIX_NOTE = (
+    "+ the row is better, - worse, 0 not told apart, = identical on every task, ? nothing can be "
+    "concluded, · no such interval; each verdict stands alone. Error bars: two separate "
+    "intervals do not overlap; closed error bars: the same of tasks that reuse images, the field's "
+    "habit. Else 0 lies outside the interval of the difference."
+)
+
+
+def brief_text(report: Report, *, all_references: bool = False) -> str:
+    """Count the verdicts on each method of the report's summary, for new images and new classes.
+
+    A line a method: fields parted by tabs, each a name and a number.  Of runs that had a rule to
+    stop, and where there is no interval about new ones, nothing is estimable.
+    """
+    totals: dict[str, NDArray[np.int64]] = {}
+    for each, compared in comparisons_to_show(report, all_references=all_references):
+        about = PrimarySet.of(each)
+        images = None if about.images == "closed" else about.images
+        for row, others in compared.items():
+            counts = np.array([_counts(each, row, others, k) for k in (images, about.classes)])
+            totals[each.methods[row]] = totals.get(each.methods[row], 0) + counts
+    lines = []
+    for method, both in totals.items():
+        fields = [method]
+        for prefix, of in zip(("", "new_classes_"), both.tolist(), strict=True):
+            better, worse, inconclusive, identical, none = of
+            numbers = {"comparisons": sum(of), "better": better, "worse": worse}
+            numbers |= {"not_told_apart": inconclusive + identical, "not_estimable": none}
+            fields += [f"{prefix}{name}={number}" for name, number in numbers.items()]
+        lines.append("\t".join(fields) + "\n")
+    return "".join(lines)
+
+
+def _counts(
+    each: TaskSetReport, row: int, others: list[int], kind: IntervalKind | None
+) -> NDArray[np.int64]:
+    """Count the verdicts on a method, in the order of verdicts."""
+    codes = np.full(len(each.methods), -1)
+    if kind is not None:
+        verdict = each.pairs_of(kind).verdict
+        codes[: len(verdict)] = _TURNED[verdict[:, row]]
+        codes = np.where(each.asked[row], verdict[row], codes)
+    codes = np.where(codes < 0, NOT_ESTIMABLE, codes)[others]
+    return np.bincount(codes, minlength=len(VERDICTS))
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Conclusive comparisons of one or several task sets, by kind of interval.
+
+    `kept` is None where nothing stands beside the carried interval.
+    """
+
+    name: str
+    tasks: int | str | None
+    comparisons: int
+    conclusive: Mapping[str, int]
+    kept: int | None
+
+
+def counts_table(report: Report) -> Table:
+    """Count conclusive comparisons: a row a task set that says something of new images, and sums.
+
+    For machines: every kind of interval has a column of its own.
+    """
+    rows = [row for group in _groups(report) for row in group]
+    return Table(_title(report), _columns(rows), rows, _notes(report))
+
+
+def counts_tables(report: Report) -> list[Table]:
+    """Return the same for people: a table of sets that share no image, one of those that do."""
+    made = []
+    names = {beside.heading: beside.about for beside in BESIDE.values()} | SHOWN_AS
+    reused = names | {"closed": CARRIED["closed"]}
+    for rows, shared, own in zip(
+        _groups(report), ("share no image", "reuse images"), (names, reused), strict=True
+    ):
+        columns = tuple(replace(c, name=own.get(c.name, c.name)) for c in _columns(rows))
+        made += [Table(f"{_title(report)}: tasks that {shared}", columns, rows)] if rows else []
+    made = made or [Table(_title(report), _columns([]), [])]
+    return [*made[:-1], replace(made[-1], notes=_notes(report))]
+
+
+def _groups(report: Report) -> list[list[_Counted]]:
+    """Count those of sets that share no image, and of sets that reuse some, with their sums."""
+    groups = []
+    for reuses, name in ((False, "all"), (True, "all that reuse images")):
+        sets = [s for s in _of_new_images(report) if s.counted.any() and s.leaves_out is reuses]
+        rows = [_counted(each) for each in sets]
+        if len(rows) > 1:
+            conclusive: Counter[str] = Counter()
+            for row in rows:
+                conclusive.update(row.conclusive)
+            kept = [row.kept for row in rows if row.kept is not None]
+            number = sum(row.comparisons for row in rows)
+            rows.append(_Counted(name, None, number, conclusive, sum(kept) if kept else None))
+        groups.append(rows)
+    return groups
+
+
+def _of_new_images(report: Report) -> list[TaskSetReport]:
+    return [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
+
+
+def _counted(each: TaskSetReport) -> _Counted:
+    counts = counts_where_reused([each]) if each.leaves_out else verdict_counts([each])
+    tasks = np.unique(each.pairs.tasks[each.counted]).tolist()
+    kept = None
+    if any(beside.heading in counts for beside in BESIDE.values()):
+        codes = np.stack([each.pairs_of(kind).verdict[each.counted] for kind in each.kinds])
+        kept = int((np.isin(codes[0], (BETTER, WORSE)) & (codes == codes[0]).all(axis=0)).sum())
+    return _Counted(
+        str(each.scored),
+        tasks[0] if len(tasks) == 1 else f"{tasks[0]}-{tasks[-1]}",
+        int(each.counted.sum()),
+        {kind: count.conclusive for kind, count in counts.items()},
+        kept,
+    )
+
+
+def _title(report: Report) -> str:
+    return f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals"
+
+
+def _columns(rows: Sequence[_Counted]) -> tuple[Column, ...]:
+    def conclusive(kind: str, row: _Counted) -> int | None:
+        return row.conclusive.get(kind)
+
+    kinds = ("paired", *(beside.heading for beside in BESIDE.values()), "direct", "closed")
+    return (
+        Column("task set", lambda row: row.name),
+        right("T", lambda row: row.tasks),
+        right("comparisons", lambda row: row.comparisons),
+        *(
+            right(kind, partial(conclusive, kind), "–")
+            for kind in kinds
+            if any(kind in row.conclusive for row in rows)
+        ),
+        right("kept", lambda row: row.kept, "–"),
+    )
+
+
+def _notes(report: Report) -> tuple[str, ...]:
+    """Say what the columns mean, and what they leave out."""
+    sets = _of_new_images(report)
+    counted = [each for each in sets if each.counted.any()]
+    stopped = any(score.stopped for each in counted for score in each.scores)
+    left = sum(int((each.asked & ~each.counted).sum()) for each in sets)
+    return (
+        COUNTS_NOTE if counted else "No comparisons on new images: methods alone are not counted.",
+        *([STOPPED_NOTE] if stopped else []),
+        *([f"Not counted, {PREFIX}: {left}."] if left else []),
+    )
+
+
+def matrices(report: Report) -> list[Table]:
+    """Return a table a task set: a row a method, a column each of the submission's.
+
+    A cell has a mark for each kind of claim, from the field's habit to the most careful, as the
+    title says (Table 1 of Lafargue et al., TMLR 2024). Below it stands how many comparisons each
+    calls conclusive (their Figure 6).
+
+    Raises
+    ------
+    SubmissionError
+        If nothing is compared.
+    """
+    made = [_matrix(each) for each in report.sets if each.asked.any()]
+    if not made:
+        raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
+    return made
+
+
+def _matrix(each: TaskSetReport) -> Table:
+    claims = {name: codes for name, codes in claims_of(each).items() if (codes >= 0).any()}
+    own, methods = each.asked.shape
+    marks = np.full((methods, own), "", f"<U{len(claims)}")
+    for row, column in np.argwhere(each.asked).tolist():
+        codes = np.array([claim[row, column] for claim in claims.values()])
+        marks[column, row] = _text(_TURNED[codes])
+        if column < own:
+            marks[row, column] = _text(codes)
+    rows = np.flatnonzero((marks != "").any(axis=1)).tolist()
+
+    def heading(column: int) -> str:
+        return str(column + 1) if column in rows else f"{column + 1} {each.methods[column]}"
+
+    columns = [
+        Column(heading(column), partial(_cell, marks, column), "center")
+        for column in np.flatnonzero((marks != "").any(axis=0)).tolist()
+    ]
+    name = Column("method", lambda row: f"{row + 1} {each.methods[row]}")
+    about = f"{100 * each.level:.8g} % intervals, T = {each.scored.n_tasks}"
+    counts = count_verdicts({name: codes[each.counted] for name, codes in claims.items()})
+    conclusive = ", ".join(f"{name} {number.conclusive}" for name, number in counts.items())
+    note = f"Conclusive of {int(each.counted.sum())} comparisons: {conclusive}."
+    return Table(f"{each.scored}: {', '.join(claims)}; {about}", (name, *columns), rows, (note,))
+
+
+def _text(codes: NDArray[np.int8]) -> str:
+    return "".join(MARKS[code] or "·" for code in codes.tolist())
+
+
+def _cell(marks: NDArray[np.str_], column: int, row: int) -> str:
+    return str(marks[row, column])
