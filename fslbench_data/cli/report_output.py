@@ -151,23 +151,14 @@ def write_bias(report: BiasReport, output_format: str | None, path: Path | None)
     from fslbench_data.render.bias_formats import bias_csv, bias_json
     from fslbench_data.render.bias_tables import NOTES, bias_tables
 
-    def table(console: Console) -> None:
-        from fslbench_data.render.console import print_table
-
-        for each in bias_tables(report):
-            print_table(each, console, whole=True)
-            console.print()
-        for note in NOTES:
-            console.print(f"{note}\n", highlight=False, markup=False)
-        console.print(str(report.signature), soft_wrap=True, highlight=False, markup=False)
-
+    signature = str(report.signature)
     write(
         output_format,
         path,
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=table,
-        paper=lambda: (bias_tables(report), str(report.signature), NOTES),
+        table=lambda console: _print(bias_tables(report), console, NOTES, signature),
+        paper=lambda: (bias_tables(report), signature, NOTES),
     )
 
 
@@ -183,20 +174,12 @@ def write_summary(report: Report, output_format: str | None, path: Path | None) 
         rows = {"title": whole.title, "rows": objects(whole), "notes": whole.notes}
         return json_text({"signature": signature, **rows})
 
-    def table(console: Console) -> None:
-        from fslbench_data.render.console import print_table
-
-        for number, each in enumerate(counts_tables(report)):
-            if number:
-                console.print()
-            print_table(each, console)
-
     write(
         output_format,
         path,
         csv=lambda: csv_text(counts_table(report), signature),
         json=json,
-        table=table,
+        table=lambda console: _print(counts_tables(report), console, whole=False),
         paper=lambda: (counts_tables(report), signature, ()),
     )
 
@@ -206,19 +189,32 @@ def write_matrix(report: Report, output_format: str | None, path: Path | None) -
     from fslbench_data.render import csv_format, json_format
     from fslbench_data.render.verdict_views import MATRIX_NOTE, matrices
 
-    def table(console: Console) -> None:
-        from fslbench_data.render.console import print_table
-
-        for each in matrices(report):
-            print_table(each, console, whole=True)
-            console.print()
-        console.print(MATRIX_NOTE, style="dim", highlight=False, markup=False)
-
     write(
         output_format,
         path,
         csv=lambda: csv_format.render_csv(report),
         json=lambda: json_format.json_pieces(report),
-        table=table,
+        table=lambda console: _print(matrices(report), console, [MATRIX_NOTE]),
         paper=lambda: (matrices(report), str(report.signature), (MATRIX_NOTE,)),
     )
+
+
+def _print(
+    tables: Sequence[Table],
+    console: Console,
+    notes: Sequence[str] = (),
+    signature: str = "",
+    *,
+    whole: bool = True,
+) -> None:
+    """Print tables one below the other, and what is said below them all."""
+    from fslbench_data.render.console import print_table
+
+    for number, each in enumerate(tables):
+        if number:
+            console.print()
+        print_table(each, console, whole=whole)
+    for note in notes:
+        console.print(f"\n{note}", highlight=False, markup=False)
+    if signature:
+        console.print(f"\n{signature}", soft_wrap=True, highlight=False, markup=False)

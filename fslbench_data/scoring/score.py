@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.pairs import KIND
-from analysis_sql.interval_kinds import Designs
+from analysis_sql.interval_kinds import Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.near_perfect import near_perfect
 from analysis_sql.ranking.evidence import zeros
@@ -22,7 +22,7 @@ from fslbench_data.scoring.designs import designs_of
 from fslbench_data.scoring.method_names import features_of
 from fslbench_data.scoring.own_release import OwnRelease, open_log
 from fslbench_data.scoring.report import Report
-from fslbench_data.scoring.scores import IntervalsOfMethod, MethodIntervals, Score, stopped_run
+from fslbench_data.scoring.scores import IntervalsOfMethod, Score, intervals_by_kind, stopped_run
 from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
 from fslbench_data.scoring.signature import scored_set, signature_of
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -203,7 +203,7 @@ def _scores(
     counts = counts_on([group for _, group in groups])
     kind, n_query = name.interval, name.protocol.n_query
     positions = {group.method: i for i, (_, group) in enumerate(groups)}
-    of_methods = MethodIntervals(counts, kind, level, designs, why)
+    kinds, of_all = kinds_of(kind, designs), intervals_by_kind(counts, kind, level, designs)
     scores = []
     for i, (part, group) in enumerate(groups):
         about = part.submission.methods.get(group.method)
@@ -212,7 +212,7 @@ def _scores(
         if binding is not None and binding.stopping is not None:
             rule = binding.stopping
             stopped = stopped_run(rule, group.method, counts, positions, kind, level)
-        own = IntervalsOfMethod(of_methods, i, holds=stopped is None)
+        own = IntervalsOfMethod(of_all, kinds, i, why, holds=stopped is None)
         accuracy, prefix = own[kind], part.is_prefix(group)
         faultless = stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0
         scores.append(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import sqrt
-from types import MappingProxyType
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
-from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs, kinds_of
+from analysis_sql.interval_kinds import BESIDE, ESTIMANDS, Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
 from analysis_sql.intervals.near_perfect import NearPerfect
@@ -186,68 +186,17 @@ class Score:
         return self.stopped is None and not self.prefix
 
 
-def no_interval(
-    kind: IntervalKind, there: Iterable[IntervalKind], why: Mapping[IntervalKind, str]
-) -> NoIntervalError:
-    """Return the error that says why there is no interval of some kind."""
-    reason = why.get(kind, "these tasks have none")
-    return NoIntervalError(
-        f"there is no interval of kind {shown(kind)}: {reason}",
-        expected=f"one of {listing(list(there))}",
-        fix="ask with intervals.get(kind), which gives None where there is none",
-    )
-
-
 class ByKind(dict[IntervalKind, PairInterval]):
     """The intervals of a pair; asking for a kind that there is not says why."""
 
     def __init__(
-        self,
-        pairs: Mapping[IntervalKind, PairInterval],
-        why: Mapping[IntervalKind, str] = MappingProxyType({}),
+        self, pairs: Mapping[IntervalKind, PairInterval], why: Mapping[IntervalKind, str]
     ) -> None:
         super().__init__(pairs)
         self._why = why
 
     def __missing__(self, kind: IntervalKind) -> PairInterval:
-        raise no_interval(kind, self, self._why)
-
-
-class MethodIntervals:
-    """Per-method intervals of M methods on a task set, a kind at a time, when looked at.
-
-    Parameters
-    ----------
-    counts
-        Of all M methods.
-    interval_kind, level
-        The kind that the task set carries, and the confidence level.
-    designs
-        Of the task set, by kind of interval beside the carried one.
-    why
-        Why there are no others.
-    """
-
-    def __init__(
-        self,
-        counts: Counts,
-        interval_kind: IntervalKind,
-        level: float,
-        designs: Designs,
-        why: Mapping[IntervalKind, str],
-    ) -> None:
-        self.why = why
-        self._counts, self._level, self._designs = counts, level, designs
-        self.kinds = kinds_of(interval_kind, designs)
-        self._moments = counts.moments()
-        self._by_kind = {interval_kind: intervals(self._moments, interval_kind, level)}
-
-    def of(self, kind: IntervalKind) -> list[Interval]:
-        """Return the intervals of one kind, in the order of the methods."""
-        if kind not in self._by_kind:
-            widths = BESIDE[kind].halfwidths(self._designs[kind], self._counts, self._level)
-            self._by_kind[kind] = intervals(self._moments, kind, self._level, widths)
-        return self._by_kind[kind]
+        raise _no_interval(kind, self, self._why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,27 +205,59 @@ class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
 
     Attributes
     ----------
+    of_all
+        Gives those of all methods by one kind, of these that there are.
     row
         Position of the method.
+    why
+        Why there are no others.
     holds
         Whether they hold; else they have no half-widths: the run had a rule to stop.
     """
 
-    methods: MethodIntervals
+    of_all: Callable[[IntervalKind], list[Interval]]
+    kinds: tuple[IntervalKind, ...]
     row: int
+    why: Mapping[IntervalKind, str]
     holds: bool = True
 
     def __getitem__(self, kind: IntervalKind) -> Interval:
-        if kind not in self.methods.kinds:
-            raise no_interval(kind, self.methods.kinds, self.methods.why)
-        interval = self.methods.of(kind)[self.row]
+        if kind not in self.kinds:
+            raise _no_interval(kind, self.kinds, self.why)
+        interval = self.of_all(kind)[self.row]
         return interval if self.holds else replace(interval, halfwidth=None)
 
     def __iter__(self) -> Iterator[IntervalKind]:
-        return iter(self.methods.kinds)
+        return iter(self.kinds)
 
     def __len__(self) -> int:
-        return len(self.methods.kinds)
+        return len(self.kinds)
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+def intervals_by_kind(
+    counts: Counts, carried: IntervalKind, level: float, designs: Designs
+) -> Callable[[IntervalKind], list[Interval]]:
+    """Return what gives the intervals of all methods by a kind, each computed once."""
+    moments = counts.moments()
+
+    @cache
+    def of(kind: IntervalKind) -> list[Interval]:
+        own = kind == carried
+        widths = None if own else BESIDE[kind].halfwidths(designs[kind], counts, level)
+        return intervals(moments, kind, level, widths)
+
+    return of
+
+
+def _no_interval(
+    kind: IntervalKind, there: Iterable[IntervalKind], why: Mapping[IntervalKind, str]
+) -> NoIntervalError:
+    """Return the error that says why there is no interval of some kind."""
+    return NoIntervalError(
+        f"there is no interval of kind {shown(kind)}: {why.get(kind, 'these tasks have none')}",
+        expected=f"one of {listing(list(there))}",
+        fix="ask with intervals.get(kind), which gives None where there is none",
+    )

@@ -17,7 +17,7 @@ from benchmark_spec.suites import suite_of
 from benchmark_spec.tables import Kind
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.own_release import log_of
-from fslbench_data.scoring.relation import MadeWhenRead, result_tables
+from fslbench_data.scoring.relation import MadeWhenRead, result_tables, schema
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Answers
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -58,6 +58,12 @@ _RESULTS = pa.schema(
     ]
 )
 
+
+_TASK_SETS = schema(
+    ("dataset task_set", str),
+    ("n_tasks way shot query n_query", int),
+    ("interval step attributes fingerprint", str),
+)
 
 _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(pa.bool_())}
 """Columns of `tasks` that are null where tasks are not made with attributes of images."""
@@ -191,25 +197,25 @@ def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str
 
 
 def _task_sets(release: Release) -> pa.Table:
-    infos = release.task_sets
-    suites = [suite_of(info.name.suite) for info in infos]
-    return pa.table(
-        {
-            "dataset": pa.array([info.dataset for info in infos], pa.string()),
-            "task_set": pa.array([str(info.name) for info in infos], pa.string()),
-            "n_tasks": pa.array([info.n_tasks for info in infos], pa.int32()),
-            "way": pa.array([info.protocol.way for info in infos], pa.int32()),
-            "shot": pa.array([info.protocol.shot for info in infos], pa.int32()),
-            "query": pa.array([info.protocol.query for info in infos], pa.int32()),
-            "n_query": pa.array([info.protocol.n_query for info in infos], pa.int32()),
-            "interval": pa.array([info.name.interval for info in infos], pa.string()),
-            "step": pa.array(
-                [suite_of(info.name.suite).step or None for info in infos], pa.string()
-            ),
-            "attributes": pa.array([suite.attributes or None for suite in suites], pa.string()),
-            "fingerprint": pa.array([info.fingerprint for info in infos], pa.string()),
-        }
-    )
+    rows = []
+    for info in release.task_sets:
+        suite, protocol = suite_of(info.name.suite), info.protocol
+        rows.append(
+            {
+                "dataset": info.dataset,
+                "task_set": str(info.name),
+                "n_tasks": info.n_tasks,
+                "way": protocol.way,
+                "shot": protocol.shot,
+                "query": protocol.query,
+                "n_query": protocol.n_query,
+                "interval": info.name.interval,
+                "step": suite.step or None,
+                "attributes": suite.attributes or None,
+                "fingerprint": info.fingerprint,
+            }
+        )
+    return pa.Table.from_pylist(rows, _TASK_SETS)
 
 
 def _tasks(release: Release) -> pa.Table:
