@@ -160,7 +160,7 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
 def test_scoring_does_without_the_slow_imports() -> None:
     heavy = ["scipy.stats", "datasets", "huggingface_hub", "jinja2", "torch", "sklearn"]
     code = (
-        "import sys, fslbench_data as fb, fslbench_data.render.table_format\n"
+        "import sys, fslbench_data as fb, fslbench_data.render.details_text\n"
         "fb.score, fb.Submission, fb.load_release()\n"
         f"print([m for m in {heavy} if m in sys.modules])"
     )

@@ -94,7 +94,7 @@ class PairColumns:
         verdict: NDArray[np.int8],
     ) -> PairColumns:
         """Join moments and half-widths of 1 + P methods, the compared one first, and of P pairs."""
-        three = (
+        mean, halfwidth, constant = (
             np.stack([np.broadcast_to(of_methods[0], len(of_pairs)), of_methods[1:], of_pairs])
             for of_methods, of_pairs in (
                 (own.mean, difference.mean),
@@ -103,7 +103,8 @@ class PairColumns:
             )
         )
         direct = direct_verdicts(own.mean[0], widths[0], own.mean[1:], widths[1:])
-        return cls(kind, level, np.asarray(difference.tasks), *three, verdict, direct)
+        tasks = np.asarray(difference.tasks)
+        return cls(kind, level, tasks, mean, halfwidth, constant, verdict, direct)
 
     @classmethod
     def join(cls, parts: Sequence[PairColumns]) -> PairColumns:

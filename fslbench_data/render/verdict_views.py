@@ -113,6 +113,7 @@ def counts_tables(report: Report) -> list[Table]:
         _groups(report), ("share no image", "reuse images"), (names, reused), strict=True
     ):
         columns = tuple(replace(c, name=own.get(c.name, c.name)) for c in _columns(rows))
+        rows = [replace(row, name="all") if row.tasks is None else row for row in rows]
         made += [Table(f"{_title(report)}: tasks that {shared}", columns, rows)] if rows else []
     made = made or [Table(_title(report), _columns([]), [])]
     return [*made[:-1], replace(made[-1], notes=_notes(report))]

@@ -292,7 +292,7 @@ def test_several_runs_are_scored_as_the_mean_of_each(release: Release) -> None:
     both = merge([_as_run(part, str(i)) for i, part in enumerate(parts)])
     other = _guesses(release, "other", 3)
     report = bias(merge([both, other]), release).ladders[0]
-    assert not report.left_out
+    assert not report.answers.left_out
     mine = next(method for method in report.methods if method.method == "mine")
     for step, found in mine.steps.items():
         assert found.worst.mean == pytest.approx(np.mean([a.steps[step].worst.mean for a in alone]))
