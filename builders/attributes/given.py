@@ -3,8 +3,8 @@
 A source has them if its module defines them:
 
 ``texts(folder, progress)``
-    The words that came with each image, :class:`builders.sources.rdf.Text`, by its path in the
-    images table, and perhaps of more images.
+    The words that came with each image, :class:`builders.sources.image_set.Text`, by its path in
+    the images table, and perhaps of more images.
 ``ATTRIBUTES``
     The attributes that its images may have, such as styles of drawing; those of each image are
     `attributes` of the :class:`builders.sources.image_set.ImageSet`.
@@ -18,8 +18,7 @@ from typing import Any
 
 from benchmark_spec.errors import SourceError
 from builders.sources import SOURCES, source_module
-from builders.sources.image_set import ImageSet, Progress, silent
-from builders.sources.rdf import Text
+from builders.sources.image_set import ImageSet, Progress, Text, silent
 
 TEXTS, ATTRIBUTES = "texts", "ATTRIBUTES"
 """Names in the modules."""

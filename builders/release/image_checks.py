@@ -16,9 +16,9 @@ from benchmark_spec.feature_sets import SHARD_PICTURES, number_of_picture_shards
 from benchmark_spec.tables import Table, shard_of
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES
+from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
 from builders.sources.read import read_source
-from builders.sources.unchanged import differing_images
 from fslbench_data.files import sha256_of
 from fslbench_data.release.release import Release
 from fslbench_data.release.values import OUT_OF_THE_FOLDER

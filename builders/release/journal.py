@@ -66,7 +66,7 @@ class BuildJournal:
         What was chosen for task sets, by a name of its own, beside the digest of what it follows
         from.
     raw
-        The state of each data set's raw folder (:func:`builders.sources.unchanged.raw_state`) when
+        The state of each data set's raw folder (:func:`builders.sources.image_set.raw_state`) when
         its images were read.
 
     Raises

@@ -20,8 +20,8 @@ from builders.query_size.draws import Draws
 from builders.release.features import networks
 from builders.release.queries import no_number
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, ReleaseSpec
-from builders.sources.listing import listed_sizes
 from builders.sources.packaged import canaries
+from builders.sources.read import listed_sizes
 from fslbench_data.tasks.drawn import Groups, checked_sizes
 
 

@@ -14,8 +14,7 @@ from builders.release.pictures import PASSED_ON, passed_on
 from builders.release.query_checks import check_queries
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES, source_module
-from builders.sources.listing import terms_of
-from builders.sources.read import check_options
+from builders.sources.read import check_options, terms_of
 
 
 def check_spec(spec: ReleaseSpec, settings: Settings) -> None:

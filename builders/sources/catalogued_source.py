@@ -1,4 +1,4 @@
-"""What the readers of catalogued data sets have in common: each names only what is its own."""
+"""Where the images of a catalogued data set come from, and which of its classes are tested."""
 
 from __future__ import annotations
 
@@ -6,17 +6,78 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from benchmark_spec.catalogue.superclasses import superclasses_of
-from builders.sources.checking import check_and_number
-from builders.sources.counts import counts_of_catalogue
+from benchmark_spec.errors import CatalogueError
+from builders.sources.checking import check_and_number, counts_of_catalogue
 from builders.sources.image_set import About, ImageSet, Item, Progress, silent
-from builders.sources.meta_dataset_split import Split
 from builders.sources.raw_files import require_entries, sha256_of_files
 from fslbench_data.files.pictures import Picture
 
 Classes = Mapping[str, Sequence[Item]]
 """The images of each class, both in their frozen order."""
+
+SEED = 22
+"""Meta-Dataset draws its splits with ``RandomState(22)``, whose stream numpy has frozen."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Meta-Dataset's numbers of classes for training, validation and test (ICLR 2020).
+
+    Training and validation classes are drawn together first; the test classes are what is left,
+    in the order of the list.
+    """
+
+    train: int
+    valid: int
+    test: int
+
+    @property
+    def total(self) -> int:
+        """All classes of the data set."""
+        return self.train + self.valid + self.test
+
+    def test_positions(self) -> list[int]:
+        """Return positions of the test classes in the data set's list of classes, ascending."""
+        random = np.random.RandomState(SEED)
+        drawn = random.choice(self.total, self.train + self.valid, replace=False)
+        rest: list[int] = np.setdiff1d(np.arange(self.total), drawn).tolist()
+        return rest
+
+    def held_out(self, labels: Sequence[str], where: Path) -> list[str]:
+        """Return the test classes among those of a data set, which a list at `where` names."""
+        if len(labels) != self.total:
+            raise CatalogueError(
+                f"{len(labels)} classes are listed, so that the split cannot be drawn",
+                where=str(where),
+                expected=f"{self.total} classes",
+                fix="check that the file is whole and of the right version",
+            )
+        return [labels[position] for position in self.test_positions()]
+
+    def held_out_or_known(
+        self, labels: Sequence[str], expected: Mapping[str, int], where: Path
+    ) -> list[str]:
+        """Return the test classes, which are those of `expected` where others are not there."""
+        if len(labels) == self.total:
+            return self.held_out(labels, where)
+        return [label for label in labels if label in expected]
+
+    def provenance(self) -> dict[str, Any]:
+        """Describe it for the record of a release."""
+        return {
+            "drawn_with": f"numpy.random.RandomState({SEED})",
+            "seed": SEED,
+            "classes": {"train": self.train, "valid": self.valid, "test": self.test},
+        }
+
+
+Find = Callable[["CataloguedSource", Path, Mapping[str, int]], Classes]
+"""Gives the images of the test classes, from the raw folder and images of each class."""
 
 
 @dataclass(frozen=True)
@@ -25,44 +86,64 @@ class CataloguedSource:
 
     Attributes
     ----------
-    layout
+    LAYOUT
         What its raw folder holds.
     entries
         Files and folders that must be there.
-    find
-        Gives the images of the test classes, from the raw folder and images of each class.
     record
         What the provenance says of order, groups and the like.
     split
-        How the test classes were drawn, or which they are.
+        How the test classes were drawn; or, in words, which they are.
     lists
         Those of the entries whose SHA-256 the provenance holds.
+    elsewhere
+        Another place of an entry, where it may lie too.
     finish
         What is done to a picture after it is read and cropped, such as an inversion.
+    entry, note, sizes
+        The name that the catalogue has it under, and what is said otherwise than there.
     """
 
     name: str
-    layout: str
+    LAYOUT: str
     entries: tuple[str, ...]
-    find: Callable[[Path, Mapping[str, int]], Classes]
+    find: Find
     record: Mapping[str, str]
     split: Split | str
     lists: tuple[str, ...] = ()
+    elsewhere: Mapping[str, str] | None = None
     finish: Callable[[Picture], Picture] | None = None
+    entry: str = ""
+    note: str = ""
+    sizes: tuple[int, ...] = ()
 
     @cached_property
     def about(self) -> About:
         """What the catalogue says of it."""
-        return About.of_catalogue(self.name)
+        about = About.of_catalogue(self.entry or self.name)
+        return replace(about, note=self.note) if self.note else about
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Images of each class, in their frozen order."""
-        return counts_of_catalogue(self.name)
+        counts = counts_of_catalogue(self.entry or self.name)
+        return dict(zip(counts, self.sizes, strict=True)) if self.sizes else counts
 
-    def files_in(self, folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Give the entries and lists of a raw folder, where they may lie in several places."""
-        return self.entries, self.lists
+    @property
+    def drawn(self) -> Split:
+        """The split, where the test classes were drawn."""
+        if isinstance(self.split, str):
+            raise TypeError(f"{self.name} has no split")
+        return self.split
+
+    def place_of(self, folder: Path, name: str) -> str:
+        """Return where one of the entries lies in a raw folder."""
+        other = (self.elsewhere or {}).get(name, name)
+        return other if not (folder / name).is_file() and (folder / other).is_file() else name
+
+    def entries_in(self, folder: Path) -> tuple[str, ...]:
+        """Return the files and folders that must be in a raw folder."""
+        return tuple(self.place_of(folder, name) for name in self.entries)
 
     def read(
         self,
@@ -78,8 +159,8 @@ class CataloguedSource:
         `expected` is the catalogue's unless given.
         """
         expected = self.counts if expected is None else expected
-        entries, lists = self.files_in(folder)
-        require_entries(self.name, folder, *entries)
+        require_entries(self.name, folder, *self.entries_in(folder))
+        lists = [self.place_of(folder, name) for name in self.lists]
         for name in lists:
             progress(f"{self.name}: reading {name}")
         split = self.split if isinstance(self.split, str) else self.split.provenance()
@@ -87,7 +168,7 @@ class CataloguedSource:
             self.name,
             self.about,
             folder,
-            self.find(folder, expected),
+            self.find(self, folder, expected),
             expected=expected,
             allow_missing=allow_missing,
             provenance={

@@ -1,20 +1,16 @@
-"""Check the images that a source has found, and number them.
-
-Damaged images are refused or left out; only :func:`keeping_damaged` numbers them like whole ones.
-Images that repeat another fall on both sides of tasks, and count as if they were several; where one
-image is in several classes, nobody can tell which of them is right.
-"""
+"""Check the images that a source has found, and number them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from benchmark_spec.errors import SourceError, listing
-from builders.sources.counts import check_classes
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import CatalogueError, SourceError, listing
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
 from builders.sources.pictures import (
     check_file,
@@ -32,10 +28,7 @@ keeps_damaged = _damaged_kept.get
 
 @contextmanager
 def keeping_damaged() -> Iterator[None]:
-    """Let sources number damaged images like whole ones; opening them is what fails then.
-
-    For work that goes on where an image cannot be shown, with the ids of the whole data set.
-    """
+    """Let sources number damaged images like whole ones; opening them is what fails then."""
     token = _damaged_kept.set(True)
     try:
         yield
@@ -61,10 +54,8 @@ def check_and_number(
 
     Parameters
     ----------
-    folder
-        The raw folder, which the items' paths are relative to.
     classes
-        The items of each class, both in their frozen order.
+        The items of each class, both in their frozen order; paths are relative to `folder`.
     expected
         Images of each class, in the frozen order of classes; None takes what there is, and then
         no two images may be the same.  Data sets whose counts are promised keep the duplicates
@@ -79,12 +70,8 @@ def check_and_number(
     check
         Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
 
-    Raises
-    ------
-    CatalogueError
-        If classes or counts are not the expected ones.
-    SourceError
-        If an image is missing, truncated, no image at all, or there twice.
+    CatalogueError if classes or counts are not the expected ones; SourceError if an image is
+    missing, truncated, no image at all, or there twice.
     """
     left_out: dict[str, Any] = {}
     check_classes(name, classes, expected, folder, left_out if allow_missing else None)
@@ -133,7 +120,7 @@ def check_and_number(
         provenance or {},
         left_out,
         picture or (lambda path: open_picture(folder, path, finish)),
-        None if picture or finish else (lambda path: _whole_file(folder, path)),
+        None if picture or finish else (lambda p: None if fragment_of(p) else folder / p),
     )
 
 
@@ -147,8 +134,8 @@ def without_duplicates(
 ) -> tuple[dict[str, list[Item]], list[str]]:
     """Leave out images that are the same, or refuse them; give also the paths of those left out.
 
-    Of images of one class the first is kept, of those that are in several classes none.  `content`
-    is what two images must share to be the same; None of one that is like no other.
+    Of images of one class the first is kept, of those in several classes none.  `content` is what
+    two images must share to be the same; None of one that is like no other.
     """
     alike: dict[Hashable, list[tuple[str, Item]]] = {}
     for label, items in classes.items():
@@ -188,10 +175,7 @@ def number_images(
     picture: Callable[[str], Picture],
     file: Callable[[str], Path | None] | None = None,
 ) -> ImageSet:
-    """Number the images of classes, each with its SHA-256, in their order; empty classes go.
-
-    `provenance` is given what was left out.
-    """
+    """Number the images of classes, each with its SHA-256, in their order; empty classes go."""
     classes = {label: items for label, items in classes.items() if items}
     images = [image for of_class in classes.values() for image in of_class]
     groups: dict[Hashable, int] = {}
@@ -220,5 +204,94 @@ def number_images(
     )
 
 
-def _whole_file(folder: Path, path: str) -> Path | None:
-    return None if fragment_of(path) else folder / path
+def counts_of_catalogue(name: str) -> dict[str, int]:
+    """Return the images of each class of a catalogued data set, in the frozen order."""
+    dataset = lookup(name)
+    return dict(zip(dataset.class_names, dataset.class_sizes, strict=True))
+
+
+def check_counts(
+    name: str,
+    counts: Mapping[str, int],
+    expected: Mapping[str, int],
+    where: Path,
+    left_out: dict[str, Any] | None,
+) -> None:
+    """Compare images of each class with what is expected; too many are always refused.
+
+    What is missing is recorded in `left_out`, or refused if that is None.
+    """
+    fix = "check that the raw folder is whole and of the right version"
+    pardon = "; --allow-missing leaves out and records what is missing"
+    missing = [label for label in expected if not counts.get(label)]
+    if missing and left_out is None:
+        raise CatalogueError(
+            f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
+            where=str(where),
+            fix=fix + pardon,
+        )
+    unknown = [label for label in counts if label not in expected]
+    if unknown:
+        raise CatalogueError(
+            f"{name}: unexpected classes: {listing(unknown)}",
+            where=str(where),
+            expected=listing(list(expected)),
+            fix=fix,
+        )
+    other = [
+        f"{label} has {counts[label]} images, not {expected[label]}"
+        for label in expected
+        if label not in missing and counts[label] != expected[label]
+    ]
+    too_many = any(counts[label] > expected[label] for label in counts)
+    if other and (left_out is None or too_many):
+        raise CatalogueError(
+            f"{name}: {listing(other, most=4)}",
+            where=str(where),
+            fix=fix + ("" if too_many else pardon),
+        )
+    if left_out is not None:
+        if missing:
+            left_out["classes"] = missing
+        if other:
+            left_out["counts"] = other
+
+
+def check_classes(
+    name: str,
+    classes: Mapping[str, Sequence[object]],
+    expected: Mapping[str, int] | None,
+    folder: Path,
+    left_out: dict[str, Any] | None,
+) -> None:
+    """Compare classes, their order and counts with what is expected, or take what there is.
+
+    Empty classes are recorded or refused as by :func:`check_counts`.
+    """
+    if expected is None:
+        empty = [label for label, items in classes.items() if not items]
+        if not classes or (empty and left_out is None):
+            raise SourceError(
+                f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
+                where=str(folder),
+                fix="check that the folder is whole",
+            )
+        if empty and left_out is not None:
+            left_out["classes"] = empty
+        return
+    counts = {label: len(items) for label, items in classes.items() if items}
+    check_counts(name, counts, expected, folder, left_out)
+    order = [label for label in expected if label in counts]
+    if list(counts) != order:
+        raise CatalogueError(
+            f"{name}: classes come in another order than in the catalogue",
+            where=str(folder),
+            expected=listing(order),
+        )
+
+
+def expected_counts(name: str) -> dict[str, int]:
+    """Read the images of each class of a packaged source, in the frozen order: `counts.json`."""
+    text = Path(__file__).with_name("counts.json").read_text(encoding="utf-8")
+    counts: dict[str, int] = json.loads(text)[name]
+    return counts

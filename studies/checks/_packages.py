@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from builders.sources import source_module
-from builders.sources.fetching import fetch
+from builders.sources.packages import fetch
 
 
 def fetched(*sources: str) -> Path:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
-from builders.sources.group_list import group_of, linked
 from builders.sources.image_set import Progress, silent
+from builders.sources.lists import group_of, linked
 from builders.sources.packaged import groceries
 from fslbench_data.files.pictures import Picture, decode
 from studies.checks._packages import fetched

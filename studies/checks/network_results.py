@@ -17,8 +17,8 @@ from builders.baselines import run_head
 from builders.features import Settings
 from builders.features.precomputed import write_precomputed
 from builders.features.weights import packages_of
-from builders.sources.fetching import fetch
 from builders.sources.packaged import groceries
+from builders.sources.packages import fetch
 from fslbench_data.release.release import load_release
 from studies.checks._packages import fetched
 

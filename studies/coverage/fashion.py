@@ -17,8 +17,8 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
 from builders.sampling import draw_open
-from builders.sources.fetching import fetch
 from builders.sources.packaged import fashion_mnist
+from builders.sources.packages import fetch
 from studies.coverage.measure import Judged, judge
 from studies.coverage.real import SEQUENCES, WAY, Population, RealCell, data_set
 

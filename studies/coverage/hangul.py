@@ -14,8 +14,7 @@ import numpy as np
 
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import Protocol
-from builders.sources.fetching import fetch
-from builders.sources.packages import Package
+from builders.sources.packages import Package, fetch
 from studies.coverage.real import Population, RealCell
 
 CELLS = tuple(

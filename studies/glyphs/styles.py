@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.sources.glyphs.collection import PARTS, collection
-from builders.sources.glyphs.faces import Face, fonts_of, read_faces
-from builders.sources.glyphs.rendering import Renderer
+from builders.sources.glyph_fonts import Face, Renderer, fonts_of, read_faces
+from builders.sources.packaged.glyphs import PARTS, collection
 
 SAMPLE = 12
 """Characters of a pair that are compared."""

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_spec.errors import MissingPackageError, SourceError
-from builders.sources.fetching import fetch
 from builders.sources.packaged import openclipart
-from builders.sources.packages import MARK, Package
+from builders.sources.packages import MARK, Package, fetch
 
 THEMES = ("buildings/homes", "people/smilies", "shapes/flowchart", "shapes/jigsaw")
 """Classes of openclipart with small drawings, of which none is filed elsewhere too: 158 images."""

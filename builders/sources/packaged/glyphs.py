@@ -1,8 +1,8 @@
 """Characters of many scripts as free fonts draw them, from Debian packages: 84 x 84, grey.
 
 A class is a character, its superclass the script, an image the character in one face of one font.
-The rule of which drawings count is that of :mod:`builders.sources.glyphs.selection`, that of which
-characters there are that of :mod:`builders.sources.glyphs.survey`.
+The rule of which drawings count is that of :mod:`builders.sources.packaged.glyphs`, that of which
+characters there are that of :mod:`studies.glyphs.survey`.
 
 A group holds the drawings of a character in one design: the weights and widths of a family, and
 of families that are copies of each other.  Attributes are what the font's own tables state:
@@ -15,21 +15,381 @@ takes a number, of characters of a script at most, so that no script outweighs t
 
 from __future__ import annotations
 
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmark_spec.errors import SourceError, UnknownNameError
-from builders.sources.glyphs.collection import FEW_DRAWINGS, PARTS, collection
-from builders.sources.glyphs.faces import STYLES
-from builders.sources.glyphs.glyph_set import ABOUT, LAYOUT, glyph_set
-from builders.sources.image_set import ImageSet, Progress, silent
+from benchmark_spec.extras import require
+from builders.sources.checking import number_images
+from builders.sources.glyph_fonts import (
+    SMALL,
+    STYLES,
+    Face,
+    Renderer,
+    library_version,
+    read_faces,
+    renderer,
+    small,
+)
+from builders.sources.image_set import About, ImageSet, Item, Progress, sha256_of_bytes, silent
+from builders.sources.lists import group_of
+from builders.sources.packages import Package
+from fslbench_data.files.pictures import Picture
+
+PARTS = ("base", "val", "novel")
+"""Splits of the characters: to train on, to choose with, to test on."""
+SAMPLE = "sample"
+"""A few characters of `novel`, from small packages."""
+FEW_DRAWINGS, SAMPLE_DRAWINGS = 20, 10
+"""Images that a class has at least, and one of the sample."""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """Who made the fonts of a package, and their licence."""
+
+    creator: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Packages of fonts, and characters that they draw: `glyphs.json`.
+
+    Attributes
+    ----------
+    packages, small_packages
+        All, in the order in which their faces are drawn; and those of the sample.
+    credits
+        By name of the package: who made its fonts, and their licence.
+    serifs
+        ``serif``, ``sans`` or ``neither`` by family, where a font's tables do not say.
+    designs
+        By script: the design of each family that shares one with others, of which a fifth of
+        common characters are alike, pixel for pixel.
+    characters
+        By part, and of the sample: the characters of each script, in their frozen order.
+    """
+
+    packages: tuple[Package, ...]
+    small_packages: tuple[Package, ...]
+    credits: Mapping[str, Credit]
+    serifs: Mapping[str, str]
+    designs: Mapping[str, Mapping[str, str]]
+    characters: Mapping[str, Mapping[str, str]]
+
+    def scripts(self, *parts: str, most: int | None = None) -> dict[str, str]:
+        """Give the script of each character of some parts, in the frozen order.
+
+        With `most` at most so many of a script, the first in an order by SHA-256.
+        """
+        scripts: dict[str, str] = {}
+        for part in parts:
+            for script, characters in self.characters[part].items():
+                kept = set(sorted(characters, key=place_of)[:most])
+                scripts |= {character: script for character in characters if character in kept}
+        return scripts
+
+
+def place_of(character: str) -> str:
+    """Give a character its place in the order of :func:`shuffled`."""
+    return shuffled(f"U+{ord(character):04X}")
+
+
+def shuffled(name: str) -> str:
+    """Give a name its place in an order that has nothing to do with it."""
+    return sha256_of_bytes(name.encode())
+
+
+@cache
+def collection() -> Collection:
+    """Read the collection."""
+    text = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+    frozen = json.loads(text)
+    packages = {
+        name: Package.deb(name, entry["version"], entry["sha256"])
+        for name, entry in frozen["packages"].items()
+    }
+    return Collection(
+        tuple(packages.values()),
+        tuple(packages[name] for name in frozen["small_packages"]),
+        {
+            name: Credit(entry["creator"], entry["licence"])
+            for name, entry in frozen["packages"].items()
+        },
+        {family: kind for kind, names in frozen["serifs"].items() for family in names},
+        {script: group_of(groups) for script, groups in frozen["same_design"].items()},
+        frozen["characters"],
+    )
+
+
+OF_DESIGN, OF_CHARACTER = 8, 40
+"""Drawings of one design, and of all, that count for a character."""
+
+WITH_SERIFS = {
+    "Armenian",
+    "Cherokee",
+    "Cyrillic",
+    "Georgian",
+    "Greek",
+    "Han",
+    "Hangul",
+    "Hebrew",
+    "Hiragana",
+    "Katakana",
+    "Latin",
+}
+"""Scripts whose letters may have serifs, or what stands for them (Ming, Batang)."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A face's drawing of a character; `digest` is the SHA-256 (hex) of its 84 x 84 levels."""
+
+    face: Face
+    character: int
+    digest: str
+
+    @property
+    def path(self) -> str:
+        """Its path in the images table."""
+        return path_of(self.face, self.character)
+
+
+Designs = Mapping[str, Mapping[str, str]]
+"""By script, the design of each family that shares one with others."""
+
+
+def design_of(face: Face, script: str, designs: Designs) -> str:
+    """Name the design that a face has in a script."""
+    return designs.get(script, {}).get(face.family, face.family)
+
+
+def shares(
+    faces: Sequence[Face],
+    script_of: Mapping[int, str],
+    designs: Designs,
+    left_out: Counter[str],
+) -> list[list[int]]:
+    """Give the characters that each face is to draw, in their order: steps 1 and 2 of the rule.
+
+    `script_of` has each code point that is drawn; to `left_out` the reasons of others are added.
+    """
+    takers: dict[tuple[int, str], list[int]] = {}
+    for number, face in enumerate(faces):
+        for code in face.characters & script_of.keys():
+            script = script_of[code]
+            if face.says_serifs or script not in WITH_SERIFS:
+                takers.setdefault((code, design_of(face, script, designs)), []).append(number)
+            else:
+                left_out["serifs not stated"] += 1
+    drawn: list[list[int]] = [[] for _ in faces]
+    for (code, _), numbers in takers.items():
+        numbers.sort(key=lambda number: shuffled(path_of(faces[number], code)))
+        left_out["more of the design"] += len(numbers[OF_DESIGN:])
+        for number in numbers[:OF_DESIGN]:
+            drawn[number].append(code)
+    return [sorted(codes) for codes in drawn]
+
+
+def draw(
+    folder: Path,
+    faces: Sequence[Face],
+    asked: Sequence[Sequence[int]],
+    left_out: Counter[str],
+    progress: Progress = silent,
+) -> Iterator[Drawing]:
+    """Draw what each face is to draw, in the order of faces: step 3 of the rule."""
+    for number, (face, codes) in enumerate(zip(faces, asked, strict=True)):
+        if number % 50 == 0:
+            progress(f"face {number} of {len(faces)}")
+        for code, digest in _digests(folder, face, codes, left_out) if codes else ():
+            yield Drawing(face, code, digest)
+
+
+def distinct(drawings: Iterable[Drawing], left_out: Counter[str]) -> dict[int, list[Drawing]]:
+    """Keep of each character the drawings that are like no other: step 4 of the rule."""
+    of_digest: dict[str, dict[int, Drawing]] = {}
+    for drawing in drawings:
+        same = of_digest.setdefault(drawing.digest, {})
+        if same.setdefault(drawing.character, drawing) is not drawing:
+            left_out["like another of its character"] += 1
+    kept: dict[int, list[Drawing]] = {}
+    for same in of_digest.values():
+        if len(same) > 1:
+            left_out["like one of another character"] += len(same)
+            continue
+        for drawing in same.values():
+            kept.setdefault(drawing.character, []).append(drawing)
+    return kept
+
+
+def _digests(
+    folder: Path, face: Face, characters: Sequence[int], left_out: Counter[str]
+) -> Iterator[tuple[int, str]]:
+    """Draw characters, in their order, and give the digest of each drawing."""
+    try:
+        renderer = Renderer(folder / face.path, face.index)
+    except OSError:
+        left_out["damaged"] += len(characters)
+        return
+    missing = None if renderer.missing is None else renderer.missing.tobytes()
+    for character in characters:
+        try:
+            levels = renderer.levels(chr(character))
+        except OSError:
+            left_out["damaged"] += 1
+            continue
+        if levels is None:
+            left_out["blank"] += 1
+        elif (data := levels.tobytes()) == missing:
+            left_out["missing glyph"] += 1
+        else:
+            yield character, sha256_of_bytes(data)
+
+
+def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[Drawing]:
+    """Choose the images of one character of a script: step 5 of the rule, in that order."""
+    of_design: dict[str, list[Drawing]] = {}
+    for drawing in sorted(drawings, key=lambda drawing: shuffled(drawing.path)):
+        of_design.setdefault(design_of(drawing.face, script, designs), []).append(drawing)
+    turns = [
+        own[turn] for turn in range(OF_DESIGN) for own in of_design.values() if len(own) > turn
+    ]
+    return turns[:OF_CHARACTER]
+
+
+def path_of(face: Face, code: int) -> str:
+    """Path of the images table: the font file, which font of it, and the character."""
+    return f"{face.path}#{face.index},U+{code:04X}"
+
+
+ABOUT = About(
+    title="Glyphs: characters as free fonts draw them",
+    homepage="https://www.debian.org",
+    licence="free licences of the fonts, each in the images table",
+    citation="""@misc{unicode2022scripts,
+  title = {The {Unicode} Standard, Version 15.0},
+  author = {{The Unicode Consortium}},
+  year = {2022},
+  howpublished = {Characters and scripts; drawn by fonts of Debian 12}
+}""",
+    note="A class is a character, its superclass the script; a group is one design of it.",
+    redistribution="features",
+)
+LAYOUT = "<package>/usr/share/fonts/.../<font>.ttf, .otf or .ttc"
+
+
+def glyph_set(
+    name: str,
+    folder: Path,
+    packages: Sequence[Package],
+    scripts: Mapping[str, str],
+    shown: Mapping[str, str],
+    fewest: int,
+    progress: Progress,
+) -> ImageSet:
+    """Draw the characters of a collection; a class is a character, named as Unicode names it.
+
+    `scripts` has the script of each character that is drawn, so that those which look alike are
+    noticed; `shown` that of each that becomes a class, which has `fewest` images at least.
+    """
+    frozen = collection()
+    progress(f"{name}: reading fonts")
+    faces = list(read_faces(folder, packages, set(map(ord, scripts)), frozen.serifs, name))
+    script_of = {ord(character): script for character, script in scripts.items()}
+    left_out: Counter[str] = Counter()
+    asked = shares(faces, script_of, frozen.designs, left_out)
+    drawn = draw(folder, faces, asked, left_out, lambda step: progress(f"{name}: {step}"))
+    drawings = distinct(drawn, left_out)
+    chosen = {
+        character: choose(drawings.get(ord(character), ()), script, frozen.designs)
+        for character, script in shown.items()
+    }
+    scarce = [character for character, own in chosen.items() if len(own) < fewest]
+    if scarce:
+        raise SourceError(
+            f"{name}: {len(scarce)} characters have fewer than {fewest} drawings, such as "
+            f"{class_name(scarce[0])} with {len(chosen[scarce[0]])}",
+            where=str(folder),
+            expected=f"the pinned packages, drawn by {library_version()} or one that draws alike",
+            fix="fetch the packages again into an empty folder",
+        )
+    classes: dict[str, list[tuple[Item, str | None]]] = {}
+    for character, own in chosen.items():
+        items = classes.setdefault(class_name(character), [])
+        for drawing in own:
+            credit = frozen.credits[drawing.face.package]
+            group = (character, design_of(drawing.face, shown[character], frozen.designs))
+            item = Item(drawing.path, group, credit.creator, credit.licence)
+            items.append((item, drawing.digest))
+    images = number_images(
+        name,
+        ABOUT,
+        classes,
+        {
+            "packages": {package.file: package.sha256 for package in packages},
+            "renderer": library_version(),
+            "characters": len(chosen),
+            "left_out_by_rule": dict(sorted((+left_out).items())),
+        },
+        {},
+        lambda path: open_glyph(folder, path),
+    )
+    of_all = [drawing for own in chosen.values() for drawing in own]
+    return replace(
+        images,
+        superclasses=tuple(shown.values()),
+        pixels=_pixels(folder, of_all, progress, name),
+        texts={drawing.path: drawing.face.family for drawing in of_all},
+        attributes={drawing.path: drawing.face.style for drawing in of_all},
+    )
+
+
+def class_name(character: str) -> str:
+    """Name a character as Unicode does."""
+    return unicodedata.name(character)
+
+
+def open_glyph(folder: Path, path: str) -> Picture:
+    """Draw the image at a path of the images table: RGB, 84 x 84, white on black."""
+    return require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB")
+
+
+def _levels(folder: Path, path: str) -> NDArray[np.uint8]:
+    """Draw the image at a path of the images table again: uint8 (84, 84)."""
+    file, _, fragment = path.rpartition("#")
+    index, _, code = fragment.partition(",U+")
+    levels = renderer(folder / file, int(index)).levels(chr(int(code, 16)))
+    if levels is None:
+        raise SourceError("nothing is drawn of an image that was drawn before", where=path)
+    return levels
+
+
+def _pixels(
+    folder: Path, drawings: Sequence[Drawing], progress: Progress, name: str
+) -> NDArray[np.uint8]:
+    """Draw again what was chosen, face by face: uint8 (N, 784)."""
+    progress(f"{name}: pixels")
+    pixels = np.zeros((len(drawings), SMALL * SMALL), np.uint8)
+    for row in sorted(range(len(drawings)), key=lambda row: drawings[row].path):
+        pixels[row] = small(_levels(folder, drawings[row].path)).ravel()
+    return pixels
+
 
 NAME = "glyphs"
 PACKAGES = collection().packages
 OPTIONS = ((), ("part", "most"))
 PIXELS = True
 ATTRIBUTES = STYLES
-
-__all__ = ["ABOUT", "ATTRIBUTES", "LAYOUT", "NAME", "OPTIONS", "PACKAGES", "PIXELS", "read"]
 
 
 def read(

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders.sources.glyphs.collection import SAMPLE, SAMPLE_DRAWINGS, collection
-from builders.sources.glyphs.faces import STYLES
-from builders.sources.glyphs.glyph_set import ABOUT, LAYOUT, glyph_set
+from builders.sources.glyph_fonts import STYLES
 from builders.sources.image_set import ImageSet, Progress, silent
+from builders.sources.packaged.glyphs import (
+    ABOUT,
+    LAYOUT,
+    SAMPLE,
+    SAMPLE_DRAWINGS,
+    collection,
+    glyph_set,
+)
 
 NAME = "glyphs_sample"
 PACKAGES = collection().small_packages
 PIXELS = True
 ATTRIBUTES = STYLES
 
-__all__ = ["ABOUT", "ATTRIBUTES", "LAYOUT", "NAME", "PACKAGES", "PIXELS", "read"]
+__all__ = ["ABOUT", "LAYOUT", "read"]
 
 
 def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:

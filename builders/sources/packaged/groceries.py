@@ -32,9 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
-from builders.sources.checking import check_and_number
-from builders.sources.counts import expected_counts
-from builders.sources.group_list import group_of
+from builders.sources.checking import check_and_number, expected_counts
 from builders.sources.image_set import (
     About,
     ImageSet,
@@ -43,6 +41,7 @@ from builders.sources.image_set import (
     sha256_of_bytes,
     silent,
 )
+from builders.sources.lists import group_of
 from builders.sources.packages import Package, unpacked
 from fslbench_data.files.pictures import decode
 

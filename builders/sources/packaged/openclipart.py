@@ -25,19 +25,146 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from benchmark_spec.errors import SourceError
-from builders.sources.checking import check_and_number
-from builders.sources.clip_art_themes import NO_SUBJECT, sort_into_classes, superclass_of
-from builders.sources.counts import expected_counts
-from builders.sources.image_set import About, ImageSet, Item, Progress, silent
+from builders.sources.checking import check_and_number, expected_counts
+from builders.sources.image_set import About, ImageSet, Item, Progress, Text, silent
 from builders.sources.packages import Package, unpacked
 from builders.sources.pictures import Look, crop_to_drawing, look
-from builders.sources.rdf import Text, read_text
+
+LICENCES = {
+    "http://web.resource.org/cc/PublicDomain": "public domain",
+    "http://creativecommons.org/licenses/publicdomain/": "public domain",
+    "Public Domain": "public domain",
+    "http://creativecommons.org/licenses/GPL/2.0/": "GPL-2.0",
+}
+"""By what stands in the RDF; other licences keep their name."""
+
+
+def read_text(path: Path) -> Text:
+    """Read the RDF of an SVG file; of several works the first, several licences joined.
+
+    ValueError if the file is not well-formed XML.
+    """
+    try:
+        root = ElementTree.parse(path).getroot()  # noqa: S314 - see the import
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path}: {error}") from None
+    licences = [
+        LICENCES.get(resource, resource)
+        for element in root.iter()
+        if _name(element) == "license"
+        for name, value in element.attrib.items()
+        if name.endswith("resource") and (resource := value.strip())
+    ]
+    licence = " and ".join(dict.fromkeys(licences)) or None
+    complete = not any(
+        name.endswith("href") and not value.startswith(("data:", "#"))
+        for element in root.iter()
+        if _name(element) == "image"
+        for name, value in element.attrib.items()
+    )
+    work = next((element for element in root.iter() if _name(element) == "Work"), None)
+    if work is None:
+        return Text(licence=licence, complete=complete)
+    return Text(
+        title=_first(work, "title"),
+        description=_first(work, "description"),
+        tags=tuple(dict.fromkeys(filter(None, _all(work, "subject", "Bag", "li")))),
+        creator=_first(work, "creator", "Agent", "title") or None,
+        licence=licence,
+        complete=complete,
+    )
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _all(element: ElementTree.Element, *names: str) -> Iterator[str]:
+    """Return the words in the elements down a path of names, whatever their name space."""
+    if not names:
+        yield " ".join("".join(element.itertext()).split())
+        return
+    for child in element:
+        if isinstance(child.tag, str) and _name(child) == names[0]:
+            yield from _all(child, *names[1:])
+
+
+def _first(element: ElementTree.Element, *names: str) -> str:
+    return next(filter(None, _all(element, *names)), "")
+
+
+NO_SUBJECT = (
+    "computer/icons",
+    "transportation/aiga-symbols",
+    "shapes/stars",
+    "signs_and_symbols/led",
+    "special/gradients",
+    "unsorted",
+)
+MIN_IMAGES = 20
+
+
+def sort_into_classes(
+    filed: Mapping[str, list[str]], pixels: Mapping[str, str], left_out: dict[str, int]
+) -> dict[str, list[str]]:
+    """Follow steps 3 to 5 of the rule: gives the pictures of each class, both sorted.
+
+    `filed` has the folders of each picture, by path, in the order of paths; `pixels` what each
+    shows, equal for duplicates.  What is left out is counted in `left_out`.
+    """
+    first: dict[str, str] = {}
+    themes: dict[str, set[str]] = {}
+    for path, folders in filed.items():
+        themes.setdefault(first.setdefault(pixels[path], path), set()).update(folders)
+    left_out["doubles"] = len(filed) - len(themes)
+
+    below: dict[str, set[str]] = {}
+    for path, its_folders in themes.items():
+        for folder in its_folders:
+            below.setdefault(_theme(folder), set()).add(path)
+    divided = {
+        theme.partition("/")[0]
+        for theme, paths in below.items()
+        if "/" in theme and len(paths) >= MIN_IMAGES
+    }
+    classes: dict[str, list[str]] = {}
+    counts = {"too general": 0, "in two classes": 0}
+    for path, its_folders in themes.items():
+        of_picture = set()
+        for folder in its_folders:
+            root = folder.partition("/")[0]
+            if root not in divided:
+                of_picture.add(root)
+            elif folder != root:
+                of_picture.add(_theme(folder))
+        if len(of_picture) == 1:
+            classes.setdefault(of_picture.pop(), []).append(path)
+        else:
+            counts["in two classes" if of_picture else "too general"] += 1
+    large = {
+        label: sorted(paths) for label, paths in sorted(classes.items()) if len(paths) >= MIN_IMAGES
+    }
+    left_out |= counts
+    left_out["in small classes"] = sum(map(len, classes.values())) - sum(map(len, large.values()))
+    return large
+
+
+def superclass_of(theme: str) -> str:
+    """Give the first level of a theme: ``animals`` of ``animals/birds``."""
+    return theme.partition("/")[0]
+
+
+def _theme(folder: str) -> str:
+    """Take the first two levels of a folder."""
+    return "/".join(folder.split("/")[:2])
+
 
 NAME = "openclipart"
 ABOUT = About(

@@ -16,8 +16,8 @@ from builders.attributes.given import (
 )
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.sources import image_folder
+from builders.sources.image_set import Text
 from builders.sources.packaged import emoji
-from builders.sources.rdf import Text
 
 
 def test_sentences() -> None:

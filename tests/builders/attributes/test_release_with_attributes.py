@@ -30,8 +30,7 @@ from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import SAMPLER_VERSION
 from builders.sources import image_folder
-from builders.sources.image_set import About
-from builders.sources.rdf import Text
+from builders.sources.image_set import About, Text
 from fslbench_data.cli import main as fslbench
 from fslbench_data.release.release import Release, load_release
 

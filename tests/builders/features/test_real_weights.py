@@ -19,7 +19,7 @@ from builders.cli import main
 from builders.features.backbone import Backbone
 from builders.features.backbones import BACKBONES, load_backbone
 from builders.features.weights import REFERENCE, WEIGHTS
-from builders.sources.canary_images import pictures
+from builders.sources.packaged.canaries import pictures
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ from benchmark_spec.errors import BackboneError, SourceError
 from builders.cli import main
 from builders.features import weights
 from builders.features.weights import ALL, NAMES, REFERENCE, WEIGHTS, packages_of, weights_file
-from builders.sources.fetching import fetch
-from builders.sources.packages import MARK, Package
+from builders.sources.packages import MARK, Package, fetch
 
 
 def test_every_backbone_has_its_package_pinned() -> None:
@@ -31,7 +30,7 @@ def test_every_backbone_has_its_package_pinned() -> None:
 def test_the_command_fetches_one_or_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Package] = []
     monkeypatch.setattr(
-        "builders.sources.fetching.fetch", lambda packages, *_: fetched.extend(packages)
+        "builders.sources.packages.fetch", lambda packages, *_: fetched.extend(packages)
     )
     for name in NAMES:
         fetched.clear()

@@ -21,7 +21,7 @@ from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.sources.export import write_pictures as export
-from builders.sources.unchanged import raw_state
+from builders.sources.image_set import raw_state
 
 SPEC = f"""
 name = "r"

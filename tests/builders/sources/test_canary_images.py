@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import BackboneError
-from builders.sources import canary_images
-from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, digest, pictures
+from builders.sources.packaged import canaries
+from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, digest, pictures
 
 ALL_SHA256 = "f85f4105ba780b00b6d16597b69683d1d4e0ff5dfb7e56890a485728974a6907"
 """Of the 32 digests, one after the other: change it, and published feature sets no longer fit."""
@@ -58,7 +58,7 @@ def test_another_decoder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def decode(name: str) -> np.ndarray:
         return np.zeros((427, 640, 3), dtype=np.uint8)
 
-    monkeypatch.setattr(canary_images, "_photograph", decode)
+    monkeypatch.setattr(canaries, "_photograph", decode)
     with pytest.raises(BackboneError, match="palace-0 is not what it was") as caught:
         pictures()
     assert CANARY_IMAGES[0].sha256 in caught.value.expected

@@ -6,21 +6,20 @@ import pytest
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError
-from builders.sources import coco_boxes
-from builders.sources.catalogued import aircraft, cub, dtd, fungi, quickdraw, vgg_flower
-from builders.sources.meta_dataset_split import Split
+from builders.sources.catalogued import aircraft, cub, dtd, fungi, mscoco, quickdraw, vgg_flower
+from builders.sources.catalogued_source import Split
 
 BY_NAME = {
-    "aircraft": aircraft.SPLIT,
-    "dtd": dtd.SPLIT,
-    "mscoco": coco_boxes.SPLIT,
-    "quickdraw": quickdraw.SPLIT,
+    "aircraft": aircraft.drawn,
+    "dtd": dtd.drawn,
+    "mscoco": mscoco.drawn,
+    "quickdraw": quickdraw.drawn,
 }
 # name: split, digits of the number that a class name begins with, number of the first class
 BY_NUMBER = {
-    "cub": (cub.SPLIT, 3, 1),
-    "fungi": (fungi.SPLIT, 4, 0),
-    "vgg_flower": (vgg_flower.SPLIT, 3, 1),
+    "cub": (cub.drawn, 3, 1),
+    "fungi": (fungi.drawn, 4, 0),
+    "vgg_flower": (vgg_flower.drawn, 3, 1),
 }
 
 
@@ -38,8 +37,8 @@ def test_of_the_numbers_of_all_classes(name: str) -> None:
 
 
 def test_quickdraw_is_split_by_70_15_15_percent() -> None:
-    assert (quickdraw.SPLIT.train, quickdraw.SPLIT.valid) == (int(0.7 * 345), 293 - 241)
-    assert quickdraw.SPLIT.total == 345
+    assert (quickdraw.drawn.train, quickdraw.drawn.valid) == (int(0.7 * 345), 293 - 241)
+    assert quickdraw.drawn.total == 345
 
 
 def test_another_number_of_classes_is_refused() -> None:
@@ -48,5 +47,5 @@ def test_another_number_of_classes_is_refused() -> None:
 
 
 def test_it_is_on_record() -> None:
-    assert cub.SPLIT.provenance()["seed"] == 22
-    assert cub.SPLIT.provenance()["classes"] == {"train": 140, "valid": 30, "test": 30}
+    assert cub.drawn.provenance()["seed"] == 22
+    assert cub.drawn.provenance()["classes"] == {"train": 140, "valid": 30, "test": 30}

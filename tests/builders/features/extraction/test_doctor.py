@@ -14,8 +14,8 @@ from builders.cli import main
 from builders.features import Settings
 from builders.features.doctor import AGREEMENT, diagnose, tolerance_of
 from builders.features.precomputed import read_precomputed, write_precomputed
-from builders.sources.canary_images import CANARY_IMAGES, FAMILIES, OF_EACH
 from builders.sources.packaged import canaries
+from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, OF_EACH
 
 
 @pytest.fixture(scope="module")

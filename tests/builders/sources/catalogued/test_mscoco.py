@@ -10,8 +10,7 @@ import pytest
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources.catalogued import mscoco, mscoco_boxes
-from builders.sources.coco_boxes import crop
+from builders.sources.catalogued import crop, mscoco, mscoco_boxes
 
 Draw = Callable[..., str]
 PHOTOS = {"000000000003.jpg": 3, "000000000009.jpg": 9}
@@ -108,11 +107,11 @@ def test_a_crop_of_every_annotation(photos: Path, content: dict[str, Any]) -> No
 
 
 def test_expected_counts() -> None:
-    assert sum(mscoco.SOURCE.counts.values()) == 151_545
-    assert sum(mscoco_boxes.SOURCE.counts.values()) == 346_980
-    assert list(mscoco_boxes.SOURCE.counts) == list(lookup("mscoco").class_names)
-    assert all(mscoco_boxes.SOURCE.counts[label] >= n for label, n in mscoco.SOURCE.counts.items())
-    assert "346,980" in mscoco_boxes.SOURCE.about.note
+    assert sum(mscoco.counts.values()) == 151_545
+    assert sum(mscoco_boxes.counts.values()) == 346_980
+    assert list(mscoco_boxes.counts) == list(lookup("mscoco").class_names)
+    assert all(mscoco_boxes.counts[label] >= n for label, n in mscoco.counts.items())
+    assert "346,980" in mscoco_boxes.about.note
 
 
 @pytest.mark.parametrize("source", [mscoco, mscoco_boxes])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources.catalogued import quickdraw
+from builders.sources.catalogued import quickdraw, text_order
 
 EXPECTED = {"angel": 12, "animal migration": 3}
 
@@ -32,7 +32,7 @@ def drawings(tmp_path: Path) -> dict[str, NDArray[Any]]:
 @pytest.mark.parametrize("n", [1, 2, 9, 10, 11, 100, 1234])
 def test_rows_come_as_their_file_names_sort(n: int) -> None:
     names = sorted(f"file_{i}.png" for i in range(1, n + 1))
-    assert [f"file_{row + 1}.png" for row in quickdraw.text_order(n)] == names
+    assert [f"file_{row + 1}.png" for row in text_order(n)] == names
 
 
 def test_table(tmp_path: Path, drawings: dict[str, NDArray[Any]]) -> None:
@@ -112,7 +112,7 @@ def test_damaged_files(tmp_path: Path, content: Any, problem: str) -> None:
 def test_all_345_files_are_split(tmp_path: Path, class_lists: dict[str, list[str]]) -> None:
     for label in class_lists["quickdraw"]:
         np.save(tmp_path / f"{label}.npy", np.zeros((1, 784), np.uint8))
-    found = quickdraw.read(tmp_path, expected=dict.fromkeys(quickdraw.COUNTS, 1))
-    assert found.class_names == tuple(quickdraw.COUNTS)
+    found = quickdraw.read(tmp_path, expected=dict.fromkeys(quickdraw.counts, 1))
+    assert found.class_names == tuple(quickdraw.counts)
     with pytest.raises(CatalogueError, match="angel has 1 images, not 149736"):
         quickdraw.read(tmp_path)

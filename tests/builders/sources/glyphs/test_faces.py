@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tiny_fonts import SQUARE, make_font
 
-from builders.sources.glyphs.faces import Face, read_faces
+from builders.sources.glyph_fonts import Face, read_faces
 from builders.sources.packages import Package
 
 ONE = Package.deb("fonts-one", "1", "0" * 64)

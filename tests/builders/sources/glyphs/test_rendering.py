@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_fonts import BAR, SQUARE, WIDE, make_font
 
-from builders.sources.glyphs.rendering import NOWHERE, ROOM, SIDE, Renderer, small
+from builders.sources.glyph_fonts import NOWHERE, ROOM, SIDE, Renderer, small
 
 
 @pytest.fixture

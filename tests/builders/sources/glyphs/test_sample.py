@@ -13,8 +13,7 @@ from real_packages import fetch_or_skip, package_folder
 
 from benchmark_spec.digest import content_digest
 from builders.attributes import given_attributes
-from builders.sources.glyphs.faces import STYLES
-from builders.sources.glyphs.rendering import small
+from builders.sources.glyph_fonts import STYLES, small
 from builders.sources.image_set import ImageSet
 from builders.sources.packaged import glyphs_sample
 from builders.sources.read import read_source

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tiny_fonts import BAR, BOX, SQUARE, TRIANGLE, make_font
 
-from builders.sources.glyphs.faces import Face, read_faces
-from builders.sources.glyphs.selection import (
+from builders.sources.glyph_fonts import Face, read_faces
+from builders.sources.packaged.glyphs import (
     OF_CHARACTER,
     OF_DESIGN,
     Drawing,

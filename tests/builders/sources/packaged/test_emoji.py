@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from benchmark_spec.errors import SourceError
-from builders.sources import emoji_list
 from builders.sources.image_set import ImageSet
 from builders.sources.packaged import emoji
 
@@ -62,7 +61,7 @@ def raw(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Monkey
         (root / "package/emoji.json").write_text(json.dumps(listed))
     for word in ("cook-default", "cook-dark", "man-cook", "umbrella-wet", "orcas"):
         (tmp_path / "raw" / emoji.FLUENT / f"{word}.svg").write_text(SVG.format(word))
-    monkeypatch.setattr(emoji_list, "MIN_EMOJI", 1)
+    monkeypatch.setattr(emoji, "MIN_EMOJI", 1)
     monkeypatch.setattr(emoji, "EXPECTED", {"role": 9, "sky": 3})
     return tmp_path / "raw"
 
@@ -113,7 +112,7 @@ def test_every_emoji_in_the_styles_that_have_it(raw: Path) -> None:
 
 
 def test_small_subgroups_are_left_out(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emoji_list, "MIN_EMOJI", 3)
+    monkeypatch.setattr(emoji, "MIN_EMOJI", 3)
     assert {found.subgroup for found in emoji.emojis(raw)} == {"role"}
 
 
@@ -129,7 +128,7 @@ def test_small_subgroups_are_left_out(raw: Path, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_gender_makes_no_group(code: str, shared: str) -> None:
-    assert emoji_list.without_gender(code) == shared
+    assert emoji.without_gender(code) == shared
 
 
 def test_a_drawing_that_is_missing_or_a_list_that_is(raw: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from full_checks import check_module
 
 from benchmark_spec.errors import SourceError
-from builders.sources.group_list import group_of, linked
+from builders.sources.lists import group_of, linked
 from builders.sources.packaged import groceries
 
 scenes = check_module("grocery_scenes")

@@ -8,9 +8,9 @@ import pytest
 
 from benchmark_spec.errors import CatalogueError, SourceError
 from builders.sources import pictures
-from builders.sources.clip_art_themes import sort_into_classes, superclass_of
+from builders.sources.image_set import Text
 from builders.sources.packaged import openclipart
-from builders.sources.rdf import Text, read_text
+from builders.sources.packaged.openclipart import read_text, sort_into_classes, superclass_of
 
 RDF = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
  xmlns:cc="http://web.resource.org/cc/" xmlns:dc="http://purl.org/dc/elements/1.1/">

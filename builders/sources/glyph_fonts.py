@@ -1,12 +1,16 @@
-"""Faces of font packages: their family, the style that their own tables state, their characters."""
+"""Faces of font packages: the style that their tables state, their characters, and drawings."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmark_spec.extras import require
 from builders.sources.packages import Package, unpacked
@@ -29,22 +33,11 @@ _BY_CLASS = {
 
 @dataclass(frozen=True)
 class Face:
-    """One font of a font file.
+    """One font of a font file: the `index`-th of the file at `path`, from 0.
 
-    Attributes
-    ----------
-    path, index
-        Of its file, relative to the raw folder, and which font of the file it is, from 0.
-    package
-        Name of its package.
-    family
-        Typographic family by its name table (16, else 1).
-    style
-        Attributes, sorted, of :data:`STYLES`.
-    says_serifs
-        Whether its tables, or the collection, say whether it has serifs.
-    characters
-        Code points asked for that it draws, by its character map.
+    `family` is the typographic one by its name table (16, else 1), `style` the attributes of
+    :data:`STYLES`, sorted; `says_serifs` tells whether its tables, or the collection, say whether
+    it has serifs, and `characters` are the code points asked for that it draws.
     """
 
     path: str
@@ -65,16 +58,9 @@ def read_faces(
 ) -> Iterator[Face]:
     """Read the faces of unpacked packages: package by package, in the order of paths.
 
-    Faces without outlines or style tables, coloured and variable ones are passed over, and links.
-
-    Parameters
-    ----------
-    characters
-        Code points that matter; faces without any of them are passed over.
-    serifs
-        ``serif``, ``sans`` or ``neither`` by family, where tables say nothing.
-    source
-        Named in the error where a package is not unpacked.
+    Passed over are links, faces without outlines or style tables, coloured and variable ones, and
+    those without any of the code points `characters`.  `serifs` says ``serif``, ``sans`` or
+    ``neither`` by family, where tables say nothing; `source` is named in errors.
     """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # dates and padding of old files
     wanted = frozenset(characters)
@@ -150,3 +136,70 @@ def _serifs(os2: Any) -> str | None:
     if panose is not None and panose.bFamilyType in (3, 4):  # written by hand, decorative
         return "neither"
     return _BY_CLASS.get(os2.sFamilyClass >> 8)
+
+
+SIDE, SMALL = 84, 28
+EM, ROOM = 60, 80
+"""Pixels of the em, and of the longest side that ink may have; larger ink is drawn smaller."""
+
+NOWHERE = "\U0010fffe"
+"""No character: a font draws its missing glyph for it."""
+
+
+class Renderer:
+    """Draws characters with one face, by FreeType as Pillow has it."""
+
+    def __init__(self, file: Path, index: int) -> None:
+        self._file, self._index = str(file), index
+        self._font = self._sized(EM)
+        self.missing = self.levels(NOWHERE)
+
+    def levels(self, character: str) -> NDArray[np.uint8] | None:
+        """Draw ink 255 on paper 0, the ink's box in the middle: uint8 (84, 84); None if blank.
+
+        OSError if the font is damaged.
+        """
+        ink = _ink(self._font, character)
+        if max(ink.shape) > ROOM:
+            ink = _ink(self._sized(max(1, EM * ROOM // max(ink.shape))), character)[:ROOM, :ROOM]
+        if not ink.size:
+            return None
+        levels = np.zeros((SIDE, SIDE), np.uint8)
+        top, left = (SIDE - ink.shape[0]) // 2, (SIDE - ink.shape[1]) // 2
+        levels[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
+        return levels
+
+    def _sized(self, size: int) -> Any:
+        fonts = require("PIL.ImageFont")
+        return fonts.truetype(self._file, size, self._index, layout_engine=fonts.Layout.BASIC)
+
+
+def _ink(font: Any, character: str) -> NDArray[np.uint8]:
+    """Draw a character, cut to the box of its ink; of no pixels if there is no ink."""
+    mask = font.getmask(character, "L")
+    drawn = np.asarray(mask, np.uint8).reshape(mask.size[::-1])
+    rows, columns = np.flatnonzero(drawn.any(axis=1)), np.flatnonzero(drawn.any(axis=0))
+    if not rows.size:
+        return np.zeros((0, 0), np.uint8)
+    return drawn[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+
+
+@lru_cache(256)
+def renderer(file: Path, index: int) -> Renderer:
+    """Open a face; the last few stay open."""
+    return Renderer(file, index)
+
+
+def small(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Shrink drawings (..., 84, 84) to means of 3 x 3 pixels, rounded: (..., 28, 28)."""
+    step = SIDE // SMALL
+    blocks = levels.reshape(*levels.shape[:-2], SMALL, step, SMALL, step)
+    sums = blocks.sum(axis=(-3, -1), dtype=np.uint16)
+    means: NDArray[np.uint8] = ((sums + step * step // 2) // (step * step)).astype(np.uint8)
+    return means
+
+
+def library_version() -> str:
+    """Name what draws: Pillow and FreeType with their versions."""
+    pillow, features = require("PIL"), require("PIL.features")
+    return f"Pillow {pillow.__version__}, FreeType {features.version('freetype2')}"

@@ -1,7 +1,7 @@
-"""Which characters fonts draw in enough ways: ``python -m builders.sources.glyphs.survey RAW``.
+"""Which characters fonts draw in enough ways: ``python -m studies.glyphs.survey RAW``.
 
-RAW holds the packages of `collection.json`, unpacked, and python3-confusable-homoglyphs.  Designs
-and characters are computed anew and written there; packages, credits and serifs stay as they are.
+RAW holds the packages of `glyphs.json`, unpacked, and python3-confusable-homoglyphs.  Designs and
+characters are computed anew and written there; packages, credits and serifs stay as they are.
 
 A character is a letter (Unicode category Lu, Ll or Lo) of one script, unchanged by NFKC.  Of
 those that look alike (Unicode's confusables, one character for one, followed through) one stays,
@@ -22,27 +22,26 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
-from builders.sources.glyphs.collection import (
+from builders.sources.glyph_fonts import Face, read_faces
+from builders.sources.lists import group_of, linked
+from builders.sources.packaged import glyphs
+from builders.sources.packaged.glyphs import (
     FEW_DRAWINGS,
+    OF_CHARACTER,
     PARTS,
     SAMPLE,
     SAMPLE_DRAWINGS,
-    collection,
-    place_of,
-)
-from builders.sources.glyphs.faces import Face, read_faces
-from builders.sources.glyphs.selection import (
-    OF_CHARACTER,
     Designs,
     Drawing,
     choose,
+    collection,
     design_of,
     distinct,
     draw,
     path_of,
+    place_of,
     shares,
 )
-from builders.sources.group_list import group_of, linked
 from fslbench_data.files import whole_file
 
 ALIKE, COMMON = 0.2, 3
@@ -234,7 +233,7 @@ def survey(folder: Path, confusables: Path) -> dict[str, Any]:
 
 def main(folder: Path) -> None:
     """Write the collection's file anew."""
-    file = Path(__file__).with_name("collection.json")
+    file = Path(glyphs.__file__).with_suffix(".json")
     frozen = json.loads(file.read_text(encoding="utf-8"))
     frozen |= survey(folder, folder / CONFUSABLES)
     with whole_file(file) as temporary:

@@ -1,1 +1,0 @@
-"""Data sets of the catalogue, one file each, read from the raw layout of their authors."""

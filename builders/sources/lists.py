@@ -1,0 +1,182 @@
+"""Lists in a raw folder that say something of images or classes, and labels that are missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmark_spec.errors import SourceError, listing, shown
+from benchmark_spec.extras import require
+
+LISTS = {
+    "groups": ("path", "group", " (leave the line out: it then stands alone)"),
+    "superclasses": (
+        "class",
+        "superclass",
+        " (a class like no other is a superclass of its own)",
+    ),
+    "texts": ("path", "text", " (leave the line out: the image then has no text)"),
+}
+"""By option of a source: the header of the CSV file that it names, and what a line with nothing to
+say is to be replaced by."""
+
+_MISSING_AS_TEXT = frozenset({"", "-1", "-1.0", "nan", "NaN", "null", "NULL", "None", "<NA>"})
+"""How programs write a null, a NaN and the number -1 where a text is asked for."""
+
+
+def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> dict[str, str]:
+    """Read what the file `name` of a raw folder says, by the image or class that it is of.
+
+    Parameters
+    ----------
+    option
+        One of :data:`LISTS`.  A path is relative to the raw folder, with ``/``; a class is the
+        name of its folder; what is said is any text.
+    known
+        Paths of all images, or names of all classes.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file, it is not of this form, or it names something twice, without a
+        value, or that is not there; or not all classes.
+    """
+    key, value, no_value = LISTS[option]
+    file = folder / name
+    of = {"path": "an image"}.get(key, f"a {key}")
+    expected = f"a CSV file (UTF-8) with the header {key},{value} and one line {of}"
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        lines = [(reader.line_num, fields) for fields in reader if fields]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        raise SourceError(
+            f"the list of {option}, {name}, cannot be read: {problem}",
+            where=str(file),
+            expected=expected,
+            fix=f"write that file into the raw folder, or leave out the option `{option}`",
+        ) from None
+    if not lines or lines[0][1] != [key, value]:
+        header = ",".join(lines[0][1]) if lines else ""
+        raise SourceError(
+            f"{name}: the header is {header!r}", where=f"{file}, line 1", expected=expected
+        )
+    said: dict[str, str] = {}
+    empty: dict[int, str] = {}
+    for number, fields in lines[1:]:
+        problem = f"has {len(fields)} fields, not 2" if len(fields) != 2 else ""
+        if problem or fields[0] in said:
+            raise SourceError(
+                f"{name}: line {number} {problem or f'names {fields[0]} again'}",
+                where=f"{file}, line {number}",
+                expected=expected,
+            )
+        said[fields[0]] = fields[1].strip()
+        if is_missing(fields[1]):
+            empty[number] = fields[0]
+    if empty:
+        number, first = next(iter(empty.items()))
+        raise SourceError(
+            f"{name}: {len(empty)} of {len(said)} lines say nothing: line {number} gives {first} "
+            f"no {value}{no_value}",
+            where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
+            expected=expected,
+        )
+    _check_known(option, folder, name, said, known, expected)
+    return said
+
+
+def _check_known(
+    option: str,
+    folder: Path,
+    name: str,
+    said: dict[str, str],
+    known: Collection[str],
+    expected: str,
+) -> None:
+    """Refuse a list of what is not there, of nothing, or without some class."""
+    of_classes = option == "superclasses"
+    what = ("names are no classes", "folders of", "cat")
+    if not of_classes:
+        what = ("paths are no images", "paths relative to", "cat/1.jpg")
+    where = f"{what[1]} {folder}, such as {min(known, default=what[2])}"
+    unknown = [key for key in said if key not in known]
+    if unknown:
+        raise SourceError(
+            f"{name}: {len(unknown)} of {len(said)} {what[0]} of the data set: "
+            f"{listing(unknown, 4)}",
+            where=str(folder / name),
+            expected=where,
+        )
+    if not of_classes and not said:
+        raise SourceError(
+            f"{name} lists no image",
+            where=str(folder / name),
+            expected=expected if option == "groups" else where,
+        )
+    missing = [label for label in known if label not in said] if of_classes else []
+    if missing:
+        raise SourceError(
+            f"{name}: {len(missing)} of {len(known)} classes are not listed: {listing(missing, 4)}",
+            where=str(folder / name),
+            expected="a superclass of every class, or no list at all",
+            fix="add a line for each; a class like no other is a superclass of its own",
+        )
+
+
+def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Collect the groups of what pairs link, directly or through others; both levels sorted."""
+    group: dict[str, list[str]] = {}
+    for one, other in pairs:
+        a, b = group.setdefault(one, [one]), group.setdefault(other, [other])
+        if a is not b:
+            a += b
+            group.update(dict.fromkeys(b, a))
+    return sorted({id(members): sorted(members) for members in group.values()}.values())
+
+
+def group_of(groups: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Name the group of each of its members, after the first."""
+    return {name: members[0] for members in groups for name in members}
+
+
+def is_missing(label: object) -> bool:
+    """Tell whether a label names no class: a null, NaN, -1 or blank, or a text that says so."""
+    if isinstance(label, str):
+        return label.strip() in _MISSING_AS_TEXT
+    return bool(label is None or label != label or label == -1)
+
+
+def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, str]]:
+    """Read the label of each row of a ``datasets.Dataset``; SourceError if it holds no labels.
+
+    Gives the labels as texts; the names of the classes, in the order of a ``ClassLabel``, else
+    sorted; and what is wrong with the rows whose label is missing, by row from 0.
+    """
+    datasets = require("datasets")
+    feature = rows.features[column]
+    if not isinstance(feature, datasets.ClassLabel | datasets.Value):
+        raise SourceError(
+            f"column {column!r} holds no labels, but {type(feature).__name__}",
+            expected="a class label, a text or a number in each row",
+            fix="name the column of labels",
+        )
+    values = list(rows[column])
+    if isinstance(feature, datasets.ClassLabel):
+        known = dict(enumerate(feature.names))
+        missing = [value not in known or is_missing(known[value]) for value in values]
+        values = [known.get(value, value) for value in values]
+        names = [name for name in feature.names if not is_missing(name)]
+    else:
+        missing = [is_missing(value) for value in values]
+        names = sorted({str(v) for v, none in zip(values, missing, strict=True) if not none})
+    problems = {
+        row: "has no label" + ("" if values[row] is None else f", but {shown(values[row])}")
+        for row, none in enumerate(missing)
+        if none
+    }
+    return [str(value) for value in values], names, problems
