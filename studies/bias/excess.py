@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from analysis_sql.bias.spurious_bias import contrast, gap_of
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.selection import Selection
-from studies.bias.generators import printed, signed
+from studies.common import printed, signed
 
 METHODS = ("efficientnet_lite0/LR", "efficientnet_lite0/NCC")
 SPANS = {

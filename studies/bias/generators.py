@@ -16,29 +16,14 @@ from math import hypot
 
 import numpy as np
 
-from analysis_sql.bias.rank_correlation import RankCorrelation, rank_correlation
+from analysis_sql.bias.rank_correlation import rank_correlation
 from analysis_sql.bias.spurious_bias import Contrast
-from analysis_sql.intervals.intervals import Interval
 from fslbench_data.release.release import load_release
 from fslbench_data.scoring.bias import LadderReport, MethodBias, bias
 from fslbench_data.scoring.selection import Selection
+from studies.common import correlation, printed, signed
 
 PAPER, CODE, ABLATION, STYLES = "", " fewstab", " ablation", " counterfactual"
-
-
-def printed(headings: str, rows: Iterator[Sequence[str]]) -> None:
-    """Print a table: headings and their alignment are parted by blanks around bars."""
-    names = headings.split(" | ")
-    print("| " + " | ".join(names) + " |")
-    print("|" + "|".join("---:" if name.endswith(":") else "---" for name in names) + "|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    print()
-
-
-def signed(value: Interval, sign: str = "+") -> str:
-    """Write a mean with its half-width."""
-    return f"{value.mean:{sign}.2f} ± {value.halfwidth:.2f}"
 
 
 def whole_gap(method: MethodBias) -> Contrast:
@@ -51,11 +36,6 @@ def whole_gap(method: MethodBias) -> Contrast:
 def short(method: str) -> str:
     """Leave the head's name out: there is one."""
     return method.removesuffix("/NCC")
-
-
-def correlation(found: RankCorrelation) -> str:
-    """Write Spearman's correlation with its interval."""
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterator[Sequence[str]]:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.coverage.leave_one_out.command import main as command
+from studies.coverage.leave_one_out.__main__ import main as command
 
 LINES = ("15,100 5w10s7q", "43,200 5w5s5q", "40,40 5w5s5q superclasses 8 of 40")
 

@@ -11,22 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.coverage.kinds import rare_kinds, superclass_kinds
-from studies.coverage.leave_one_out.command import main as leave_one_out
-from studies.coverage.parts import (
+from studies.coverage import (
+    boards,
     fashion,
     few_appearances,
     gaussian,
     hangul,
     kinds,
-    leaderboard,
     level,
-    new_superclasses,
     perfect,
     published,
-    superclass_prior,
+    superclasses,
     training_runs,
 )
+from studies.coverage.kinds import rare_kinds, superclass_kinds
+from studies.coverage.leave_one_out.__main__ import main as leave_one_out
 
 PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "gaussian": gaussian.part,
@@ -37,9 +36,9 @@ PARTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "perfect": perfect.part,
     "rare": partial(kinds.part, rare_kinds),
     "superclasses": partial(kinds.part, superclass_kinds),
-    "new-superclasses": new_superclasses.part,
-    "superclass-prior": superclass_prior.part,
-    "leaderboard": leaderboard.part,
+    "new-superclasses": superclasses.part,
+    "superclass-prior": superclasses.prior_part,
+    "leaderboard": boards.part,
     "training-runs": training_runs.part,
     "one-run": training_runs.one_run,
     "own-task-runs": training_runs.own_task_runs,

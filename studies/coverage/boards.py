@@ -17,8 +17,8 @@ step-down
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
@@ -28,6 +28,7 @@ from analysis_sql.class_aware.p_values import one_sided_p_new_classes
 from analysis_sql.comparison.multiplicity import adjust, one_sided_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.best import could_be_best, lead, leader_of
+from studies.common import Array, head, marked, row, spread_out
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)
 RULES = ("leader", "holm", "step-down")
@@ -35,8 +36,6 @@ LEVEL, QUERIES = 0.95, 20
 HARD, OWN = 0.15, 0.05
 CLASSES, WAY, CLASS_TASKS, CLASS_HARD = 20, 5, 60, 0.1
 _VALUES = 4_000_000
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -162,3 +161,65 @@ def new_classes(cell: Cell) -> tuple[int, int]:
         wrong += [not could_be_best(each, len(counts), LEVEL)[best].all() for each in p]
     images, classes = wrong.tolist()
     return images, classes
+
+
+def part(options: argparse.Namespace) -> int:
+    """Print how often each rule denies one of the best, and what it costs."""
+    accuracies = (equal, nearly_equal, spread)
+    sizes = [(methods, tasks) for methods in METHODS for tasks in TASKS]
+    jobs = [
+        Cell(accuracy(methods), tasks, options.sets, options.seed)
+        for methods, tasks in sizes
+        for accuracy in accuracies
+    ]
+    results = spread_out(run, jobs, options.processes)
+    print(
+        head(
+            "methods",
+            "tasks",
+            *(f"equal, some no: {rule}" for rule in RULES),
+            "the one best, no: leader",
+            "right noes a board: leader",
+            *(f"kept: {rule}" for rule in RULES[1:]),
+        )
+    )
+    missed = 0
+    limit = 5.0 + 200 * (0.05 * 0.95 / options.sets) ** 0.5
+    for i, (methods, tasks) in enumerate(sizes):
+        same, nearly, apart = results[3 * i : 3 * i + 3]
+        best_missed = 100 * nearly["leader"].wrong / options.sets
+        missed += best_missed > limit
+        right = apart["leader"].right
+        print(
+            row(
+                methods,
+                tasks,
+                *(100 * same[rule].wrong / options.sets for rule in RULES),
+                marked(best_missed, best_missed > limit),
+                f"{right / options.sets:.2f}",
+                *(100 * apart[rule].right / right for rule in RULES[1:]),
+            )
+        )
+    return missed + _new_class_boards(options)
+
+
+def _new_class_boards(options: argparse.Namespace) -> int:
+    """Print the same rule for new classes, on a tenth as many boards."""
+    many = max(options.sets // 10, 1)
+    accuracies = (equal, nearly_equal)
+    jobs = [
+        Cell(accuracy(methods), CLASS_TASKS, many, options.seed)
+        for methods in METHODS
+        for accuracy in accuracies
+    ]
+    results = spread_out(new_classes, jobs, options.processes)
+    print()
+    print(head("methods", "equal, some no: new images", "new classes", "the one best: new classes"))
+    missed = 0
+    limit = 5.0 + 200 * (0.05 * 0.95 / many) ** 0.5
+    for i, methods in enumerate(METHODS):
+        (images, classes), (_, best) = results[2 * i : 2 * i + 2]
+        missed += 100 * best / many > limit
+        shares = [100 * n / many for n in (images, classes)]
+        print(row(methods, *shares, marked(100 * best / many, 100 * best / many > limit)))
+    return missed

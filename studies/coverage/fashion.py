@@ -8,6 +8,8 @@ each of the 252 choices of 5 among 10 classes from fresh tasks of its own.
 
 from __future__ import annotations
 
+import argparse
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,9 @@ from benchmark_spec.protocol import Protocol
 from builders.sampling import draw_open
 from builders.sources.packaged import fashion_mnist
 from builders.sources.packages import fetch
-from studies.coverage.measure import Judged, judge
+from studies.common import Array, head, marked, row, spread_out
+from studies.coverage import real
+from studies.coverage.judged import Judged, judge
 from studies.coverage.real import SEQUENCES, WAY, Population, RealCell, data_set
 
 CLASSES, SHOTS = 10, (1, 5)
@@ -30,7 +34,6 @@ CELLS = tuple(
     for images in (40, 120)
     for protocol in (Protocol(WAY, 1, 1), Protocol(WAY, 5, 5))
 )
-Array = np.ndarray[Any, Any]
 
 
 def population(raw: Path) -> Population:
@@ -81,3 +84,39 @@ def run(
         judge(design, fine, unit, one),
         judge(design, fine - coarse, unit, one - other),
     )
+
+
+def part(options: argparse.Namespace) -> int:
+    """Print how the open interval holds for new images of the ten classes."""
+    images_of = population(options.raw)
+    print(images_of.describe(), end="\n\n")
+    many = len(CHOICES)
+    jobs: list[Any] = [(shot, k) for shot in SHOTS for k in range(many)]
+    expectation = partial(accuracies, images_of, options.seed)
+    expectations = spread_out(expectation, jobs, options.processes)
+    tables = {
+        shot: by_classes(expectations[i * many : (i + 1) * many]) for i, shot in enumerate(SHOTS)
+    }
+    jobs = [(c, s, options.sets) for c in CELLS for s in range(real.SEQUENCES)]
+    work = partial(run, images_of, tables, options.seed)
+    results = spread_out(work, jobs, options.processes)
+    print(head("C, N", "S, Q", "T", "of", "true sd", "open"))
+    missed = 0
+    for i, cell in enumerate(CELLS):
+        parts = results[i * real.SEQUENCES : (i + 1) * real.SEQUENCES]
+        for which, what in enumerate(("NCC", "difference")):
+            errors = np.concatenate([p[1 + which].error for p in parts])
+            widths = np.concatenate([p[1 + which].open for p in parts])
+            coverage = 100 * float((np.abs(errors) <= widths).mean())
+            missed += coverage < 94.0
+            print(
+                row(
+                    f"{cell.classes}, {cell.images}",
+                    f"{cell.protocol.shot}, {cell.protocol.query}",
+                    round(np.mean([p[0] for p in parts])),
+                    what,
+                    f"{errors.std():.2f}",
+                    marked(coverage, coverage < 94.0),
+                )
+            )
+    return missed

@@ -10,16 +10,17 @@ classes.
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
 
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
 from builders.sampling import DrawnTasks, draw_closed, draw_open
-from studies.coverage.measure import Judged, closed, judge, together
+from studies.common import Array, head, marked, row, spread_out
+from studies.coverage.judged import Judged, Summary, closed, judge, together
 
 SIZES = ((7, 120), (15, 100), (30, 60), (43, 900), (200, 60), (659, 20))
 PROTOCOLS = (Protocol(5, 1, 1), Protocol(5, 5, 5), Protocol(5, 10, 7))
@@ -28,8 +29,6 @@ SEQUENCES = 50
 TRUTH_TASKS = 2_000_000
 CLOSED_TASKS, CLOSED_SETS = 600, 20
 _TASKS_AT_ONCE = 4096
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -187,3 +186,58 @@ def gathered(parts: list[Found]) -> tuple[Judged, Judged, float, float]:
         coverage[0],
         coverage[1],
     )
+
+
+WIDEST = {7: 2.6, 15: 1.65, 30: 1.3}
+"""Limits of the mean half-width, by the number of classes, and otherwise:"""
+WIDE = 1.1
+
+
+def part(options: argparse.Namespace, accuracy: float | None = None) -> int:
+    """Print how intervals hold for Gaussian classes, at a given τ or at the τ of an accuracy."""
+    cells = []
+    for protocol in PROTOCOLS:
+        spread = options.spread
+        if accuracy is not None:
+            spread = spread_for(protocol.shot, accuracy, options.seed)
+        for classes, images in SIZES:
+            true = truth(protocol.shot, spread, options.seed)
+            cells.append(Cell(classes, images, protocol, spread, true, options.seed, options.sets))
+    cells.sort(key=lambda c: SIZES.index((c.classes, c.images)))
+    jobs = [(cell, s) for cell in cells for s in range(SEQUENCES)]
+    results = spread_out(partial(_gaussian_job, accuracy is None), jobs, options.processes)
+    least = 93.0 if accuracy is None else 90.0
+    extra = ["closed"] if accuracy is None else ["no interval"]
+    print(
+        head("C, N", "S, Q", "T", "of", "truth", "true sd", "open", *extra, "class-aware", "width")
+    )
+    missed = 0
+    for i, cell in enumerate(cells):
+        parts = results[i * SEQUENCES : (i + 1) * SEQUENCES]
+        method, difference, *closed = gathered(parts)
+        truths = (cell.truth[0], cell.truth[0] - cell.truth[1])
+        for what, judged, expected, of_closed in zip(
+            ("NCC", "difference"), (method, difference), truths, closed, strict=True
+        ):
+            s = Summary.of(judged)
+            limit = WIDEST.get(cell.classes, WIDE) if accuracy is None else np.inf
+            missed += s.aware < least or s.width > limit
+            print(
+                row(
+                    f"{cell.classes}, {cell.images}",
+                    f"{cell.protocol.shot}, {cell.protocol.query}",
+                    round(np.mean([p.tasks for p in parts])),
+                    what,
+                    f"{100 * expected:.2f}",
+                    f"{s.deviation:.2f}",
+                    s.open,
+                    of_closed if accuracy is None else s.none,
+                    marked(s.aware, s.aware < least),
+                    marked(s.width, s.width > limit, 2),
+                )
+            )
+    return missed
+
+
+def _gaussian_job(with_closed: bool, job: tuple[Cell, int]) -> Found:
+    return run(*job, with_closed)

@@ -6,7 +6,9 @@ all of them.  The packages are pinned, downloaded with apt-get, checked and neve
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ import numpy as np
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import Protocol
 from builders.sources.packages import Package, fetch
+from studies.common import Array, head, marked, row, spread_out
+from studies.coverage import real
+from studies.coverage.judged import Summary, together
 from studies.coverage.real import Population, RealCell
 
 CELLS = tuple(
@@ -65,8 +70,6 @@ PACKAGES = tuple(
 SIDE, DRAWN, POINTS = 16, 48, 40
 ABSENT = "\uffff"
 
-Array = np.ndarray[Any, Any]
-
 
 def syllables() -> list[str]:
     """The 2350 syllables of KS X 1001."""
@@ -110,3 +113,39 @@ def _one(font: Any, character: str) -> Array:
     draw = require("PIL.ImageDraw").Draw(picture)
     draw.text((DRAWN / 2, DRAWN / 2), character, font=font, fill=255, anchor="mm")
     return np.asarray(picture)
+
+
+def part(options: argparse.Namespace) -> int:
+    """Print how open and class-aware intervals hold for new syllables."""
+    images_of = population(options.raw)
+    print(images_of.describe(), end="\n\n")
+    shots = sorted({cell.protocol.shot for cell in CELLS})
+    jobs: list[Any] = [(shot, part) for shot in shots for part in range(real.TRUTH_PARTS)]
+    parts = spread_out(partial(images_of.truth, options.seed), jobs, options.processes)
+    means = np.reshape(parts, (len(shots), real.TRUTH_PARTS, 2)).mean(axis=1)
+    truths = dict(zip(shots, map(tuple, means.tolist()), strict=True))
+    jobs = [(c, s, options.sets) for c in CELLS for s in range(real.SEQUENCES)]
+    work = partial(real.run, images_of, truths, options.seed)
+    results = spread_out(work, jobs, options.processes)
+    print(head("C, N", "S, Q", "T", "of", "truth", "true sd", "open", "class-aware", "width"))
+    missed = 0
+    for i, cell in enumerate(CELLS):
+        parts = results[i * real.SEQUENCES : (i + 1) * real.SEQUENCES]
+        one, other = truths[cell.protocol.shot]
+        for what, which, true in (("NCC", 1, one), ("difference", 2, one - other)):
+            s = Summary.of(together(p[which] for p in parts))
+            missed += s.aware < 93.0
+            print(
+                row(
+                    f"{cell.classes}, {cell.images}",
+                    f"{cell.protocol.shot}, {cell.protocol.query}",
+                    round(np.mean([p[0] for p in parts])),
+                    what,
+                    f"{100 * true:.2f}",
+                    f"{s.deviation:.2f}",
+                    s.open,
+                    marked(s.aware, s.aware < 93.0),
+                    f"{s.width:.2f}",
+                )
+            )
+    return missed

@@ -11,10 +11,10 @@ common to a group.  Beyond its classes a task has a normal error of 3 or of 6 po
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
 from benchmark_spec.protocol import Protocol
 from builders.sampling import draw_open
-from studies.coverage.measure import LEVEL
+from studies.common import LEVEL, Array, head, row, spread_out
 
 PROTOCOL = Protocol(5, 5, 5)
 SEQUENCES = 10
@@ -32,7 +32,6 @@ RARE, LOSS, ORDINARY = (0.02, 0.05, 0.1), 20.0, 1.0
 GROUPED = ((20, 60, 4), (20, 60, 10), (40, 60, 8), (100, 60, 10), (100, 60, 20))
 COMMON, SPREAD = (0.5, 0.9), 3.0
 
-Array = np.ndarray[Any, Any]
 Draw = Callable[[np.random.Generator, int], Array]
 
 
@@ -119,3 +118,19 @@ def _grouped(
     of_group = np.repeat(rng.standard_normal((sets, groups)), classes // groups, axis=1)
     own = rng.standard_normal((sets, classes))
     return np.asarray(SPREAD * (np.sqrt(common) * of_group + np.sqrt(1 - common) * own))
+
+
+def part(make: Callable[[], list[Kind]], options: argparse.Namespace) -> int:
+    """Print how the class-aware interval holds for populations, for which no limit is set."""
+    populations = make()
+    jobs = [(kind, error) for kind in populations for error in ERRORS]
+    results = spread_out(partial(run, options.seed, options.sets), jobs, options.processes)
+    columns = [f"{what}, {e:g}" for e in ERRORS for what in ("holds", "above", "below")]
+    print(head("C, N", "T", "of", *columns))
+    many = len(ERRORS)
+    for i, kind in enumerate(populations):
+        held = results[i * many : (i + 1) * many]
+        cells = [x for h in held for x in (h.holds, h.above, h.below)]
+        size = f"{kind.classes}, {kind.images}"
+        print(row(size, round(held[0].tasks), kind.words, *cells))
+    return 0

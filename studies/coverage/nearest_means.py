@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from studies.common import Array
 
 DIMENSIONS = 8
 OF_IMAGES, OF_CLASSES = 0.5, 0.3
 """Share of the variance, of images and of centres of classes, that is each method's own."""
-
-Array = np.ndarray[Any, Any]
 
 
 def in_part_own(rng: np.random.Generator, methods: int, count: int, share: float) -> Array:

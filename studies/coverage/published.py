@@ -6,12 +6,14 @@ and the unequal use of classes can keep the class-aware interval from its level.
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 
 import fslbench_data
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import relative_halfwidths
-from studies.coverage.measure import LEVEL
+from studies.common import LEVEL, head, marked, row, spread_out
 
 STRENGTHS = (0.0, 0.3, 1.0, 3.0, 10.0, 100.0)
 _AT_ONCE = 1000
@@ -44,3 +46,23 @@ def run(dataset: str, name: str, strength: float, sets: int, seed: int) -> tuple
         widths += float(h.sum())
     true = np.sqrt(1 / design.tasks + effect**2 * design.concentration)
     return 100 * covered / sets, widths / sets / (1.959964 * float(true))
+
+
+def part(options: argparse.Namespace) -> int:
+    """Print how the class-aware interval holds at each strength of class effects."""
+    names = task_sets()
+    jobs = [(*name, s, options.sets, options.seed) for name in names for s in STRENGTHS]
+    results = spread_out(_published_job, jobs, options.processes)
+    print(head("task set", *(f"λ̄g = {s:g}" for s in STRENGTHS)))
+    many = len(STRENGTHS)
+    for i, (dataset, name) in enumerate(names):
+        cells = [
+            f"{marked(coverage, coverage < 92.5)} ({width:.2f})"
+            for coverage, width in results[i * many : (i + 1) * many]
+        ]
+        print(row(f"{dataset}/{name}", *cells))
+    return sum(coverage < 92.5 for coverage, _ in results)
+
+
+def _published_job(job: tuple[str, str, float, int, int]) -> tuple[float, float]:
+    return run(*job)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
 from builders.sampling import DrawnTasks, draw_open
-from studies.coverage.measure import Judged, judge
+from studies.common import Array
+from studies.coverage.judged import Judged, judge
 
 WAY = 5
 SEQUENCES = 50
 TRUTH_TASKS, TRUTH_PARTS = 1_000_000, 50
 _TASKS_AT_ONCE = 1000
 
-Array = np.ndarray[Any, Any]
 Truths = dict[int, tuple[float, float]]
 
 

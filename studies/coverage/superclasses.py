@@ -13,19 +13,21 @@ Three processes, on the class sequences of open sets, 5-way 5-shot with 5 querie
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
+from scipy.stats import chi2
 
 from analysis_sql.class_aware.intervals import relative_halfwidths as for_new_classes
 from analysis_sql.class_aware.superclass_design import SuperclassDesign
-from analysis_sql.class_aware.superclass_mixture import relative_halfwidths
+from analysis_sql.class_aware.superclass_mixture import LOG_SHARES, relative_halfwidths
 from benchmark_spec.protocol import Protocol
 from builders.sampling import draw_open
+from studies.common import LEVEL, Array, Z, head, marked, row, spread_out
 from studies.coverage.gaussian import DIMENSIONS, WAY, answers
-from studies.coverage.measure import LEVEL
 
 PROTOCOL = Protocol(5, 5, 5)
 SEQUENCES = 8
@@ -50,8 +52,6 @@ CENTRES = 1.0
 TRUTH_TASKS = 400_000
 LEAST = 91.0
 """Per cent that must be covered, with two Monte Carlo errors."""
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -176,3 +176,91 @@ def _answers(rng: np.random.Generator, centres: Array) -> tuple[Array, Array]:
     """Correct answers of tasks whose class centres are (D, tasks, K)."""
     turned = np.ascontiguousarray(CENTRES * centres.transpose(0, 2, 1), np.float32)
     return answers(rng, turned, PROTOCOL)
+
+
+def part(options: argparse.Namespace) -> int:
+    """Print coverage and widths of each cell, and what intervals for new classes cover."""
+    jobs = list(cells(options.seed, options.sets))
+    print(
+        head(
+            "superclasses of C, N",
+            "T",
+            "process",
+            "common",
+            "true sd",
+            "new classes",
+            "new superclasses",
+            "width",
+            "over new classes'",
+        )
+    )
+    missed = 0
+    for cell, results in zip(jobs, spread_out(run, jobs, options.processes), strict=True):
+        for what, parts in results:
+            error, wide, narrow = (
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("error", "superclasses", "classes")
+            )
+            deviation = float(error.std())
+            of_classes, covered = (100 * float((abs(error) <= h).mean()) for h in (narrow, wide))
+            allowed = LEAST - 200 * (LEAST / 100 * (1 - LEAST / 100) / error.size) ** 0.5
+            missed += covered < allowed
+            print(
+                row(
+                    cell.words,
+                    round(np.mean([part.tasks for part in parts])),
+                    cell.process if what == "effects" else f"{cell.process}, {what}",
+                    f"{100 * cell.common:.0f} %",
+                    f"{deviation:.2f}",
+                    of_classes,
+                    marked(covered, covered < allowed),
+                    f"{wide.mean() / (Z * deviation):.2f}",
+                    f"{wide.mean() / narrow.mean():.2f}",
+                )
+            )
+    return missed
+
+
+SUPERCLASSES, STRENGTHS = (6, 8, 20), (0.0, 0.25, 1.0, 3.0, 10.0, 100.0)
+QUANTILES, STEPS = 2000, 60
+
+
+X = np.exp(LOG_SHARES)
+PRIORS: dict[str, Array] = {
+    "chosen": np.sqrt(X / (1 + X)),
+    "half-Cauchy, median 1": np.sqrt(X) / (1 + X),
+    "half-Cauchy, median 4": np.sqrt(X) / (1 + X / 16),
+    "flat": np.sqrt(X),
+}
+"""Of d ln(x)."""
+
+
+def _halfwidths(prior: Array, rank: int, squares: Array) -> Array:
+    """Half-widths (S,) by sums of squares (S,), from halving ln(h)."""
+    log_weights = -rank / 2 * np.log1p(X) - squares[:, None] / 2 / (1 + X) + np.log(prior)
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    error = np.sqrt(1 + X)
+    low, high = np.zeros(len(squares)), np.full(len(squares), np.log(Z * error[-1]))
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        outside = (weights * 2 * ndtr(-np.exp(middle)[:, None] / error)).sum(axis=1)
+        low = np.where(outside > 1 - LEVEL, middle, low)
+        high = np.where(outside > 1 - LEVEL, high, middle)
+    return np.asarray(np.exp(high))
+
+
+def prior_part(_: argparse.Namespace) -> int:
+    """Print coverage in per cent, and mean half-width over 1.96 true standard deviations."""
+    print(head("superclasses", "prior", *(f"x = {x:g}" for x in STRENGTHS)))
+    share = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    for superclasses in SUPERCLASSES:
+        for name, prior in PRIORS.items():
+            cells = []
+            for x in STRENGTHS:
+                squares = (1 + x) * chi2.ppf(share, superclasses - 1)
+                widths = _halfwidths(prior, superclasses - 1, squares) / np.sqrt(1 + x)
+                coverage = 100 * (1 - 2 * float(ndtr(-widths).mean()))
+                cells.append(f"{coverage:.1f} / {widths.mean() / Z:.2f}")
+            print(row(superclasses, name, *cells))
+    return 0

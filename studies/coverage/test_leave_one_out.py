@@ -15,19 +15,19 @@ import pytest
 def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     """The study's modules."""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    names = ("data_sets", "designs", "holm", "runs", "tables", "truths", "worlds")
+    names = ("data_sets", "holm", "lines", "runs")
     return {n: import_module(f"studies.coverage.leave_one_out.{n}") for n in names}
 
 
 def test_truths_count_all_tasks_at_once(modules: dict[str, ModuleType]) -> None:
-    shares = modules["truths"]._all_tasks(9, 5)
+    shares = modules["data_sets"]._all_tasks(9, 5)
     np.testing.assert_allclose(shares, [comb(8 - b, 4) / comb(8, 4) for b in range(9)])
 
 
 def test_rounds_and_fresh_tasks_agree(
     modules: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truths, line = modules["truths"], modules["designs"].chosen(["7,120 5w1s1q"])[0]
+    truths, line = modules["data_sets"], modules["lines"].chosen(["7,120 5w1s1q"])[0]
     monkeypatch.setattr(truths, "TASKS", 8000)
     fixed = truths.class_draw(line, 0, 3)
     for classes in (fixed, None):
@@ -38,16 +38,17 @@ def test_rounds_and_fresh_tasks_agree(
 
 
 def test_a_cut_record_is_written_again(modules: dict[str, ModuleType], tmp_path: Path) -> None:
-    runs, line = modules["runs"], modules["designs"].chosen(["7,120 5w1s1q"])[0]
+    common = import_module("studies.common")
+    runs, line = modules["runs"], modules["lines"].chosen(["7,120 5w1s1q"])[0]
     whole = tmp_path / runs.file_of(line, "images", 0)
     job = runs.Job(line, "images", "sets", 0, 0, tmp_path)
-    runs.work_off(tmp_path, [job], 1)
-    (record,) = runs.records(whole)
+    common.work_off(tmp_path, [job], 1)
+    (record,) = common.records(whole)
     whole.write_text(whole.read_text() + '{"part": "sets", "numb')
     todo = [j for j in runs.jobs(tmp_path, [line], 0, 40, tmp_path) if j.kind == "images"]
     assert [j.number for j in todo if j.part == "sets"] == [1]
-    runs.work_off(tmp_path, [todo[-1]], 1)
-    first, second = runs.records(whole)
+    common.work_off(tmp_path, [todo[-1]], 1)
+    first, second = common.records(whole)
     assert first == record
     assert second["number"] == 1
     assert first["mean"] != second["mean"]
@@ -67,7 +68,7 @@ def test_a_line_goes_on_and_holds(
 ) -> None:
     """Forty data sets; ``python -m studies.checks coverage_short_form`` has three lines."""
     check = import_module("studies.checks.coverage_short_form")
-    monkeypatch.setattr(modules["truths"], "TASKS", 4000)  # an error of 0.4 points at most
+    monkeypatch.setattr(modules["data_sets"], "TASKS", 4000)  # an error of 0.4 points at most
     rows = check.table(tmp_path, ("15,100 5w1s1q",), 20, 40)
     assert len(rows) == 2 * 2 * 2  # images and classes; 600 tasks and more; method and difference
     assert {row[7] for row in rows} == {"40"}

@@ -19,24 +19,22 @@ splits has the expectation of one split, and its error is not that of independen
 from __future__ import annotations
 
 import argparse
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
 from benchmark_spec.protocol import Protocol
 from builders.baselines.heads import Predictor
 from fslbench_data.release.release import load_release
-from fslbench_data.tasks.drawn import groups_of
-from fslbench_data.tasks.pooled import draw_pooled
+from studies.common import LEVEL, Array, accuracies, image_owners, pooled_tasks, printed
 
-DATASET, FEATURES, LEVEL = "groceries", "efficientnet_lite0-pca128", 0.95
+DATASET, FEATURES = "groceries", "efficientnet_lite0-pca128"
 METHODS = ("NCC", "MatchingNet", "LR")
 
 
-def split(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+def split(groups: Array, rng: np.random.Generator) -> Array:
     """Say of each image whether it is in the first half; images of a group stay together."""
     names, which = np.unique(groups, return_inverse=True)
     first = rng.permutation(names.size) < names.size // 2
@@ -44,31 +42,30 @@ def split(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.boo
 
 
 def on_half(
-    inside: NDArray[np.bool_],
-    owner: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    predictors: dict[str, Predictor],
-    protocol: Protocol,
-    tasks: int,
-    seed: int,
-) -> LeaveOneOut:
+    inside: Array, owner: Array, groups: Array, methods: Sequence[Predictor], seed: int,
+    options: argparse.Namespace,
+) -> LeaveOneOut:  # fmt: skip
     """Draw tasks of the images of one half, answer them, and compute the intervals."""
-    images = np.flatnonzero(inside)
-    sizes = np.bincount(owner[images], minlength=owner.max() + 1)
-    drawn, pool = draw_pooled(
-        sizes.tolist(), protocol, dataset="half", seed=seed, tasks=tasks, groups=groups[images]
-    )
-    first = (np.cumsum(sizes) - sizes)[drawn.class_ids][..., None]
-    chosen = images[first + np.concatenate([drawn.support, drawn.query], axis=2)]
-    eligible = np.isin(owner, pool.eligible(protocol, "half"))
-    design = TaskDesign.of(drawn.class_ids, chosen, np.where(inside & eligible, owner, -1), groups)
-    support, query = chosen[..., : protocol.shot], chosen[..., protocol.shot :]
-    label = np.repeat(np.arange(protocol.way), protocol.query)
-    y = [
-        (predictor(support, query.reshape(tasks, -1)) == label).mean(axis=1)
-        for predictor in predictors.values()
-    ]
-    return leave_one_out(design, np.array(y), LEVEL)
+    protocol = options.protocol
+    class_ids, images, pool = pooled_tasks(
+        np.where(inside, owner, -1), protocol, owner.max() + 1, dataset="half", seed=seed,
+        tasks=options.tasks, groups=groups,
+    )  # fmt: skip
+    eligible = inside & np.isin(owner, pool.eligible(protocol, "half"))
+    design = TaskDesign.of(class_ids, images, np.where(eligible, owner, -1), groups)
+    return leave_one_out(design, accuracies(methods, images, protocol), LEVEL)
+
+
+def counted(halves: Sequence[LeaveOneOut], kind: str) -> Array:
+    """Count the pairs of methods contradicted and reversed, verdicts of both halves, and pairs."""
+    mean = np.array([half.mean for half in halves])
+    width = np.array([getattr(half, kind).halfwidth for half in halves])
+    pairs = np.triu_indices(len(METHODS), 1)
+    mean, width = mean[:, *pairs], width[:, *pairs]
+    sides = np.sign(mean) * (np.abs(mean) > width)
+    apart = np.abs(mean[0] - mean[1]) > np.hypot(*width)
+    reversed_ = sides[0] * sides[1] < 0
+    return np.array([apart.sum(), reversed_.sum(), np.abs(sides).sum(), apart.size], int)
 
 
 def main() -> None:
@@ -79,46 +76,29 @@ def main() -> None:
     parser.add_argument("--protocol", type=Protocol.parse, default=Protocol(5, 5, 5))
     options = parser.parse_args()
     release = load_release()
-    owner = release.images(DATASET).column("class_id").to_numpy().astype(np.int64)
-    groups = groups_of(release.images(DATASET))
-    alone = groups < 0
-    groups = np.where(alone, groups.max() + 1 + np.arange(groups.size), groups)
+    owner, groups = image_owners(release, DATASET)
     features = np.asarray(release.features(DATASET, FEATURES))
-    predictors = {name: Predictor(name, features) for name in METHODS}
-    pairs = list(combinations(range(len(METHODS)), 2))
+    methods = [Predictor(name, features) for name in METHODS]
     counts = {kind: np.zeros(4, int) for kind in ("images", "classes")}
     for number in range(options.splits):
         inside = split(groups, np.random.default_rng(number))
         halves = [
-            on_half(half, owner, groups, predictors, options.protocol, options.tasks, number)
-            for half in (inside, ~inside)
+            on_half(half, owner, groups, methods, number, options) for half in (inside, ~inside)
         ]
-        for kind, tally in counts.items():
-            spreads = [getattr(half, kind) for half in halves]
-            for i, j in pairs:
-                gap = abs(halves[0].mean[i, j] - halves[1].mean[i, j])
-                widths = [spread.halfwidth[i, j] for spread in spreads]
-                sides = [
-                    int(np.sign(half.mean[i, j])) * (abs(half.mean[i, j]) > width)
-                    for half, width in zip(halves, widths, strict=True)
-                ]
-                tally += [
-                    gap > np.hypot(*widths),
-                    sides[0] * sides[1] < 0,
-                    sum(map(abs, sides)),
-                    1,
-                ]
+        for kind in counts:
+            counts[kind] += counted(halves, kind)
     print(
         f"{DATASET}, {options.protocol}, {options.splits} splits, {options.tasks} tasks a half, "
         f"{', '.join(METHODS)} on {FEATURES}"
     )
-    print("| interval | pairs | conclusive, of both halves | contradicted | reversed |")
-    print("|---|---|---|---|---|")
-    for kind, (apart, reversed_, conclusive, total) in counts.items():
-        print(
-            f"| new {kind} | {total} | {conclusive} of {2 * total} | {apart} "
-            f"({100 * apart / total:.1f} %) | {reversed_} |"
-        )
+    printed(
+        "interval | pairs | conclusive, of both halves | contradicted | reversed",
+        (
+            (f"new {kind}", total, f"{conclusive} of {2 * total}",
+             f"{apart} ({100 * apart / total:.1f} %)", reversed_)
+            for kind, (apart, reversed_, conclusive, total) in counts.items()
+        ),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,40 +12,51 @@ NCC and for its difference from LR, in points.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
 from benchmark_spec.protocol import Protocol
 from builders.baselines.heads import Predictor
 from fslbench_data.release.release import load_release
-from fslbench_data.tasks.pooled import draw_pooled
+from studies.common import LEVEL, Array, accuracies, image_owners, pooled_tasks, printed
 
 DATA = (("digits", "pixels"), ("groceries", "efficientnet_lite0-pca128"))
-QUERIES, METHODS, LEVEL = (1, 5, 10, 15, 30), ("NCC", "LR"), 0.95
+QUERIES, METHODS = (1, 5, 10, 15, 30), ("NCC", "LR")
 SHOWN = 75_000
 """Images that the tasks of a fixed price show in all."""
 
 
 def left_out(
-    owner: NDArray[np.int64],
-    predictors: tuple[Predictor, ...],
-    protocol: Protocol,
-    tasks: int | None,
-    seed: int,
+    owner: Array, methods: Sequence[Predictor], protocol: Protocol, tasks: int | None, seed: int
 ) -> tuple[int, LeaveOneOut]:
     """Draw a pooled set, answer it, and leave images and classes out; T, and what is found."""
-    sizes = np.bincount(owner)
-    drawn, _ = draw_pooled(sizes.tolist(), protocol, dataset="made", seed=seed, tasks=tasks)
-    first = (np.cumsum(sizes) - sizes)[drawn.class_ids][..., None]
-    images = first + np.concatenate([drawn.support, drawn.query], axis=2)
-    design = TaskDesign.of(drawn.class_ids, images, owner)
-    support, query = images[..., : protocol.shot], images[..., protocol.shot :]
-    label = np.repeat(np.arange(protocol.way), protocol.query)
-    y = [(p(support, query.reshape(len(drawn), -1)) == label).mean(axis=1) for p in predictors]
-    return len(drawn), leave_one_out(design, np.array(y), LEVEL)
+    class_ids, images, _ = pooled_tasks(owner, protocol, dataset="made", seed=seed, tasks=tasks)
+    design = TaskDesign.of(class_ids, images, owner)
+    return len(images), leave_one_out(design, accuracies(methods, images, protocol), LEVEL)
+
+
+def rows(shot: int, seeds: int) -> Iterator[Sequence[object]]:
+    """Yield a row a data set, Q and number of tasks."""
+    release = load_release()
+    for dataset, backbone in DATA:
+        owner, _ = image_owners(release, dataset)
+        features = np.asarray(release.features(dataset, backbone))
+        methods = [Predictor(head, features) for head in METHODS]
+        for query in QUERIES:
+            protocol = Protocol(5, shot, query)
+            for rule, tasks in (("own", None), ("price", SHOWN // (5 * protocol.per_class))):
+                found = [left_out(owner, methods, protocol, tasks, seed) for seed in range(seeds)]
+                widths = [
+                    [getattr(each, kind).halfwidth[pair] for _, each in found]
+                    for pair in ((0, 0), (0, 1))
+                    for kind in ("images", "classes")
+                ]
+                shown = [[each.mean[0, 0] for _, each in found], *widths]
+                cells = (f"{100 * np.mean(of):.2f}" for of in shown)
+                yield dataset, query, rule, f"{found[0][0]:,}", *cells
 
 
 def main() -> None:
@@ -54,32 +65,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--shot", type=int, default=5)
     asked = parser.parse_args()
-    release = load_release()
-    print("| data | Q | rule | T | mean | images ± | classes ± | NCC - LR: images ± | classes ± |")
-    print("|---|---:|---|---:|---:|---:|---:|---:|---:|")
-    for dataset, backbone in DATA:
-        owner = release.images(dataset).column("class_id").to_numpy().astype(np.int64)
-        features = np.asarray(release.features(dataset, backbone))
-        predictors = tuple(Predictor(head, features) for head in METHODS)
-        for query in QUERIES:
-            protocol = Protocol(5, asked.shot, query)
-            for rule, tasks in (("own", None), ("price", SHOWN // (5 * protocol.per_class))):
-                found = [
-                    left_out(owner, predictors, protocol, tasks, seed)
-                    for seed in range(asked.seeds)
-                ]
-                widths = [
-                    [getattr(each, kind).halfwidth[pair] for _, each in found]
-                    for pair in ((0, 0), (0, 1))
-                    for kind in ("images", "classes")
-                ]
-                mean = np.mean([each.mean[0, 0] for _, each in found])
-                cells = [f"{100 * np.mean(width):.2f}" for width in widths]
-                print(
-                    f"| {dataset} | {query} | {rule} | {found[0][0]:,} | {100 * mean:.2f} | "
-                    f"{' | '.join(cells)} |",
-                    flush=True,
-                )
+    columns = "T: | mean: | images ±: | classes ±: | NCC - LR: images ±: | classes ±:"
+    printed(f"data | Q: | rule | {columns}", rows(asked.shot, asked.seeds))
 
 
 if __name__ == "__main__":

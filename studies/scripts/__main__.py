@@ -17,8 +17,8 @@ from benchmark_spec.protocol import Protocol
 from builders.baselines.heads import Predictor
 from builders.features.precomputed import read_precomputed
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.tasks.drawn import groups_of
-from studies.scripts.halving import Answering, Characters, Floats, Halvings, Ints, halvings
+from studies.common import accuracies, image_owners
+from studies.scripts.halving import Answering, Characters, Halvings, halvings
 from studies.scripts.shares import expected, tables
 
 PIXELS = "pixels"
@@ -34,28 +34,17 @@ Features = NDArray[Any]
 
 def characters(release: Release, dataset: str) -> Characters:
     """Read which class, group and script images of a data set have."""
-    images = release.images(dataset)
-    groups = groups_of(images)
-    alone = groups < 0
-    groups = np.where(alone, groups.max() + 1 + np.arange(groups.size), groups)
+    owner, groups = image_owners(release, dataset)
     scripts = release.superclasses(dataset)
     if scripts is None:
         raise SystemExit(f"classes of {dataset} have no superclasses: nothing can be split by them")
-    owner = images.column("class_id").to_numpy().astype(np.int64)
     return Characters(owner, groups, np.unique(scripts, return_inverse=True)[1].astype(np.int64))
 
 
 def answering(features: Mapping[str, Features], heads: Sequence[str]) -> Answering:
     """Make methods of all features and heads."""
     methods = [Predictor(head, values) for values in features.values() for head in heads]
-
-    def answer(images: Ints, protocol: Protocol) -> Floats:
-        support, query = images[..., : protocol.shot], images[..., protocol.shot :]
-        label = np.repeat(np.arange(protocol.way), protocol.query)
-        rows = query.reshape(len(images), -1)
-        return np.array([(method(support, rows) == label).mean(axis=1) for method in methods])
-
-    return answer
+    return lambda images, protocol: accuracies(methods, images, protocol)
 
 
 def run(

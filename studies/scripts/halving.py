@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.pooled import draw_pooled
+from studies.common import LEVEL, pooled_tasks
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-LEVEL = 0.95
 POOL = 40
 """Times as many tasks of all characters as of a half: about 1 in 35 lies in a half."""
 
@@ -96,14 +95,11 @@ def split(data: Characters, question: LeftOut, rng: np.random.Generator) -> Bool
 
 def draw(data: Characters, protocol: Protocol, tasks: int, seed: int, answer: Answering) -> Tasks:
     """Draw tasks of the images kept as in a `pooled` set, and have them answered."""
-    images = np.flatnonzero(data.owner >= 0)
-    sizes = np.bincount(data.owner[images], minlength=data.scripts.size)
-    drawn, _ = draw_pooled(
-        sizes.tolist(), protocol, dataset="half", seed=seed, tasks=tasks, groups=data.groups[images]
-    )
-    first = (np.cumsum(sizes) - sizes)[drawn.class_ids][..., None]
-    chosen = images[first + np.concatenate([drawn.support, drawn.query], axis=2)]
-    return Tasks(drawn.class_ids.astype(np.int64), chosen, answer(chosen, protocol))
+    class_ids, chosen, _ = pooled_tasks(
+        data.owner, protocol, data.scripts.size, dataset="half", seed=seed, tasks=tasks,
+        groups=data.groups,
+    )  # fmt: skip
+    return Tasks(class_ids, chosen, answer(chosen, protocol))
 
 
 def judge(data: Characters, tasks: Tasks) -> Floats:

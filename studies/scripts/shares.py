@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
-from studies.scripts.halving import LEVEL, Floats, Halvings
+from studies.common import LEVEL, row
+from studies.scripts.halving import Floats, Halvings
 
 Counted = Callable[[Floats, int], tuple[Floats, Floats]]
 """Of halves (n, 2, 4, M, M) and the position of an interval: cases (n,), of how many (n,)."""
@@ -41,25 +43,21 @@ def conclusive(halves: Floats, kind: int) -> tuple[Floats, Floats]:
     return np.abs(verdict).sum(axis=(1, 2)), np.full(len(verdict), verdict[0].size)
 
 
-def not_repeated(halves: Floats, kind: int) -> tuple[Floats, Floats]:
-    """Of these, count those without the same verdict on the other half."""
-    verdict, _ = verdicts(halves, kind)
-    cases = (verdict != 0) & (verdict[:, ::-1] != verdict)
-    return cases.sum(axis=(1, 2)), np.abs(verdict).sum(axis=(1, 2))
-
-
-def contradicted(halves: Floats, kind: int) -> tuple[Floats, Floats]:
-    """Count those whose difference is estimated to be 0 or of the other sign on the other half."""
+def _of_claims(
+    case: Callable[[Floats, Floats, Floats], Any], halves: Floats, kind: int
+) -> tuple[Floats, Floats]:
+    """Count cases among claims, by a half's verdict, and verdict and sign on the other half."""
     verdict, sign = verdicts(halves, kind)
-    cases = (verdict != 0) & (sign[:, ::-1] != verdict)
+    cases = (verdict != 0) & case(verdict, verdict[:, ::-1], sign[:, ::-1])
     return cases.sum(axis=(1, 2)), np.abs(verdict).sum(axis=(1, 2))
 
 
-def reversed_(halves: Floats, kind: int) -> tuple[Floats, Floats]:
-    """Count those that meet the opposite verdict on the other half."""
-    verdict, _ = verdicts(halves, kind)
-    cases = verdict * verdict[:, ::-1] < 0
-    return cases.sum(axis=(1, 2)), np.abs(verdict).sum(axis=(1, 2))
+not_repeated = partial(_of_claims, lambda own, other, _: other != own)
+"""Count claims without the same verdict on the other half."""
+contradicted = partial(_of_claims, lambda own, _, sign: sign != own)
+"""Count claims whose difference is estimated to be 0 or of the other sign on the other half."""
+reversed_ = partial(_of_claims, lambda own, other, _: own * other < 0)
+"""Count claims that meet the opposite verdict on the other half."""
 
 
 def share(counted: Counted, held: Halvings, kind: int) -> tuple[float, float]:
@@ -120,9 +118,6 @@ def expected(scripts: float) -> float:
 def tables(results: Mapping[LeftOut, Halvings]) -> Iterator[str]:
     """Yield the lines of the tables, of the questions in `results`."""
 
-    def row(*cells: object) -> str:
-        return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
     def shown(counted: Counted, held: Halvings, kind: int, after: str = "") -> str:
         value, error = share(counted, held, kind)
         return "–" if np.isnan(value) else f"{value:.1f} ± {error:.1f}{after}"
@@ -140,16 +135,12 @@ def tables(results: Mapping[LeftOut, Halvings]) -> Iterator[str]:
             cells = [shown(counted, held, kind, f" ({w:.1f})") for kind, w in enumerate(widths, 1)]
             yield row(question, sizes, *cells)
         yield ""
-    yield row(
-        "halves of new",
-        "verdicts for new",
-        "conclusive",
-        "not repeated",
-        "contradicted",
-        "reversed",
-    )
+    counts: dict[str, Counted] = {
+        "conclusive": conclusive, "not repeated": not_repeated, "contradicted": contradicted,
+        "reversed": reversed_,
+    }  # fmt: skip
+    yield row("halves of new", "verdicts for new", *counts)
     yield row(*["---"] * 6)
     for question, held in results.items():
         for kind, name in enumerate(LEFT_OUT, 1):
-            counts = (conclusive, not_repeated, contradicted, reversed_)
-            yield row(question, name, *(shown(counted, held, kind) for counted in counts))
+            yield row(question, name, *(shown(of, held, kind) for of in counts.values()))

@@ -27,7 +27,7 @@ from analysis_sql.intervals.arrays import Floats
 from builders.attributes.agreement import Detection, agreement
 from fslbench_data.release.release import load_release
 from fslbench_data.scoring.selection import select
-from studies.bias.generators import correlation, printed, signed
+from studies.common import correlation, printed, signed
 from studies.taggers import ANSWERS, DATASET, RELEASE
 from studies.taggers.measured import Tagger, taggers
 

@@ -15,7 +15,7 @@ from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from studies.bias.generators import printed
+from studies.common import printed
 from studies.trained_methods import MEANS, OPEN, RELEASE, RESULTS
 from studies.trained_methods.ladders import (
     COUNTERFACTUALS,

@@ -10,7 +10,8 @@ from analysis_sql.bias.rank_correlation import rank_correlation
 from analysis_sql.bias.worst_class import worst_class
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from fslbench_data.scoring.bias import LadderReport
-from studies.bias.generators import correlation, signed, whole_gap
+from studies.bias.generators import whole_gap
+from studies.common import correlation, signed
 from studies.trained_methods import FIVE, ONE, named
 
 LADDERS = ("5w1s15q", "3w5s15q", "3w10s15q")

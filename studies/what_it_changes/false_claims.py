@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.kinds import FirstTasks
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.tasks.drawn import DrawnTasks
+from studies.common import LEVEL, Array, head, row
 from studies.coverage.leave_one_out.data_sets import task_design
 from studies.coverage.leave_one_out.holm import (
     LINE,
@@ -43,9 +43,6 @@ from studies.coverage.leave_one_out.holm import (
     each_method,
     error_of_difference,
 )
-from studies.coverage.measure import LEVEL, head, row
-
-Array = np.ndarray[Any, Any]
 
 REUSING = {
     "error bars": "two closed error bars",

@@ -30,18 +30,15 @@ from analysis_sql.comparison.multiplicity import adjust
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.protocol import Protocol
+from studies.common import LEVEL, Array, head, records, rounded, row, work_off
 from studies.coverage.leave_one_out.data_sets import answer, task_design
-from studies.coverage.leave_one_out.lines import CLASS_DRAWS, MANY, Kind, Line
-from studies.coverage.leave_one_out.runs import BLOCK, records, rounded, work_off
-from studies.coverage.leave_one_out.worlds import DIMENSIONS, World
-from studies.coverage.measure import LEVEL, head, row
+from studies.coverage.leave_one_out.lines import CLASS_DRAWS, DIMENSIONS, MANY, Kind, Line, World
+from studies.coverage.leave_one_out.runs import BLOCK
 
 METHODS, TIMES = 6, 3.0
 PILOT = 500
 MOST_FALSE, LEAST_FOUND = 6.0, 80.0
 LINE = Line("holm", World(), (60,) * 30, Protocol(5, 5, 5), superclasses=(3,) * 10)
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

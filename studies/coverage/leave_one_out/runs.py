@@ -7,25 +7,22 @@ cut off while it was written is done again.
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
-from studies.coverage.leave_one_out.data_sets import Found, data_set
-from studies.coverage.leave_one_out.lines import CLASS_DRAWS, Kind, Line
-from studies.coverage.leave_one_out.truths import truth
+from analysis_sql.leave_one_out.design import LEAST_APPEARANCES, LEFT_OUT
+from studies.common import Array, head, records, rounded, row
+from studies.coverage.leave_one_out.data_sets import Found, data_set, judged, truth
+from studies.coverage.leave_one_out.lines import CLASS_DRAWS, OF, Kind, Line
 
 BLOCK = CLASS_DRAWS
 """Data sets of a record: one for each draw of classes."""
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -87,22 +84,6 @@ def file_of(line: Line, kind: Kind, seed: int) -> str:
     return f"{name}.{kind}.{seed}.jsonl"
 
 
-def rounded(values: Array) -> Any:
-    """Give lists of numbers with seven digits, None for NaN."""
-    if values.ndim:
-        return [rounded(v) for v in values]
-    value = float(values)
-    return None if np.isnan(value) else float(f"{value:.7g}")
-
-
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    """Read what was written whole."""
-    if path.exists():
-        for text in path.read_text().splitlines(keepends=True):
-            if text.endswith("\n"):
-                yield json.loads(text)
-
-
 def jobs(
     folder: Path, lines: Iterable[Line], seed: int, data_sets: int | None, raw: Path
 ) -> list[Job]:
@@ -117,38 +98,6 @@ def jobs(
             ]
             left += [Job(line, kind, *each, seed, raw) for each in wanted if each not in have]
     return sorted(left, key=lambda job: (job.part == "sets", job.number))
-
-
-def work_off(folder: Path, todo: list[Any], processes: int) -> None:
-    """Do jobs, each appended to its file when it is done."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in {job.file for job in todo}:
-        _cut(folder / file)
-    for done, (job, record) in enumerate(_results(todo, processes), 1):
-        with (folder / job.file).open("a") as stream:
-            stream.write(json.dumps(record) + "\n")
-        if sys.stderr.isatty():
-            end = "\n" if done == len(todo) else "\r"
-            print(f"{done} of {len(todo)}", end=end, file=sys.stderr, flush=True)
-
-
-def _results(todo: list[Any], processes: int) -> Iterator[tuple[Any, dict[str, Any]]]:
-    if processes == 1:
-        yield from map(_run, todo)
-        return
-    with Pool(processes) as pool:
-        yield from pool.imap_unordered(_run, todo)
-
-
-def _run(job: Any) -> tuple[Any, dict[str, Any]]:
-    return job, job.run()
-
-
-def _cut(path: Path) -> None:
-    """Take away a record that was not written whole."""
-    whole = path.read_bytes() if path.exists() else b""
-    if whole and not whole.endswith(b"\n"):
-        path.write_bytes(whole[: whole.rfind(b"\n") + 1])
 
 
 def results(folder: Path, line: Line, kind: Kind, seed: int) -> Results | None:
@@ -169,3 +118,181 @@ def results(folder: Path, line: Line, kind: Kind, seed: int) -> Results | None:
         Found(**parts),
         sum(r["seconds"] for r in every.values()),
     )
+
+
+WIDEST_OVER_OPEN = 0.55
+PEERS = {"images": "open", "classes": "class-aware", "superclasses": "class-aware"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row: a line, a number of tasks, a level and one of :data:`OF`.
+
+    Attributes
+    ----------
+    coverage, width, over
+        Per cent; mean half-width over z true standard deviations; and over the mean half-width of
+        the open or class-aware interval on the same images.  Each with its Monte Carlo error.
+    """
+
+    line: Line
+    kind: Kind
+    tasks: int
+    of: int
+    level: float
+    sets: int
+    truth: float
+    accuracy: float
+    deviation: float
+    coverage: tuple[float, float]
+    width: tuple[float, float]
+    over: tuple[float, float]
+
+    @property
+    def offered(self) -> bool:
+        """Whether the package gives such intervals at all."""
+        return self.line.appearances(self.tasks) >= LEAST_APPEARANCES
+
+    @property
+    def least(self) -> float:
+        """The coverage that was wanted; 0 where none was set."""
+        if not (self.line.limited and self.offered and self.level == 0.95):
+            return 0.0
+        if self.kind == "superclasses" or self.line.classes < 15 or self.accuracy >= 0.95:
+            return 91.0
+        return 94.0 if self.kind == "images" else 93.0
+
+    @property
+    def too_rare(self) -> bool:
+        """Whether coverage with two Monte Carlo errors falls short."""
+        return self.coverage[0] + 2 * self.coverage[1] < self.least
+
+    @property
+    def too_wide(self) -> bool:
+        """Whether the larger number of tasks gives an interval over its limit."""
+        usual = self.least > 0 and self.tasks == self.line.most and self.line.about == ""
+        if not usual or OF[self.of].startswith("small"):
+            return False
+        least = round(sum(self.line.sizes) / self.line.classes)
+        if self.kind == "images":
+            return least >= 60 and self.width[0] > 1.15
+        return self.kind == "classes" and self.line.classes >= 30 and self.width[0] > 1.2
+
+    @property
+    def too_wide_for_open(self) -> bool:
+        """Whether it is too wide beside the open interval."""
+        judged = self.kind == "images" and self.level == 0.95 and self.line.limited
+        enough = self.tasks == self.line.most and self.line.enough
+        return judged and enough and self.over[0] > WIDEST_OVER_OPEN
+
+    @property
+    def missed(self) -> bool:
+        """Whether any limit is missed."""
+        return self.too_rare or self.too_wide or self.too_wide_for_open
+
+
+def rows(folder: Path, line: Line, kind: Kind, seed: int) -> Iterator[Judged]:
+    """Judge all that was run of a line and kind."""
+    known = results(folder, line, kind, seed)
+    if known is None:
+        return
+    truths = expected(known.truths)
+    which = LEFT_OUT.index(kind)
+    for b, tasks in enumerate(line.counts):
+        for of in range(line.methods):
+            error = known.found.mean[:, b, of] - truths[known.draws, of]
+            for at, level in enumerate(line.levels):
+                half = known.found.half[:, b, which, at, of]
+                if np.isnan(half).all():
+                    continue
+                yield _row(known, line, kind, (tasks, of, level), error, half, truths)
+
+
+def _row(
+    known: Results,
+    line: Line,
+    kind: Kind,
+    cell: tuple[int, int, float],
+    error: Array,
+    half: Array,
+    truths: Array,
+) -> Judged:
+    tasks, of, level = cell
+    has = ~np.isnan(half)  # where images are seldom seen, some data sets have no interval
+    error, half, peer = error[has], half[has], known.found.peer[has, int(kind != "images"), of]
+    sets, z = error.size, -float(ndtri((1 - level) / 2))
+    share = float((np.abs(error) <= half).mean())
+    finite = np.isfinite(half)
+    deviation = float(np.sqrt(np.mean(error**2)))
+    width = float(half[finite].mean()) / (z * deviation)
+    spread = float(half[finite].std()) / float(half[finite].mean())
+    return Judged(
+        line,
+        kind,
+        tasks,
+        of,
+        level,
+        sets,
+        100 * float(truths[:, of].mean()),
+        float(truths[:, 0].mean()),
+        100 * deviation,
+        (100 * share, 100 * float(np.sqrt(max(share * (1 - share), 0.25 / sets) / sets))),
+        (width, width * float(np.sqrt((0.5 + spread**2) / sets))),
+        _over(half, peer) if level == 0.95 else _NONE,
+    )
+
+
+_NONE = (float("nan"), float("nan"))
+
+
+def _over(half: Array, peer: Array) -> tuple[float, float]:
+    """Ratio of mean half-widths on the same images, and its error."""
+    both = np.isfinite(half) & np.isfinite(peer)
+    if both.sum() < 2:
+        return _NONE
+    a, b = half[both], peer[both]
+    ratio = float(a.mean() / b.mean())
+    return ratio, float((a - ratio * b).std() / b.mean() / np.sqrt(both.sum()))
+
+
+def expected(truths: Array) -> Array:
+    """Turn methods' accuracies (draws, M) into those of what is judged (draws, of)."""
+    rows = []
+    for each in truths:
+        apart = np.subtract.outer(each, each)
+        np.fill_diagonal(apart, each)
+        rows.append(judged(apart))
+    return np.array(rows)
+
+
+def table(every: list[Judged]) -> str:
+    """Write rows as a Markdown table."""
+    names = ("C, N", "K, S, Q", "", "B", "seen", "of", "level", "sets", "truth", "true sd")
+    lines = [head(*names, "coverage", "width", "over the other's")]
+    for r in every:
+        p = r.line.protocol
+        lines.append(
+            row(
+                r.line.size,
+                f"{p.way}, {p.shot}, {p.query}",
+                r.line.about,
+                r.tasks,
+                f"{r.line.appearances(r.tasks):.1f}{'' if r.offered else ' (not offered)'}",
+                OF[r.of],
+                f"{100 * r.level:g} %",
+                r.sets,
+                f"{r.truth:.2f}",
+                f"{r.deviation:.2f}",
+                _with_error(r.coverage, 1, r.too_rare),
+                _with_error(r.width, 2, r.too_wide),
+                _with_error(r.over, 2, r.too_wide_for_open),
+            )
+        )
+    return "\n".join(lines)
+
+
+def _with_error(value: tuple[float, float], digits: int, missed: bool) -> str:
+    if np.isnan(value[0]):
+        return ""
+    mark = " MISSED" if missed else ""
+    return f"{value[0]:.{digits}f} ± {value[1]:.{digits}f}{mark}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import halfwidths as class_aware
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.moments import Moments
-
-LEVEL = 0.95
-Z = 1.959964
-
-Array = np.ndarray[Any, Any]
+from studies.common import LEVEL, Array, Z
 
 
 @dataclass(frozen=True)
@@ -95,18 +90,3 @@ class Summary:
             100 * float(1 - has_aware.mean()),
             float(judged.aware[has_aware].mean()) / (Z * deviation),
         )
-
-
-def row(*cells: object) -> str:
-    """A row of a Markdown table; numbers with one decimal."""
-    return "| " + " | ".join(f"{c:.1f}" if isinstance(c, float) else str(c) for c in cells) + " |"
-
-
-def head(*names: str) -> str:
-    """The head of a Markdown table."""
-    return "\n".join([row(*names), "|" + "---|" * len(names)])
-
-
-def marked(value: float, missed: bool, digits: int = 1) -> str:
-    """Write a number, and whether it misses its limit."""
-    return f"{value:.{digits}f}{' MISSED' if missed else ''}"

@@ -46,7 +46,7 @@ from benchmark_spec.protocol import Protocol
 from benchmark_spec.suites import IntervalKind
 from fslbench_data.tasks.drawn import DrawnTasks
 from fslbench_data.tasks.uniform import draw_closed, draw_open
-from studies.coverage.measure import LEVEL, Z, head, marked, row
+from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.nearest_means import OF_CLASSES, OF_IMAGES, correct, in_part_own
 
 METHODS, MOST_RUNS = 5, 5
@@ -62,7 +62,6 @@ SPREADS = {"0": 0.0, "0.3": 0.025, "1.5": 0.115}
 TYPICAL = 0.707
 """At u = 0.707 g a run is as accurate as runs are on average: (d²a/du²)/(2 da/du) at g = 1."""
 
-Array = np.ndarray[Any, Any]
 Found = dict[tuple[int, str], float]
 """What is found in a data set, by runs and heading of the table."""
 

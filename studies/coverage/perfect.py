@@ -16,13 +16,11 @@ from scipy.special import stdtrit
 from analysis_sql.intervals.bootstrap import bca_intervals
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.intervals.near_perfect import near_perfect
-from studies.coverage.measure import LEVEL, head, row
+from studies.common import LEVEL, Array, head, row
 
 TASKS, QUERIES = (13, 30, 100, 600), (25, 50)
 ACCURACIES, OVERDISPERSION = (0.985, 0.99, 0.995, 0.999), (0.0, 0.02, 0.1)
 BOOTSTRAPPED, RESAMPLES = 200, 999
-
-Array = np.ndarray[Any, Any]
 
 
 def part(options: argparse.Namespace) -> int:

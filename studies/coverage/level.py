@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,12 +20,11 @@ from scipy.special import expit
 
 from analysis_sql.bias.class_spread import ClassSpread
 from analysis_sql.bias.spurious_bias import step_score
-from studies.coverage.measure import LEVEL, head, marked, row
+from studies.common import LEVEL, Array, head, marked, row
 
 TASKS, WAY = 600, 5
 LIMIT = 93.0
 
-Array = np.ndarray[Any, Any]
 Kind = Callable[[np.random.Generator], Array]
 
 

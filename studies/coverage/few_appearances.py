@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.uniform import draw_closed
-from studies.coverage.measure import LEVEL, Z, head, marked, row
+from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.nearest_means import (
     DIMENSIONS,
     OF_CLASSES,
@@ -40,8 +39,6 @@ from studies.coverage.nearest_means import (
 LIMIT = 93.0
 CENTRES = 10
 TRUE_TASKS, AT_ONCE = 40_000, 4_000
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

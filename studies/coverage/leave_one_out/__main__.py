@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.coverage.leave_one_out import holm, real
-from studies.coverage.leave_one_out.designs import chosen
-from studies.coverage.leave_one_out.lines import Kind
-from studies.coverage.leave_one_out.runs import jobs, results, work_off
-from studies.coverage.leave_one_out.tables import PEERS, rows, table
-from studies.coverage.measure import LEVEL
+from studies.common import LEVEL, work_off
+from studies.coverage.leave_one_out import holm
+from studies.coverage.leave_one_out.data_sets import population
+from studies.coverage.leave_one_out.lines import Kind, chosen
+from studies.coverage.leave_one_out.runs import PEERS, jobs, results, rows, table
 
 KINDS: tuple[Kind, ...] = ("images", "classes", "superclasses")
 
@@ -40,7 +39,7 @@ def main(arguments: list[str]) -> int:
     if options.what == "run":
         lines = chosen(options.lines)
         for name in {line.population for line in lines} - {""}:
-            real.population(name, options.raw)  # before processes are forked, which then have it
+            population(name, options.raw)  # before processes are forked, which then have it
         todo = jobs(options.folder, lines, options.seed, options.data_sets, options.raw)
         work_off(options.folder, todo, options.jobs)
         return 0

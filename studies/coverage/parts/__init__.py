@@ -1,1 +1,0 @@
-"""The parts of the command: each measures, and prints a Markdown table with its limits."""
