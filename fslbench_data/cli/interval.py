@@ -45,7 +45,7 @@ def interval(
     validate take such a log, too.
     """
     from fslbench_data.cli.report_output import format_of, write_report
-    from fslbench_data.render.log_formats import log_csv, log_json
+    from fslbench_data.render.log_text import log_csv, log_json
     from fslbench_data.scoring.score import score
 
     check_output(path, log, *(file for file in pool.values() if isinstance(file, Path)))

@@ -1,15 +1,21 @@
-"""What a log of one's own tasks shows: its methods, their differences, a sentence for a paper."""
+"""What a log of one's own tasks shows: text, and the CSV and JSON of ``fslbench interval``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import BESIDE
 from analysis_sql.intervals.intervals import Interval
+from analysis_sql.leave_one_out.design import LEFT_OUT, LeftOut
 from benchmark_spec.errors import listing
 from benchmark_spec.suites import IntervalKind
 from benchmark_spec.version import __version__
@@ -21,7 +27,7 @@ from fslbench_data.render.interval_text import (
     verdict_of,
     width_text,
 )
-from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.own_release import LogFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score
@@ -35,6 +41,7 @@ USUAL = "± usual"
 LINES_BESIDE = 24
 """Lines of a screen that stand around the table of pairs."""
 MOST_NAMED = 6
+_WIDTH = ("halfwidth", "p", "df", "monte_carlo_share", "widened", "is_bound", "run_share")
 
 
 def print_log(report: Report, log: LogFacts, console: Console) -> None:
@@ -85,8 +92,27 @@ def notes(report: Report, log: LogFacts) -> list[str]:
             "taken on trust (support_ids and query_ids say it)."
         )
     for each in report.sets:
-        told += [*_runs(each, log), *_missing(each, log)]
+        told += _notes_of_set(each, log)
     return [*dict.fromkeys(told), *(f"Beware: {text}." for text in log.warnings)]
+
+
+def _notes_of_set(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
+    """Say which methods have several training runs, and which intervals are missing or bounds."""
+    several = [f"{score.method} {score.runs}" for score in each.scores if score.runs > 1]
+    if several:
+        yield (
+            f"Training runs (column {log.run_column}), counted in ± and verdicts: "
+            f"{listing(several, MOST_NAMED)}."
+        )
+    if single := [score.method for score in each.scores if score.of_one_model]:
+        yield f"{capital(one_model_text(single, MOST_NAMED))}."
+    missing: dict[str, list[str]] = {}
+    for kind, reason in each.units.missing.items():
+        missing.setdefault(reason, []).append(_about(log, kind))
+    for reason, kinds in missing.items():
+        yield f"No interval for {listing(kinds)}: {reason}."
+    for kind, reason in each.units.bounded.items():
+        yield f"{AT_MOST} for {_about(log, kind)}: {reason}."
 
 
 def sentence(report: Report, log: LogFacts) -> str:
@@ -100,21 +126,13 @@ def sentence(report: Report, log: LogFacts) -> str:
             f"over {each.scored.n_tasks:,} random tasks of {protocol.way} of the {log.classes} "
             f"classes, {protocol.per_class} images of each, the mean is {', '.join(named)}"
         )
-    text = "; ".join(parts)
-    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
-    first, *others = [_about(log, kind) for kind in kinds]
+    first, *others = [_about(log, kind) for kind in _kinds(report)]
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
     level = f"{100 * report.signature.level:.8g} %"
     return (
-        f"For a paper: {capital(text)}; {level} leave-one-out intervals for {first}{brackets}, "
-        f"which allow for tasks that reuse images (FSLBench {__version__})."
+        f"For a paper: {capital('; '.join(parts))}; {level} leave-one-out intervals for {first}"
+        f"{brackets}, which allow for tasks that reuse images (FSLBench {__version__})."
     )
-
-
-def _about(log: LogFacts, kind: IntervalKind) -> str:
-    if kind == "classes" and log.superclasses:
-        return "new classes of these superclasses"
-    return BESIDE[kind].about
 
 
 def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
@@ -126,8 +144,17 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
     }
-    kinds = dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)
-    return {kind: texts[kind] for kind in kinds}
+    return {kind: texts[kind] for kind in _kinds(report)}
+
+
+def _kinds(report: Report) -> list[IntervalKind]:
+    return [*dict.fromkeys(kind for each in report.sets for kind in each.shown_kinds)]
+
+
+def _about(log: LogFacts, kind: IntervalKind) -> str:
+    if kind == "classes" and log.superclasses:
+        return "new classes of these superclasses"
+    return BESIDE[kind].about
 
 
 def _methods(each: TaskSetReport, log: LogFacts) -> Table:
@@ -154,10 +181,9 @@ def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
         right("difference", lambda c: f"{c.difference.mean:+.2f}"),
     ]
     for kind in each.shown_kinds:
-        about = _about(log, kind)
         columns += [
             right("±", partial(_pair_width, kind)),
-            verdict_column(about, partial(verdict_of, kind=kind)),
+            verdict_column(_about(log, kind), partial(verdict_of, kind=kind)),
         ]
     return tuple(columns)
 
@@ -187,24 +213,113 @@ def _mean_text(score: Score, each: TaskSetReport) -> str:
     return f"{mean} ± {first}{brackets} %"
 
 
-def _runs(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
-    """Which methods have several training runs, and which one."""
-    several = [f"{score.method} {score.runs}" for score in each.scores if score.runs > 1]
-    if several:
-        yield (
-            f"Training runs (column {log.run_column}), counted in ± and verdicts: "
-            f"{listing(several, MOST_NAMED)}."
-        )
-    if single := [score.method for score in each.scores if score.of_one_model]:
-        yield f"{capital(one_model_text(single, MOST_NAMED))}."
+def log_csv(report: Report) -> str:
+    """Write one row a method and one a pair, after the signature as a line beginning with ``#``."""
+    names = ("method", "versus", "tasks", "mean", "level")
+    columns = [Column(name, lambda row, name=name: row[name]) for name in names]
+    columns += [
+        Column(f"{kind}_{name}", lambda row, kind=kind, name=name: (row[kind] or {}).get(name))
+        for kind in LEFT_OUT
+        for name in (*_WIDTH, "verdict")
+    ]
+    rows = (row for each in report.sets for row in _rows(each))
+    return csv_text(Table("", tuple(columns), rows), str(report.signature))
 
 
-def _missing(each: TaskSetReport, log: LogFacts) -> Iterator[str]:
-    """Which kinds of interval there are not, or by a bound alone, and why."""
-    missing: dict[str, list[IntervalKind]] = {}
-    for kind, reason in each.units.missing.items():
-        missing.setdefault(reason, []).append(kind)
-    for reason, kinds in missing.items():
-        yield f"No interval for {listing([_about(log, kind) for kind in kinds])}: {reason}."
-    for kind, reason in each.units.bounded.items():
-        yield f"{AT_MOST} for {_about(log, kind)}: {reason}."
+def log_json(report: Report, log: LogFacts) -> str:
+    """Write everything; null is not estimable, or not there."""
+    facts = asdict(log)
+    warnings = facts.pop("warnings")
+    trained = {score.trained for score in report.scores}
+    return json_text(
+        {
+            "signature": str(report.signature),
+            "level": report.signature.level,
+            **facts,
+            "trained": trained.pop() if len(trained) == 1 else None,
+            "estimands": estimands(report, log),
+            "sets": [_set(each) for each in report.sets],
+            "warnings": list(warnings),
+            "sentence": sentence(report, log),
+        }
+    )
+
+
+def _set(each: TaskSetReport) -> dict[str, Any]:
+    protocol, rows = each.scored.name.protocol, list(_rows(each))
+
+    def some(number: slice, *names: str) -> list[dict[str, Any]]:
+        return [
+            {("difference" if n == "mean" and "versus" in names else n): row[n] for n in names}
+            | {kind: row[kind] for kind in LEFT_OUT}
+            for row in rows[number]
+        ]
+
+    methods = len(each.scores)
+    return {
+        "tasks": each.scored.n_tasks,
+        "way": protocol.way,
+        "images_per_class": protocol.per_class,
+        "digest": each.scored.fingerprint[:12],
+        "unit": "groups" if each.units.groups else "images",
+        "why": dict(each.designs["images"].whole.why),
+        "bounded": dict(each.units.bounded),
+        "methods": some(slice(methods), "method", "mean", "runs"),
+        "pairs": some(slice(methods, None), "method", "versus", "mean"),
+    }
+
+
+def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
+    """Give every method by itself, then every pair, the first of the log minus the later."""
+    kinds = [kind for kind in LEFT_OUT if kind in each.designs]
+    none: dict[str, Any] = {"versus": "", "level": each.level, **dict.fromkeys(LEFT_OUT)}
+    for i, score in enumerate(each.scores):
+        mean = score.accuracy
+        yield none | {
+            "method": score.method, "tasks": mean.tasks, "mean": mean.mean, "runs": score.runs,
+            **{kind: _parts(each, kind, i, i, score.intervals[kind]) for kind in kinds},
+        }  # fmt: skip
+    p = {kind: each.p_values(kind) for kind in kinds}
+    for comparison in each.comparisons:
+        i, j = (each.methods.index(name) for name in (comparison.method, comparison.versus))
+        widths = {}
+        for kind in kinds:
+            pair = comparison.intervals[kind]
+            identical = pair.verdict is Verdict.IDENTICAL
+            own = _parts(each, kind, i, j, pair.difference, identical=identical)
+            own["p"] = None if isnan(p[kind][i, j]) else float(f"{p[kind][i, j]:.9g}")
+            widths[kind] = {**own, "verdict": pair.verdict}
+        mean = comparison.difference
+        yield none | {
+            "method": comparison.method, "versus": comparison.versus, "tasks": mean.tasks,
+            "mean": mean.mean, **widths,
+        }  # fmt: skip
+
+
+def _parts(
+    each: TaskSetReport, kind: LeftOut, i: int, j: int, shown: Interval, *, identical: bool = False
+) -> dict[str, Any]:
+    """Return a half-width with what it is made of; see docs/schemas.md."""
+    found, row = each.designs[kind].pairs(each.counts, each.level).row(kind, i, shown.tasks)
+    terms = (
+        each.counts.some([i]) if i == j else each.counts.differences(i, np.array([j]), shown.tasks)
+    )
+    spread, variance = getattr(found, kind), float(terms.run_variance[0])
+    halfwidth, tasks = shown.halfwidth, 100.0 * float(spread.halfwidth[row, j])
+    if shown.constant and not halfwidth and not identical:
+        halfwidth = None
+    share = 0.0
+    if halfwidth is not None and isfinite(tasks) and variance > 0:
+        z = -float(ndtri((1.0 - each.level) / 2.0))
+        share = variance / ((tasks / z) ** 2 + variance)
+    df = float(spread.df[row, j])
+    values = (
+        halfwidth,
+        None,
+        df if isfinite(df) else None,
+        float(spread.monte_carlo_share[row, j]),
+        bool(spread.widened[row, j]),
+        spread.is_bound,
+        share,
+    )
+    return dict(zip(_WIDTH, values, strict=True))

@@ -18,7 +18,6 @@ from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.kinds import FirstTasks
 from benchmark_spec.suites import IntervalKind, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.own_release import OwnRelease
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.tasks.drawn import classes_of_images
 from fslbench_data.tasks.pooled import Pool
@@ -106,8 +105,6 @@ def left_out_design(release: Release, info: TaskSetInfo) -> TaskDesign:
 
     What a `pooled` set may draw is its pool; its groups, where images have them, are left out.
     """
-    if isinstance(release, OwnRelease):
-        return release.designs[info.dataset]
     classes = release.classes(info.dataset)
     sizes = classes.column("n_images").to_numpy()
     groups = release.groups(info.dataset)

@@ -1,4 +1,4 @@
-"""Whether the tasks of a researcher's own log were drawn as intervals need it: uniformly."""
+"""Test whether the tasks of a log were drawn as intervals need it: uniformly."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Evenness:
     worst, times, expected
         Which was drawn how much more, or less, often than expected, by position.
     rare
-        Mean of 1/expected: by so much of two the statistic varies more than chi-square does.
+        Mean of 1/expected: the square of a count of small expectation μ varies by 2 + 1/μ, not 2.
     """
 
     what: str
-    statistic: float
-    df: int
-    worst: int
-    times: int
-    expected: float
-    rare: float
+    statistic: float = 0.0
+    df: int = 0
+    worst: int = 0
+    times: int = 0
+    expected: float = 0.0
+    rare: float = 0.0
 
     @property
     def p(self) -> float:
@@ -57,10 +57,7 @@ class Evenness:
 
     @property
     def _scaled(self) -> tuple[float, float]:
-        """Degrees of freedom and statistic of a chi-square law with the same mean and variance.
-
-        The square of a count of small expectation μ varies by 2 + 1/μ in place of 2.
-        """
+        """Degrees of freedom and statistic of a chi-square law with the same mean and variance."""
         share = 2.0 / (2.0 + self.rare)
         return share * self.df, share * self.statistic
 
@@ -91,7 +88,7 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
     chances = np.cumprod([(way - j) / (n_classes - j) for j in range(4)] if n_classes > 3 else [0])
     variance = tasks * float(chances[1] - 2 * chances[2] + chances[3]) if n_classes > 3 else 0.0
     if way < 2 or variance <= 1e-9 * tasks:
-        return Evenness("pairs of classes", 0.0, 0, 0, 0, 0.0, 0.0)
+        return Evenness("pairs of classes")
     rows = counts.sum(axis=1)
     rows -= rows.mean()
     expected = float(counts.sum() / (n_classes * (n_classes - 1)))
@@ -110,17 +107,9 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
 
 
 def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
-    """Test the same of the images (groups) of each class, class by class.
+    """Test the same of images, or groups (B, K, m), class by class; none twice in a task.
 
-    Parameters
-    ----------
-    class_ids : int64 (B, K)
-    units : int64 (B, K, m)
-        Images, or their groups; none twice in a task.
-    class_of_unit : int64 (N,)
-        Of all that may be drawn.
-    what
-        What they are called.
+    `class_of_unit` (N,) is the class of all that may be drawn; `what` is what they are called.
     """
     n_classes = int(class_of_unit.max()) + 1
     tasks = np.bincount(class_ids.ravel(), minlength=n_classes)
@@ -151,13 +140,8 @@ def _evenness(
 def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> list[str]:
     """Refuse draws that are too uneven, and return warnings of doubtful ones.
 
-    Parameters
-    ----------
-    name
-        What the worst is called.
-    all_known
-        Whether the classes' sizes are known, rather than counted from the images seen: else counts
-        look more even than they are.
+    `name` is what the worst is called.  Sizes of classes that are counted from the images seen
+    (not `all_known`) make counts look more even than they are.
     """
     p = f"p = {test.p:.1g}" if test.p > 1e-99 else "p < 1e-99"
     said = (
@@ -184,16 +168,11 @@ def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> lis
 
 
 def unseen_images(times: Ints, class_of_image: Ints) -> float:
-    """Estimate how many images no task shows, from how often others were seen.
+    """Estimate how many images no task shows, from the tasks (N,) that each other image is in.
 
     Chao's estimator in its bias-corrected form, f1(f1-1)/(2(f2+1)) of each class with f1 images
     seen once and f2 seen twice; about unbiased where all images of a class are equally likely.
     Source: Chao, Scandinavian Journal of Statistics 11, 1984.
-
-    Parameters
-    ----------
-    times, class_of_image : int64 (N,)
-        Tasks that each image is in, and its class.
     """
     once = np.bincount(class_of_image[times == 1], minlength=1).astype(np.float64)
     twice = np.bincount(class_of_image[times == 2], minlength=len(once)).astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +16,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.moments import EXACT
-from analysis_sql.leave_one_out.design import TaskDesign
 from benchmark_spec.errors import (
     FSLBenchWarning,
     SubmissionError,
@@ -29,17 +29,14 @@ from benchmark_spec.suites import OWN
 from benchmark_spec.tables import Dataset, Kind, Table, table_path
 from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.own_answers import Answers, answers_of, apart_text
-from fslbench_data.scoring.own_pool import Pool, pool_of
+from fslbench_data.scoring.designs import left_out_design
+from fslbench_data.scoring.own_tasks import Answers, Pool, answers_of, pool_of
 from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.runs import Group
 from fslbench_data.validation.validate import Validated
-
-DATASET = "log"
-"""What the data set of a log is called; a log with several sets of tasks has log2, and so on."""
 
 OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""
@@ -91,19 +88,12 @@ class OwnRelease(Release):
     ----------
     facts
         What else the log says.
-    pool
-        What tasks were drawn from.
-    image_names
-        What the log calls its images.
-    sets, designs
-        By data set: the tasks, and what they allow to be left out.
+    tables
+        Classes, images and tasks, by their paths in the manifest.
     """
 
     facts: LogFacts
-    pool: Pool
-    image_names: tuple[str, ...]
-    sets: Mapping[str, TaskSet]
-    designs: Mapping[str, TaskDesign]
+    tables: Mapping[str, pa.Table]
 
     def __str__(self) -> str:
         return OWN_TASKS
@@ -125,74 +115,17 @@ class OwnRelease(Release):
             f"sizes:{sizes}"
         )
 
-    def task_set(self, dataset: str, name: str) -> TaskSet:
-        """The tasks of one of the sets."""
-        return self.sets[self.task_set_info(dataset, name).dataset]
-
-    def task_table(self, info: TaskSetInfo) -> pa.Table:
-        """The same as a table, by image ids."""
-        tasks = self.sets[info.dataset]
-        columns = {
-            name: _lists(getattr(tasks, name))
-            for name in ("class_ids", "support", "query", "query_label")
-        }
-        return pa.table({"task_id": np.arange(len(tasks), dtype=np.int32), **columns})
-
-    def provenance(self, info: TaskSetInfo) -> Mapping[str, Any]:
-        """Nothing is known of it."""
-        return {}
-
-    def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
-        """Classes of each task of a set, int32 (T, K)."""
-        return self.sets[info.dataset].class_ids
-
-    def query_labels(self, info: TaskSetInfo) -> NDArray[np.int8]:
-        """Positions in its classes of each task's queries, (T, K·Q)."""
-        return self.sets[info.dataset].query_label
-
-    def datasets_with(self, kind: Kind, name: str = "") -> tuple[str, ...]:
-        """Return the log's data sets, of which there are classes, images and tasks."""
-        known = kind in ("classes", "images") and not name
-        return self.datasets if known else super().datasets_with(kind, name)
-
     def classes(self, dataset: str) -> pa.Table:
         """The classes that may be drawn, with their sizes."""
-        sizes = np.bincount(self.pool.class_of_image, minlength=len(self.pool.classes))
-        columns = {
-            "class_id": np.arange(len(sizes), dtype=np.int32),
-            "class_name": list(self.pool.classes),
-            "n_images": sizes.astype(np.int32),
-            "first_image_id": (np.cumsum(sizes) - sizes).astype(np.int32),
-        }
-        if self.pool.superclasses is not None:
-            columns["superclass"] = list(self.pool.superclasses)
-        return pa.table(columns)
+        return self.tables[self._find("classes", dataset, "").path]
 
     def images(self, dataset: str) -> pa.Table:
         """The images that may be drawn; `path` is what the log calls an image, if it shows it."""
-        order = self.pool.order
-        names = [*self.image_names, *[None] * (len(order) - len(self.image_names))]
-        owner = self.pool.class_of_image[order]
-        groups = self.groups(dataset)
-        return pa.table(
-            {
-                "image_id": np.arange(len(order), dtype=np.int32),
-                "class_id": owner.astype(np.int32),
-                "class_name": [self.pool.classes[i] for i in owner.tolist()],
-                "path": pa.array([names[i] for i in order.tolist()], pa.string()),
-                "sha256": pa.nulls(len(order), pa.string()),
-                "group": pa.nulls(len(order), pa.int32())
-                if groups is None
-                else groups.astype(np.int32),
-                "creator": pa.nulls(len(order), pa.string()),
-                "licence": pa.nulls(len(order), pa.string()),
-            }
-        )
+        return self.tables[self._find("images", dataset, "").path]
 
-    def groups(self, dataset: str) -> NDArray[np.int64] | None:
-        """The group of each image; None without any."""
-        groups = self.pool.group_of_image
-        return None if groups is None else groups[self.pool.order]
+    def _tasks(self, entry: Table, column: str = "") -> pa.Table:
+        table = self.tables[entry.path]
+        return table.select([column]) if column else table
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +157,7 @@ class OwnLog:
         there = self.answers.methods
         if unknown := [name for name in methods if name not in there]:
             raise UnknownNameError("method", unknown[0], there, where=self.release.facts.source)
-        of = {name: [g for g in self.answers.groups if g.method == name] for name in methods}
-        groups = tuple(group for name in methods for group in of[name])
+        groups = tuple(g for name in methods for g in self.answers.groups if g.method == name)
         return replace(self, answers=replace(self.answers, groups=groups))
 
 
@@ -270,97 +202,154 @@ def open_log(
     read = TaskLog.read(log)
     answers = answers_of(read)
     pool = pool_of(read, answers, class_sizes, groups, superclasses)
-    place = np.empty_like(pool.order)
-    place[pool.order] = np.arange(len(place))
-    infos, sets, made, designs = [], {}, [], {}
-    for number, group in enumerate(answers, start=1):
-        name = TaskSetName(OWN.name, _protocol(read, group))
-        dataset = DATASET if number == 1 else f"{DATASET}{number}"
-        info = TaskSetInfo(dataset, name, len(group.tasks), group.digest(read))
-        infos.append(info)
-        sets[dataset] = _task_set(info, group, place)
-        made += _groups(read, info, group)
-        designs[dataset] = _design(read, pool, group)
-    facts = _facts(read, pool, [*designs.values()], apart_text(answers))
-    for text in facts.warnings:
-        warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
-    folder = Folder(Path(read.source))
-    release = OwnRelease(
-        _manifest(pool, facts, infos), folder, facts, pool, read.images, sets, designs
+    n_superclasses = len(set(pool.superclasses or ()))
+    facts = LogFacts(
+        read.source,
+        len(pool.classes),
+        len(read.images),
+        pool.unseen,
+        class_sizes is not None,
+        read.query_ids > 0,
+        read.run_column,
+        n_superclasses,
+        (),
     )
+    infos = [_info(read, group, number) for number, group in enumerate(answers)]
+    release = _release(read, pool, facts, answers, infos)
+    said = list(pool.warnings)
+    for info, group in zip(infos, answers, strict=True):
+        design = left_out_design(release, info)
+        if "images" in design.why:
+            raise TaskLogError(
+                f"nothing can be said of new images: {design.why['images']}",
+                where=f"{read.source}, {listing(group.methods, 4)}",
+                expected="tasks of which at least a bound can be given; a mean without an interval "
+                "is none to report",
+            )
+        said += design.warnings
+    if len(answers) > 1:
+        apart = "; ".join(listing(group.methods, 4) for group in answers[:4])
+        more = f"; and {len(answers) - 4} more groups" if len(answers) > 4 else ""
+        said.append(
+            f"not compared, since their tasks differ: {apart}{more}. Only methods that answer the "
+            "same tasks, with the same names, classes and images, are compared pairwise"
+        )
+    said = list(dict.fromkeys(said))
+    for text in said:
+        warnings.warn(f"{read.source}: {text}", FSLBenchWarning, stacklevel=2)
+    release = replace(release, facts=replace(facts, warnings=tuple(said)))
+    made = [
+        g for info, group in zip(infos, answers, strict=True) for g in _groups(read, info, group)
+    ]
     about = {name: Method(name, trained=trained) for name in read.methods}
-    results = Submission(_table(read, answers, infos), about, source=read.source)
+    results = Submission(_results(read, answers, infos), about, source=read.source)
     return OwnLog(release, Validated(results, tuple(made)))
 
 
-def _design(log: TaskLog, pool: Pool, group: Answers) -> TaskDesign:
-    """Return what may be left out of tasks; refuse those of which not even a bound can be given."""
-    above = pool.superclasses
-    design = TaskDesign.of(
-        group.class_ids,
-        group.image_ids,
-        pool.class_of_image,
-        pool.group_of_image,
-        None if above is None else np.unique(above, return_inverse=True)[1],
-        pool.classes,
-    )
-    if "images" in design.why:
-        raise TaskLogError(
-            f"nothing can be said of new images: {design.why['images']}",
-            where=f"{log.source}, {listing(group.methods, 4)}",
-            expected="tasks of which at least a bound can be given; a mean without an interval "
-            "is none to report",
-        )
-    return design
-
-
-def _facts(log: TaskLog, pool: Pool, designs: Sequence[TaskDesign], apart: str) -> LogFacts:
-    said = [*pool.warnings, *(text for design in designs for text in design.warnings)]
-    said += [apart] if apart else []
-    return LogFacts(
-        log.source,
-        len(pool.classes),
-        len(log.images),
-        pool.unseen,
-        pool.sizes_known,
-        log.query_ids > 0,
-        log.run_column,
-        0 if pool.superclasses is None else len(set(pool.superclasses)),
-        tuple(dict.fromkeys(said)),
-    )
-
-
-def _protocol(log: TaskLog, group: Answers) -> LoggedProtocol:
-    """Ways, shots and queries; 0 shots where nothing says which images are support."""
+def _info(log: TaskLog, group: Answers, number: int) -> TaskSetInfo:
+    """Name a group's tasks, with 0 shots where nothing says which images are support."""
     _, way, per_class = group.image_ids.shape
     known = log.query_ids or log.queries
     query = known // way if known and known % way == 0 else per_class
-    return LoggedProtocol(way, per_class - query, query)
+    digest = hashlib.sha256()
+    for names, ids in ((log.classes, group.class_ids), (log.images, group.image_ids)):
+        used = sorted(np.unique(ids).tolist(), key=names.__getitem__)
+        position = np.zeros(len(names), "<i8")
+        position[used] = np.arange(len(used))
+        digest.update("\0".join([names[i] for i in used]).encode())
+        digest.update(position[ids].tobytes())
+    name = TaskSetName(OWN.name, LoggedProtocol(way, per_class - query, query))
+    dataset = f"log{number + 1}" if number else "log"
+    return TaskSetInfo(dataset, name, len(group.tasks), digest.hexdigest())
 
 
-def _task_set(info: TaskSetInfo, group: Answers, place: NDArray[np.int64]) -> TaskSet:
-    tasks, way, _ = group.image_ids.shape
-    images, shot = place[group.image_ids].astype(np.int32), info.protocol.shot
-    label = np.repeat(np.arange(way, dtype=np.int16), info.protocol.query)
-    return TaskSet(
-        info,
-        group.class_ids.astype(np.int32),
-        images[:, :, :shot],
-        images[:, :, shot:].reshape(tasks, -1),
-        np.broadcast_to(label, (tasks, label.size)),
-    )
+def _release(
+    log: TaskLog,
+    pool: Pool,
+    facts: LogFacts,
+    answers: Sequence[Answers],
+    infos: Sequence[TaskSetInfo],
+) -> OwnRelease:
+    """Number images class by class, and put classes, images and tasks in tables."""
+    order = np.argsort(pool.class_of_image, kind="stable")
+    place = np.argsort(order)
+    sizes = np.bincount(pool.class_of_image, minlength=len(pool.classes))
+    classes = {
+        "class_id": np.arange(len(sizes), dtype=np.int32),
+        "class_name": list(pool.classes),
+        "n_images": sizes.astype(np.int32),
+        "first_image_id": (np.cumsum(sizes) - sizes).astype(np.int32),
+    }
+    if pool.superclasses is not None:
+        classes["superclass"] = list(pool.superclasses)
+    names, owner, groups = np.array(pool.classes), pool.class_of_image[order], pool.group_of_image
+    nothing = pa.nulls(len(order), pa.string())
+    paths = pa.array(log.images, pa.string())
+    images = {
+        "image_id": np.arange(len(order), dtype=np.int32),
+        "class_id": owner.astype(np.int32),
+        "class_name": pa.array(names[owner], pa.string()),
+        "path": paths.take(pa.array(order, mask=order >= len(paths))),
+        "sha256": nothing,
+        "group": pa.nulls(len(order), pa.int32()) if groups is None else groups[order].astype("i4"),
+        "creator": nothing,
+        "licence": nothing,
+    }
+    made = {"classes": pa.table(classes), "images": pa.table(images)}
+    entries, tables = [], {}
+    for info, group in zip(infos, answers, strict=True):
+        shot, drawn = info.protocol.shot, place[group.image_ids]
+        label = np.repeat(np.arange(info.protocol.way, dtype=np.int16), info.protocol.query)
+        tasks = {
+            "task_id": np.arange(info.n_tasks, dtype=np.int32),
+            "class_ids": _lists(group.class_ids.astype(np.int32)),
+            "support": _lists(drawn[:, :, :shot].astype(np.int32)),
+            "query": _lists(drawn[:, :, shot:].astype(np.int32)),
+            "query_label": _lists(np.broadcast_to(label, (info.n_tasks, label.size))),
+        }
+        kinds: tuple[tuple[Kind, str, pa.Table], ...] = (
+            ("classes", "", made["classes"]),
+            ("images", "", made["images"]),
+            ("tasks", str(info.name), pa.table(tasks)),
+        )
+        for kind, name, table in kinds:
+            path = table_path(kind, info.dataset, name)
+            digest = info.fingerprint if name else ""
+            entries.append(
+                Table(path, kind, info.dataset, name, len(table), 0, "", digest, digest, {})
+            )
+            tables[path] = table
+    datasets = tuple(
+        Dataset(info.dataset, facts.source, "", "", "", len(sizes), len(order), "",
+                n_superclasses=facts.superclasses)
+        for info in infos
+    )  # fmt: skip
+    manifest = Manifest(OWN_TASKS, "", "", datasets, tuple(entries))
+    return OwnRelease(manifest, Folder(Path(log.source)), facts, tables)
+
+
+def _lists(values: NDArray[Any]) -> pa.Array:
+    """Return an array (T, ...) as one list a task."""
+    flat = np.ascontiguousarray(values).reshape(len(values), values[0].size)
+    if not flat.size:  # such as support where nothing says which images are
+        return pa.array([[]] * len(flat), pa.list_(pa.int32()))
+    return pa.FixedSizeListArray.from_arrays(flat.ravel(), flat.shape[1])
 
 
 def _groups(log: TaskLog, info: TaskSetInfo, group: Answers) -> list[Group]:
-    """What each method made of the tasks: counts where they are known, else accuracies."""
-    tasks, runs = len(group.tasks), max(group.runs)
-    n_query = info.protocol.n_query
+    """Return what each method made of the tasks: counts where they are known, else accuracies."""
+    tasks, n_query = len(group.tasks), info.protocol.n_query
+    numbers = [max(means.size, 1) for means in group.run_means]
+    if group.run_of_task is not None:
+        numbers = [int(group.run_of_task.max()) + 1] * len(group.methods)
     counted = (
-        group.run_of_task is None and log.queries == n_query and tasks * n_query * runs**2 <= EXACT
+        group.run_of_task is None
+        and log.queries == n_query
+        and tasks * n_query * max(numbers) ** 2 <= EXACT
     )
     made = []
     for method, y, means, number, names in zip(
-        group.methods, group.y, group.run_means, group.runs, group.run_names, strict=True
+        group.methods, group.y, group.run_means, numbers, group.run_names, strict=True
     ):
         counts, totals = y, means * tasks
         if counted:
@@ -370,8 +359,8 @@ def _groups(log: TaskLog, info: TaskSetInfo, group: Answers) -> list[Group]:
     return made
 
 
-def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
-    """The log as results: a row a method, run and task, in the order of the log."""
+def _results(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo]) -> pa.Table:
+    """Return the log as results: a row a method, run and task, in the order of the log."""
     task_set, task_id = np.zeros((2, len(log.method)), np.int32)
     for number, group in enumerate(answers):
         rows = np.isin(log.method, [log.methods.index(name) for name in group.methods])
@@ -396,29 +385,6 @@ def _table(log: TaskLog, answers: Sequence[Answers], infos: Sequence[TaskSetInfo
     if log.run_column:
         columns["run"] = named(log.run, log.runs)
     return pa.table(columns)
-
-
-def _manifest(pool: Pool, facts: LogFacts, infos: Sequence[TaskSetInfo]) -> Manifest:
-    sizes = facts.classes, len(pool.class_of_image)
-    datasets = tuple(
-        Dataset(i.dataset, facts.source, "", "", "", *sizes, "", n_superclasses=facts.superclasses)
-        for i in infos
-    )
-    tables = tuple(
-        Table(
-            table_path("tasks", info.dataset, str(info.name)),
-            "tasks", info.dataset, str(info.name), info.n_tasks,
-            0, "", info.fingerprint, info.fingerprint, {},
-        )
-        for info in infos
-    )  # fmt: skip
-    return Manifest(OWN_TASKS, "", "", datasets, tables)
-
-
-def _lists(values: NDArray[Any]) -> pa.Array:
-    """Return an array (T, ...) as one list a task."""
-    flat = np.ascontiguousarray(values).reshape(len(values), -1)
-    return pa.FixedSizeListArray.from_arrays(flat.ravel(), flat.shape[1])
 
 
 def log_of(sources: object) -> OwnLog | None:

@@ -1,7 +1,9 @@
-"""Turning the columns of a submission file into the promised types, or saying which rows fail."""
+"""Turn the columns of a submission file into the promised types, or say which rows fail."""
 
 from __future__ import annotations
 
+import json
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -32,17 +34,9 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
 
 
 def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A column of texts as a dictionary column without nulls."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_null(kind) and column.null_count == 0:  # no rows at all
-        kind = pa.string()
-    if not is_text(kind):
-        raise SchemaError(
-            f"column {name!r} is of type {column.type}",
-            where=where,
-            expected="texts",
-            fix=f"write `{name}` as strings",
-        )
+    """Return a column of texts as a dictionary column without nulls."""
+    if column.null_count or not pa.types.is_null(column.type):  # of which there may be no rows
+        _check_texts(column, name, where)
     column = _encoded(column)
     if column.null_count:
         raise SchemaError(
@@ -54,9 +48,14 @@ def name_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
 
 
 def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A column of texts, nulls allowed, as a dictionary column."""
+    """Return a column of texts, nulls allowed, as a dictionary column."""
     if pa.types.is_null(column.type):
         return column.cast(pa.string()).cast(NAMES)
+    _check_texts(column, name, where)
+    return _encoded(column)
+
+
+def _check_texts(column: pa.ChunkedArray, name: str, where: str) -> None:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
         raise SchemaError(
@@ -65,18 +64,17 @@ def text_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArr
             expected="texts",
             fix=f"write `{name}` as strings",
         )
-    return _encoded(column)
 
 
 def run_column(column: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
-    """The column `run`, texts or integers, as a dictionary column of texts; null is no run."""
+    """Return the column `run`, texts or integers, as a dictionary column; null is no run."""
     if pa.types.is_integer(column.type):
         column = column.cast(pa.string())
     return text_column(column, "run", where)
 
 
 def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """A column of true and false, nulls allowed."""
+    """Return a column of true and false, nulls allowed."""
     if pa.types.is_null(column.type):
         return column.cast(pa.bool_())
     if not pa.types.is_boolean(column.type):
@@ -89,7 +87,7 @@ def boolean_column(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
 def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
-    """A column of integers, or of floats that are whole, as `kind`.
+    """Return a column of integers, or of floats that are whole, as `kind`.
 
     Refuses nulls, NaN, fractions and overflow, in this order, by their rows; then other types.
     """
@@ -133,17 +131,13 @@ def integer_column(
 def list_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
-    """A column of lists of integers as `kind` (a list type), null lists allowed."""
+    """Return a column of lists of integers as `kind` (a list type), null lists allowed."""
     if pa.types.is_null(column.type):
         return column.cast(kind)
-    type_ = column.type
-    is_list = (
-        pa.types.is_list(type_)
-        or pa.types.is_large_list(type_)
-        or pa.types.is_fixed_size_list(type_)
-    )
-    if not is_list or not pa.types.is_integer(type_.value_type):
-        raise SchemaError(f"column {name!r} is of type {type_}", where=where, expected=f"{kind}")
+    if not is_list(column.type) or not pa.types.is_integer(column.type.value_type):
+        raise SchemaError(
+            f"column {name!r} is of type {column.type}", where=where, expected=f"{kind}"
+        )
     try:
         return column.cast(kind)
     except pa.ArrowInvalid as problem:
@@ -155,7 +149,7 @@ def list_column(
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of texts as a dictionary column, none of whose nulls hide in a dictionary."""
+    """Return texts as a dictionary column, none of whose nulls hide in a dictionary."""
     if pa.types.is_dictionary(column.type) and any(c.dictionary.null_count for c in column.chunks):
         column = column.cast(column.type.value_type)
     if pa.types.is_string_view(column.type):
@@ -164,7 +158,7 @@ def _encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def encoded(array: pa.Array) -> pa.DictionaryArray:
-    """Texts of any type as a dictionary array, each different text taken once."""
+    """Return texts of any type as a dictionary array, each different text taken once."""
     encoded_array = array.dictionary_encode()  # or as it is, if it is already
     if pa.types.is_string_view(encoded_array.dictionary.type):
         plain = encoded_array.dictionary.cast(pa.string())
@@ -179,5 +173,98 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def where_true(mask: Any) -> Any:
-    """Indices at which a boolean column is true."""
+    """Return the indices at which a boolean column is true."""
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Tell whether a type is one of lists, in any of Arrow's forms."""
+    tests = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
+
+
+def parse_booleans(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """Return a CSV column of ``true`` and ``false``, in any case; empty cells become nulls."""
+    low = pc.ascii_lower(column)
+    is_true, is_false = pc.equal(low, "true"), pc.equal(low, "false")
+    bad = where_true(pc.fill_null(pc.invert(pc.or_(is_true, is_false)), pa.scalar(False)))
+    if bad.size:
+        raise SchemaError(
+            f"{name} is {column[int(bad[0])].as_py()!r:.40}",
+            where=f"{where}, {rows(bad)}",
+            expected="true or false",
+        )
+    return is_true
+
+
+def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """Return a CSV column of texts, of which 23.0 is 23, as int64; empty cells become nulls."""
+    error, meaning, fix = ABOUT[name]
+    whole = pc.match_substring_regex(column, r"^\s*-?[0-9]{1,15}(\.0+)?\s*$")
+    bad = where_true(pc.invert(pc.fill_null(whole, pa.scalar(True))))
+    if bad.size:
+        values = [as_float(column[int(row)].as_py()) for row in bad]
+        for what, kind, which in (
+            ("NaN or infinite", error, [v is not None and not isfinite(v) for v in values]),
+            ("not a number", SchemaError, [v is None for v in values]),
+            ("fractional", error, [v is not None and v % 1 != 0 for v in values]),
+            ("not written as an integer", SchemaError, [True] * bad.size),
+        ):
+            if any(which):
+                at = bad[np.array(which)]
+                text = column[int(at[0])].as_py()
+                if text == name:
+                    fix = "the header stands there again: remove it"
+                elif what == "not written as an integer":
+                    fix += f'; if they are, write them as integers: frame["{name}"].astype(int)'
+                raise kind(
+                    f"{name} is {what}: {text!r:.40}",
+                    where=f"{where}, {rows(at)}",
+                    expected=meaning,
+                    fix=fix,
+                )
+    digits = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), r"\.0+$", "")
+    return digits.cast(pa.int64())
+
+
+def parse_lists(
+    column: pa.ChunkedArray, name: str, where: str, kind: pa.DataType | None = None
+) -> pa.ChunkedArray:
+    """Return a CSV column of JSON arrays as `kind`, a list of integers; by default of any ids."""
+    bounds = None if kind is None else np.iinfo(kind.value_type.to_pandas_dtype())
+    values: list[list[Any] | None] = []
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            value = json.loads(text or "")
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, list) or (
+            bounds and not all(type(i) is int and bounds.min <= i <= bounds.max for i in value)
+        ):
+            if bounds and text is None:
+                values.append(None)
+                continue
+            what = "small integers, such as [0, 3, 1]" if bounds else "ids, such as [3, 0, 7]"
+            raise SchemaError(
+                f"{name} is {text!r:.40}",
+                where=f"{where}, {rows([row])}",
+                expected=f"a JSON array of {what}",
+                fix="write lists with json.dumps, or the file as Parquet",
+            )
+        values.append(value)
+    try:
+        return pa.chunked_array([pa.array(values, kind)])
+    except (pa.ArrowException, OverflowError):
+        raise SchemaError(
+            f"{name} does not hold the same kind of ids in every row",
+            where=where,
+            expected="integers, or texts, in lists as deep as in the first row",
+        ) from None
+
+
+def as_float(text: Any) -> float | None:
+    """Return the number that a text or a value stands for; None where it is none."""
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None

@@ -1,24 +1,39 @@
-"""Reading submission files: Parquet, CSV, JSON Lines."""
+"""Reading submission files: Parquet, CSV, JSON Lines; what their parsers pass over is refused."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark_spec.errors import FSLBenchWarning, UnreadableError
+from benchmark_spec.errors import FSLBenchWarning, UnreadableError, shown
 from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.files.lfs import refuse_lfs_pointer
-from fslbench_data.submission import columns, csv_cells
+from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, GroupKey, Method
 from fslbench_data.submission.canonical import NAMES, TYPES, canonical, known_columns, printable
 from fslbench_data.submission.metadata import read_metadata
-from fslbench_data.submission.nesting import check_lines
-from fslbench_data.submission.quoting import check_quotes
+
+ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
+
+MOST_NESTED = 64
+"""Levels of JSON that are read; a submission has two."""
+
+_BYTES_AT_ONCE = 1 << 22
+_TEXTS = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
+_OTHERS = bytes(set(range(256)) - set(b"[]{}\n"))
+_STEP = np.zeros(256, np.int64)
+_STEP[list(b"[{")] = 1
+_STEP[list(b"]}")] = -1
+_QUOTED = re.compile(rb'(?<![^,\r\n])"(?:[^"\r\n]++|"")*+"(?![^,\r\n])')
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 class Content(NamedTuple):
@@ -33,37 +48,48 @@ class Content(NamedTuple):
 
 def read_file(path: Path) -> Content:
     """Read a submission file; its ending (.parquet, .csv, .jsonl) says which kind it is."""
+    check_file(path)
+    readers = {".parquet": read_parquet, ".csv": _read_csv}
+    with readable(path):
+        content = readers.get(path.suffix.lower(), _read_json_lines)(path)
+    if not content.table.num_rows:
+        raise UnreadableError(f"{path} has columns but no rows", fix="write the results into it")
+    return content
+
+
+def check_file(
+    path: Path, endings: Collection[str] = ENDINGS, what: str = "the submission"
+) -> None:
+    """Refuse, with an UnreadableError, what is no file with one of these endings, or empty."""
     try:
         is_folder, exists = path.is_dir(), path.exists()
         size = path.stat().st_size if exists else 0
     except OSError as error:
         raise UnreadableError(f"{path} cannot be opened: {error.strerror}") from None
-    readers: dict[str, Callable[[Path], Content]] = {
-        ".parquet": read_parquet,
-        ".csv": _read_csv,
-        ".jsonl": _read_json_lines,
-        ".ndjson": _read_json_lines,
-    }
-    reader = readers.get(path.suffix.lower())
     if is_folder:
         raise UnreadableError(
             f"{path} is a folder",
-            expected="one submission file",
+            expected=f"one {what.removeprefix('the ')} file",
             fix="name the file; a release's folder goes to --release",
         )
     if not exists:
         raise UnreadableError(f"there is no file {path}")
-    if reader is None:
+    if path.suffix.lower() not in endings:
         raise UnreadableError(
             f"{path} ends in {path.suffix or 'nothing'}",
-            expected=f"a file ending in {', '.join(readers)}",
+            expected=f"a file ending in {', '.join(endings)}",
             fix="decompress it, or export it as one of these",
         )
     if size == 0:
-        raise UnreadableError(f"{path} is empty", fix="write the submission again")
+        raise UnreadableError(f"{path} is empty", fix=f"write {what} again")
     refuse_lfs_pointer(path)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is parsed into an UnreadableError."""
     try:
-        content = reader(path)
+        yield
     except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
         raise UnreadableError(
             f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
@@ -71,9 +97,6 @@ def read_file(path: Path) -> Content:
             fix="mend the row that is named; where none is, the file may be cut short, of another "
             "kind or not in UTF-8: write it again",
         ) from None
-    if not content.table.num_rows:
-        raise UnreadableError(f"{path} has columns but no rows", fix="write the results into it")
-    return content
 
 
 def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = True) -> Content:
@@ -87,11 +110,9 @@ def read_parquet(path: Path, *, counts_only: bool = False, any_texts: bool = Tru
     schema, claimed = file.schema_arrow, file.metadata.num_rows
     metadata = (schema.metadata or {}).get(METADATA_KEY)
     needed = {*SUBMISSION.names, "fingerprint", "run", "transductive"}
-    wanted = [name for name in schema.names if name in needed]
-    chosen = wanted if counts_only else None
+    chosen = [name for name in schema.names if name in needed] if counts_only else None
     try:
-        texts = texts_of(schema)
-        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+        file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
         table = file.read(columns=chosen)
     except OSError:  # texts stored as differences cannot be read so
         if not any_texts:
@@ -129,33 +150,34 @@ def check_rows(rows: int, claimed: int, where: str) -> None:
 
 
 def texts_of(schema: pa.Schema) -> list[str]:
-    """Columns of names that are better read as dictionaries, as most files store them."""
+    """Return the columns of names, which are better read as dictionaries."""
     names = {*NAMES, "fingerprint", "run"}
     return [field.name for field in schema if field.name in names and columns.is_text(field.type)]
 
 
-def _read_csv(path: Path) -> Content:
+def read_csv_texts(path: Path) -> pa.Table:
+    """Read a CSV file, all of its columns as texts, empty cells (in quotes or not) as nulls."""
     from pyarrow import csv
 
-    source = str(path)
-    options = csv.ConvertOptions(
-        column_types={name: pa.string() for name in TYPES},
-        null_values=[""],
-        strings_can_be_null=True,  # in quotes or not
-    )
     check_quotes(path)
-    # one thread, so that errors name the row
-    reading = csv.ReadOptions(use_threads=False)
-    table = csv.read_csv(path, read_options=reading, convert_options=options)
-    table = known_columns(table, source)
+    reading = csv.ReadOptions(use_threads=False)  # so that errors name the row
+    with csv.open_csv(path, read_options=reading) as file:
+        texts = dict.fromkeys(file.schema.names, pa.string())
+    options = csv.ConvertOptions(column_types=texts, null_values=[""], strings_can_be_null=True)
+    return csv.read_csv(path, read_options=reading, convert_options=options)
+
+
+def _read_csv(path: Path) -> Content:
+    source = str(path)
+    table = known_columns(read_csv_texts(path), source)
     for index, name in enumerate(table.column_names):
         column = table.column(name)
-        if name in ("task_id", "n_correct", "n_query"):
-            column = csv_cells.parse_integers(column, name, source)
+        if name in columns.ABOUT:
+            column = columns.parse_integers(column, name, source)
         elif name == "transductive":
-            column = csv_cells.parse_booleans(column, name, source)
+            column = columns.parse_booleans(column, name, source)
         elif name in ("class_correct", "predictions"):
-            column = csv_cells.parse_lists(column, name, TYPES[name], source)
+            column = columns.parse_lists(column, name, source, TYPES[name])
         table = table.set_column(index, name, column)
     return Content(canonical(table, source), {}, {}, source)
 
@@ -163,7 +185,6 @@ def _read_csv(path: Path) -> Content:
 def _read_json_lines(path: Path) -> Content:
     from pyarrow import json
 
-    source = str(path)
     check_lines(path)
     table = json.read_json(path)
     # texts that look like dates are texts
@@ -174,5 +195,75 @@ def _read_json_lines(path: Path) -> Content:
     if any(not pa.types.is_string(kinds[name]) for name in names):
         texts = pa.schema([(name, pa.string()) for name in names])
         table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
-    table = canonical(table, source)
-    return Content(table, {}, {}, source)
+    return Content(canonical(table, str(path)), {}, {}, str(path))
+
+
+def check_lines(path: Path) -> None:
+    """Refuse a JSON Lines file that is nested deep, or has more or less than an object on a line.
+
+    The parser calls itself for every level, and a file nested fifty thousand deep ends the whole
+    process; and it takes objects that go on over the end of a line, or several on one.  No text of
+    JSON goes on over the end of a line, so the brackets outside texts are those between the quotes
+    of each line.  Raises an UnreadableError that names the first line at fault.
+    """
+    expected = "an object a line, whose values are texts, numbers and lists of numbers"
+    fix = "write each answer as a line of its own, with json.dumps"
+    lines = 0
+    with path.open("rb") as file:
+        while block := file.read(_BYTES_AT_ONCE) + file.readline():
+            kept = _outside_texts(block).translate(None, _OTHERS)
+            marks = np.frombuffer(kept + b"\n", np.uint8)
+            steps = _STEP[marks]
+            level = np.cumsum(steps)
+            deepest = int((level - np.minimum(np.minimum.accumulate(level), 0)).max())
+            if deepest > MOST_NESTED:
+                raise UnreadableError(
+                    f"{path} is nested {deepest} deep", expected=expected, fix=fix
+                )
+            is_end = marks == ord("\n")
+            objects = np.cumsum((steps > 0) & (level == 1))[is_end]
+            wrong = (level[is_end] != 0) | (np.diff(objects, prepend=0) > 1)
+            if wrong.any():
+                raise UnreadableError(
+                    f"{path} cannot be read as {path.suffix[1:]}: line "
+                    f"{lines + int(wrong.argmax()) + 1} is not one object",
+                    expected=expected,
+                    fix=f"{fix}; the file may be cut short",
+                )
+            lines += int(is_end.sum()) - 1
+
+
+def _outside_texts(block: bytes) -> bytes:
+    """Return whole lines without their texts."""
+    if b"\\" not in block:
+        parts = block.split(b'"')
+        if len(parts) % 2 and not any(b"\n" in text for text in parts[1::2]):
+            return b"".join(parts[::2])
+    return _TEXTS.sub(b"", block)
+
+
+def check_quotes(path: Path) -> None:
+    """Refuse a CSV file in which a quote does not stand around a cell of one line.
+
+    The parser takes what it gets: a cell whose closing quote is missing ends with the file, and
+    what stands behind a closing quote belongs to the cell.  Raises an UnreadableError naming the
+    first line in which one does not.
+    """
+    line = 1
+    with path.open("rb") as file:
+        block = file.read(_BYTES_AT_ONCE).removeprefix(b"\xef\xbb\xbf") + file.readline()
+        while block:
+            rest = _QUOTED.sub(b"", block) if b'"' in block else b""
+            if b'"' in rest:  # no line end stands in a quoted cell
+                lines = _LINE_END.split(rest)
+                at = next(i for i, text in enumerate(lines) if b'"' in text)
+                text = _LINE_END.split(block)[at][:60].decode("utf-8", "replace")
+                raise UnreadableError(
+                    f"a quote does not stand around a cell: {shown(text)}",
+                    where=f"{path}, line {line + at}",
+                    expected='cells that hold commas or quotes in quotes, such as "[0, 3, 1]", '
+                    "their own quotes doubled, on one line",
+                    fix="write the file again with a CSV writer; it may be cut short",
+                )
+            line += len(_LINE_END.findall(block))
+            block = file.read(_BYTES_AT_ONCE) + file.readline()

@@ -126,7 +126,7 @@ class TaskSet:
 def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """A fixed-size-list column as a read-only array (rows, *shape)."""
     lists = table.column(column).combine_chunks()
-    array: NDArray[Any] = lists.flatten().to_numpy().reshape(-1, *shape)
+    array: NDArray[Any] = lists.flatten().to_numpy().reshape(len(table), *shape)
     array.flags.writeable = False
     return array
 

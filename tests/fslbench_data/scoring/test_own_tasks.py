@@ -31,8 +31,7 @@ from benchmark_spec.errors import (
     TaskLogError,
 )
 from fslbench_data.cli import main
-from fslbench_data.render.log_formats import log_json
-from fslbench_data.render.log_text import notes
+from fslbench_data.render.log_text import log_json, notes
 from fslbench_data.scoring.own_draws import class_draws, pair_draws, unit_draws, unseen_images
 from fslbench_data.scoring.task_log import COUNTS
 
@@ -525,7 +524,7 @@ WRONG: dict[str, tuple[object, dict[str, Any], type[FSLBenchError], str]] = {
         ROWS,
         {"class_sizes": {0: 60}},
         TaskLogError,
-        "the class sizes lack '1'",
+        "the class sizes lack 14 classes of the log: '1', ",
     ),
     "sizes of more classes": (
         ROWS,

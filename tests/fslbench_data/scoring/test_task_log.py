@@ -23,8 +23,7 @@ from benchmark_spec.errors import (
     SchemaError,
     UnreadableError,
 )
-from fslbench_data.scoring.id_table import numbers_by_id, texts_by_id
-from fslbench_data.scoring.task_log import TaskLog
+from fslbench_data.scoring.task_log import TaskLog, numbers_by_id, texts_by_id
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 
@@ -400,7 +399,7 @@ def test_files_that_are_refused(file: str, content: bytes, said: str, tmp_path: 
 
 
 def test_no_file_and_no_table(tmp_path: Path) -> None:
-    for source, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "no file")):
+    for source, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "is a folder")):
         with pytest.raises(UnreadableError, match=said):
             TaskLog.read(source)
     with pytest.raises(SchemaError, match="the log is a int"):

@@ -21,7 +21,7 @@ from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.metadata import read_metadata
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.nesting import MOST
+from fslbench_data.submission.reading import MOST_NESTED
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 
@@ -177,7 +177,10 @@ def test_brackets_in_texts_are_not_levels(method: str, tmp_path: Path) -> None:
 
 def test_as_deep_as_may_be(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    for levels, kind in ((MOST, errors.SchemaError), (MOST + 1, errors.UnreadableError)):
+    for levels, kind in (
+        (MOST_NESTED, errors.SchemaError),
+        (MOST_NESTED + 1, errors.UnreadableError),
+    ):
         inner = levels - 1
         path.write_text(GOOD[:-1] + ', "x": ' + "[" * inner + "]" * inner + "}")
         with pytest.raises(kind):

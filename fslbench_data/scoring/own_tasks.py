@@ -1,0 +1,404 @@
+"""Check the tasks of a log: who answered the same ones, and what they were drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark_spec.errors import (
+    DoubledTaskError,
+    MissingTaskError,
+    TaskLogError,
+    listing,
+    rows,
+    shown,
+)
+from fslbench_data.scoring.log_tables import numbers_by_id, texts_by_id
+from fslbench_data.scoring.own_draws import (
+    REFUSED,
+    check_even,
+    class_draws,
+    pair_draws,
+    unit_draws,
+    unseen_images,
+)
+from fslbench_data.scoring.task_log import TaskLog
+from fslbench_data.tasks.drawn import check_images
+
+UNSEEN_WARNED = 0.02
+"""Share of images that no task shows, by estimate, above which sizes of classes are wanted."""
+
+ONCE_REFUSED = 0.1
+"""Share of the images seen that were seen once, above which they are."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """B tasks, and the M methods that answered exactly these.
+
+    Attributes
+    ----------
+    methods, tasks
+        Their names.
+    class_ids, image_ids : int64 (B, K), (B, K, m)
+        Positions among the log's classes and images.
+    y : float64 (M, B)
+        What the methods made of the tasks, 0 to 1; of several runs on these tasks their mean.
+    run_means
+        Of each method with several runs on the same tasks, the means of its runs; else empty.
+    run_of_task : int64 (B,) or None
+        Where every run answered tasks of its own, which run that is, 0..R-1.
+    run_names
+        Of each method, the names of its runs.
+    """
+
+    methods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    class_ids: Ints
+    image_ids: Ints
+    y: NDArray[np.float64]
+    run_means: tuple[NDArray[np.float64], ...]
+    run_of_task: Ints | None
+    run_names: tuple[tuple[str, ...], ...]
+
+
+def answers_of(log: TaskLog) -> list[Answers]:
+    """Check a log's tasks, and put methods together that answered the same ones.
+
+    Tasks are the same if they have the same name, classes and images, in the same order, and are of
+    the same run where every run has tasks of its own.
+
+    Raises
+    ------
+    TaskLogError
+        If a task has a class or an image twice, an image is of two classes, or two methods have
+        some tasks in common and others of the same name not.
+    DoubledTaskError, MissingTaskError
+        If a method answers a task twice in a run, or a method, or a run, does not answer all of the
+        tasks that it shares with another.
+    """
+    _check_rows(log)
+    groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
+    for name, own in zip(log.methods, _rows_by_method(log), strict=True):
+        runs = np.split(own, np.flatnonzero(np.diff(log.run[own])) + 1)
+        apart = len({_key(log, of_run) for of_run in runs}) > 1
+        if apart:
+            for first, other in combinations(runs, 2):
+                names = [f"run {shown(log.runs[log.run[r[0]]])} of {name}" for r in (first, other)]
+                _check_apart(log, first, other, *names)
+        key = (*_key(log, own if apart else runs[0]), log.run[own].tobytes() if apart else b"")
+        groups.setdefault(key, []).append((name, own if apart else runs[0], runs))
+    for (first, *_), (other, *_) in combinations(groups.values(), 2):
+        _check_apart(log, first[1], other[1], first[0], other[0])
+    return [_group(log, members) for members in groups.values()]
+
+
+def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:
+    """Return what is equal of rows with the same tasks alone."""
+    return tuple(ids[rows_].tobytes() for ids in (log.task, log.class_ids, log.image_ids))
+
+
+def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> Answers:
+    _, first, runs = members[0]
+    apart = len(first) > len(runs[0])
+    y = [log.y[np.stack([first] if apart else runs)] for _, first, runs in members]
+    return Answers(
+        tuple(name for name, *_ in members),
+        tuple(log.tasks[task] for task in log.task[first].tolist()),
+        log.class_ids[first],
+        log.image_ids[first],
+        np.stack([np.mean(each, axis=0) for each in y]),
+        tuple(np.mean(each, axis=1) if len(each) > 1 else np.empty(0) for each in y),
+        np.unique(log.run[first], return_inverse=True)[1] if apart else None,
+        tuple(
+            tuple(log.runs[log.run[of_run[0]]] for of_run in runs) if log.runs else ()
+            for *_, runs in members
+        ),
+    )
+
+
+def _check_rows(log: TaskLog) -> None:
+    images = log.image_ids.reshape(len(log.method), -1)
+    for what, ids, names in (
+        ("class", log.class_ids, log.classes),
+        ("image", images, log.images),
+    ):
+        ordered = np.sort(ids, axis=1)
+        twice = ordered[:, 1:] == ordered[:, :-1]
+        if (bad := np.flatnonzero(twice.any(axis=1))).size:
+            name = names[ordered[bad[0], 1:][twice[bad[0]]][0]]
+            raise TaskLogError(
+                f"a task has {what} {shown(name)} twice",
+                where=f"{log.source}, {rows(bad)}",
+                expected=f"no {what} twice in a task, in support and query together",
+                fix="sample without replacement; log ids, not positions within a class or a batch",
+            )
+    class_of = np.repeat(log.class_ids, log.image_ids.shape[2], axis=1)
+    owner = np.zeros(len(log.images), np.int64)
+    owner[images] = class_of
+    wrong = owner[images] != class_of
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0].tolist()
+        image = images[row, place]
+        other = int(np.flatnonzero(((images == image) & ~wrong).any(axis=1))[0])
+        raise TaskLogError(
+            f"image {shown(log.images[image])} is of class "
+            f"{shown(log.classes[class_of[row, place]])} in one task and of class "
+            f"{shown(log.classes[owner[image]])} in another",
+            where=f"{log.source}, data rows {row + 1} and {other + 1}",
+            expected="ids that tell all images apart, class by class in the order of class_ids",
+            fix="number images over the whole data set, not within a class; take class_ids from "
+            "the labels of the images as they stand, since loaders may list classes in another "
+            "order (easyfsl's episodic_collate_fn does)",
+        )
+
+
+def _rows_by_method(log: TaskLog) -> list[Ints]:
+    """Return the rows of each method, in the order of its runs, then of the log's tasks."""
+    order = np.lexsort((log.task, log.run, log.method))
+    alike = [key[order][1:] == key[order][:-1] for key in (log.method, log.task, log.run)]
+    doubled = np.flatnonzero(np.logical_and.reduce(alike))
+    if doubled.size:
+        at = sorted(order[doubled[0] : doubled[0] + 2].tolist())
+        raise DoubledTaskError(
+            f"{log.methods[log.method[at[0]]]} answers task {shown(log.tasks[log.task[at[0]]])} "
+            "twice",
+            where=f"{log.source}, {rows(at)}",
+            expected="one row a method, run and task",
+            fix="name training runs in a column `run`; number tasks through, over epochs and "
+            "batches",
+        )
+    return np.split(order, np.cumsum(np.bincount(log.method))[:-1])
+
+
+def _check_apart(log: TaskLog, first: Ints, own: Ints, name: str, other: str) -> None:
+    """Refuse two methods, or runs, that have some, but not all, of their tasks in common."""
+    _, left, right = np.intersect1d(
+        log.task[first], log.task[own], assume_unique=True, return_indices=True
+    )
+    same: NDArray[np.bool_] = (log.class_ids[first[left]] == log.class_ids[own[right]]).all(axis=1)
+    same &= (log.image_ids[first[left]] == log.image_ids[own[right]]).all(axis=(1, 2))
+    if not same.any():
+        return
+    if not same.all():
+        bad = own[right][~same]
+        raise TaskLogError(
+            f"{other} answers {len(bad)} of its {len(own)} tasks with other classes or images, or "
+            f"in another order, than {name} answers tasks of the same name: "
+            f"{listing([log.tasks[task] for task in log.task[bad].tolist()], 4)}",
+            where=f"{log.source}, {rows(bad)}",
+            expected="the same classes and images in every task of the same name, or in none",
+            fix="draw the tasks once and give them to all methods",
+        )
+    for lacking, rows_, there, by in ((other, own, first, name), (name, first, own, other)):
+        missing = np.setdiff1d(log.task[there], log.task[rows_])
+        if missing.size:
+            raise MissingTaskError(
+                f"{lacking} lacks tasks that {by} answers: "
+                f"{listing([log.tasks[task] for task in missing.tolist()])}",
+                where=log.source,
+                expected="all of the same tasks, so that methods are compared task by task",
+                fix="run the missing tasks; leaving out those that failed would flatter",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """All that may be drawn.
+
+    Attributes
+    ----------
+    classes
+        Names: those of the log, then others that may be drawn and are in no task.
+    class_of_image : int64 (N,)
+        The images of the log first, at their positions there; then those that no task shows.
+    group_of_image : int64 (N,) or None
+    superclasses
+        Of each class, by name; None where none are given.
+    unseen
+        Number of images that no task shows: known, or an estimate.
+    warnings
+        Sentences.
+    """
+
+    classes: tuple[str, ...]
+    class_of_image: Ints
+    group_of_image: Ints | None
+    superclasses: tuple[str, ...] | None
+    unseen: float
+    warnings: tuple[str, ...]
+
+
+def pool_of(
+    log: TaskLog, answers: Sequence[Answers], class_sizes: object, groups: object, above: object
+) -> Pool:
+    """Return what a log's tasks were drawn from; `above` are superclasses.
+
+    Raises a TaskLogError if sizes, groups or superclasses do not fit the log, too many images may
+    never have been seen, or tasks were not drawn uniformly.
+    """
+    class_of, times = np.zeros((2, len(log.images)), np.int64)
+    for group in answers:
+        class_of[group.image_ids] = group.class_ids[:, :, None]
+        times += np.bincount(group.image_ids.ravel(), minlength=len(times))
+    owner, classes, grouped, superclasses = class_of, log.classes, None, None
+    if groups is not None:
+        owner, grouped = _with_groups(
+            log, class_of, texts_by_id(groups, "image", "group", "groups")
+        )
+    if class_sizes is not None:
+        sizes = numbers_by_id(class_sizes, "class", "n_images", "class sizes")
+        owner, classes = _with_sizes(log, owner, sizes)
+        unseen, warnings = float(len(owner) - len(class_of)), []
+        if grouped is not None and len(owner) > len(grouped):
+            raise TaskLogError(
+                f"of {len(owner) - len(grouped)} images that the class sizes count no group is "
+                "known, since no task shows them",
+                where=log.source,
+                fix="list these images' groups together with images that tasks show, or leave the "
+                "class sizes out",
+            )
+    else:
+        unseen = unseen_images(times, class_of)
+        warnings = _about_unseen(log, times, unseen)
+    for group in answers:
+        warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
+    if above is not None:
+        named = texts_by_id(above, "class", "superclass", "superclasses")
+        _check_all(log, classes, named, "superclasses", "classes", "a superclass for every class")
+        superclasses = tuple(named[name] for name in classes)
+    return Pool(classes, owner, grouped, superclasses, unseen, tuple(dict.fromkeys(warnings)))
+
+
+def _check_all(
+    log: TaskLog, names: Sequence[str], there: Mapping[str, object], what: str, of: str, wanted: str
+) -> None:
+    if missing := [name for name in names if name not in there]:
+        raise TaskLogError(
+            f"the {what} lack {len(missing)} {of} of the log: "
+            f"{listing(list(map(shown, missing)), 4)}",
+            where=log.source,
+            expected=wanted,
+        )
+
+
+def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints, tuple[str, ...]]:
+    """Add images that no task shows, and classes; those of too few images are left out."""
+    wanted = "every class of the log, by the name that it has in class_ids"
+    _check_all(log, log.classes, sizes, "class sizes", "classes", wanted)
+    seen, m = set(log.classes), log.image_ids.shape[2]
+    idle = [name for name, size in sizes.items() if size >= m and name not in seen]
+    classes = (*log.classes, *idle)
+    there = np.bincount(owner, minlength=len(classes))
+    size = np.array([sizes[name] for name in classes])
+    if (few := np.flatnonzero(size < there)).size:
+        raise TaskLogError(
+            f"class {shown(log.classes[few[0]])} has {size[few[0]]} images by the class sizes, "
+            f"and tasks show {there[few[0]]}",
+            where=log.source,
+            expected="the number of images that the sampler draws from",
+            fix="log an image under one id only, whatever its crop or augmentation",
+        )
+    check_images(size, f"{log.source}, class sizes")
+    return np.concatenate([owner, np.repeat(np.arange(len(size)), size - there)]), classes
+
+
+def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[Ints, Ints]:
+    """Return class and group of the images of the log, and of others in a group of theirs."""
+    wanted = "the group of every image; one of its own for an image that is in no group"
+    _check_all(log, log.images, groups, "groups", "images", wanted)
+    seen = [groups[name] for name in log.images]
+    class_of_group: dict[str, int] = {}
+    for image, group, label in zip(log.images, seen, class_of.tolist(), strict=True):
+        if (first := class_of_group.setdefault(group, label)) != label:
+            raise TaskLogError(
+                f"group {shown(group)} has images of class {shown(log.classes[first])} and, such "
+                f"as {shown(image)}, of class {shown(log.classes[label])}",
+                where=f"{log.source}, groups",
+                expected="groups of images of one class each",
+                fix="where groups are numbered within a class, name the class too, as in "
+                "'cat/3'; for images of several classes that depend on one another there is no "
+                "such interval",
+            )
+    known = set(log.images)
+    more = [g for name, g in groups.items() if name not in known and g in class_of_group]
+    number = {name: position for position, name in enumerate(sorted(class_of_group))}
+    owner = np.concatenate([class_of, np.array([class_of_group[g] for g in more], np.int64)])
+    return owner, np.array([number[g] for g in [*seen, *more]], np.int64)
+
+
+def _about_unseen(log: TaskLog, times: Ints, unseen: float) -> list[str]:
+    once, share = float((times == 1).mean()), unseen / (len(times) + unseen)
+    remedy = "give the sizes of the classes: --class-sizes FILE, or class_sizes="
+    if once > ONCE_REFUSED:
+        raise TaskLogError(
+            f"{100 * once:.0f} % of the {len(times):,} images were seen once only: there are "
+            f"others that no task shows, about {100 * share:.0f} % of all",
+            where=log.source,
+            expected=f"at most {100 * ONCE_REFUSED:g} % where the images seen are taken for all",
+            fix=f"{remedy}; or log more tasks",
+        )
+    if share > UNSEEN_WARNED:
+        return [
+            f"about {100 * share:.1f} % of the images are in no task, by estimate, and the images "
+            f"seen are taken for all: intervals for new images are somewhat off; {remedy}"
+        ]
+    return []
+
+
+def _check_draws(
+    log: TaskLog,
+    group: Answers,
+    names: Sequence[str],
+    owner: Ints,
+    grouped: Ints | None,
+    sizes_known: bool,
+) -> list[str]:
+    """Test that tasks were drawn uniformly: classes, then images, or groups where one of each."""
+    where = f"{log.source}, {listing(group.methods, 4)}"
+    units, what, class_of = group.image_ids, "images", owner
+    if grouped is not None and len(set(grouped)) < len(grouped):
+        of_task = np.sort(grouped[units].reshape(len(units), -1), axis=1)
+        if not (of_task[:, 1:] == of_task[:, :-1]).any():
+            units, what = grouped[units], "groups"
+            class_of = np.zeros(int(grouped.max()) + 1, np.int64)
+            class_of[grouped] = owner
+    classes, pairs = (test(group.class_ids, len(names)) for test in (class_draws, pair_draws))
+    images = unit_draws(group.class_ids, units, class_of, what)
+    if min(test.p for test in (classes, pairs, images)) < REFUSED:
+        _check_repeated(group, where)
+    first, second = (i[pairs.worst] if pairs.df else 0 for i in np.triu_indices(len(names), 1))
+    is_named = images.worst < len(log.images) and what == "images"
+    image = f"image {shown(log.images[images.worst])}" if is_named else f"one of the {what}"
+    return [
+        warning
+        for test, name, all_known in (
+            (classes, f"class {shown(names[classes.worst])}", True),
+            (pairs, f"{shown(names[first])} and {shown(names[second])} together", False),
+            (images, image, sizes_known),
+        )
+        for warning in check_even(test, name, where, all_known=all_known)
+    ]
+
+
+def _check_repeated(group: Answers, where: str) -> None:
+    """Refuse tasks that are there twice under different names."""
+    tasks = np.sort(group.image_ids.reshape(len(group.image_ids), -1), axis=1)
+    order = np.lexsort(tasks.T[::-1])
+    alike = np.flatnonzero((tasks[order][1:] == tasks[order][:-1]).all(axis=1))
+    if alike.size:
+        one, other = min(sorted(order[at : at + 2].tolist()) for at in alike.tolist())
+        more = f", as are {alike.size} of {len(tasks)} tasks another one" if alike.size > 1 else ""
+        raise TaskLogError(
+            f"tasks {shown(group.tasks[one])} and {shown(group.tasks[other])} are the same{more}",
+            where=where,
+            expected="every task once: a task that is there again tells nothing new",
+            fix="leave repetitions out; of several training runs on the same tasks, give a task "
+            "one name in all of them, and name the run in a column `run`",
+        )
