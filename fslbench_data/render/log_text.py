@@ -216,14 +216,18 @@ def _mean_text(score: Score, each: TaskSetReport) -> str:
 def log_csv(report: Report) -> str:
     """Write one row a method and one a pair, after the signature as a line beginning with ``#``."""
     names = ("method", "versus", "tasks", "mean", "level")
-    columns = [Column(name, lambda row, name=name: row[name]) for name in names]
+    columns = [Column(name, partial(_cell, None, name)) for name in names]
     columns += [
-        Column(f"{kind}_{name}", lambda row, kind=kind, name=name: (row[kind] or {}).get(name))
+        Column(f"{kind}_{name}", partial(_cell, kind, name))
         for kind in LEFT_OUT
         for name in (*_WIDTH, "verdict")
     ]
     rows = (row for each in report.sets for row in _rows(each))
     return csv_text(Table("", tuple(columns), rows), str(report.signature))
+
+
+def _cell(kind: LeftOut | None, name: str, row: dict[str, Any]) -> object:
+    return row[name] if kind is None else (row[kind] or {}).get(name)
 
 
 def log_json(report: Report, log: LogFacts) -> str:
@@ -273,16 +277,18 @@ def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
     """Give every method by itself, then every pair, the first of the log minus the later."""
     kinds = [kind for kind in LEFT_OUT if kind in each.designs]
     none: dict[str, Any] = {"versus": "", "level": each.level, **dict.fromkeys(LEFT_OUT)}
+    made: dict[str, Any]
     for i, score in enumerate(each.scores):
         mean = score.accuracy
-        yield none | {
+        made = {
             "method": score.method, "tasks": mean.tasks, "mean": mean.mean, "runs": score.runs,
             **{kind: _parts(each, kind, i, i, score.intervals[kind]) for kind in kinds},
         }  # fmt: skip
+        yield none | made
     p = {kind: each.p_values(kind) for kind in kinds}
     for comparison in each.comparisons:
         i, j = (each.methods.index(name) for name in (comparison.method, comparison.versus))
-        widths = {}
+        widths: dict[str, Any] = {}
         for kind in kinds:
             pair = comparison.intervals[kind]
             identical = pair.verdict is Verdict.IDENTICAL
@@ -290,10 +296,11 @@ def _rows(each: TaskSetReport) -> Iterator[dict[str, Any]]:
             own["p"] = None if isnan(p[kind][i, j]) else float(f"{p[kind][i, j]:.9g}")
             widths[kind] = {**own, "verdict": pair.verdict}
         mean = comparison.difference
-        yield none | {
+        made = {
             "method": comparison.method, "versus": comparison.versus, "tasks": mean.tasks,
             "mean": mean.mean, **widths,
         }  # fmt: skip
+        yield none | made
 
 
 def _parts(

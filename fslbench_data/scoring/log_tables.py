@@ -49,10 +49,11 @@ def table_of(
         if isinstance(source, Mapping) or is_pandas(source):
             return _columns_table(source, wanted, optional, where)
         if is_frame(source):
-            if hasattr(source, "get_column") and not isinstance(source, type):
-                frame: Any = source  # of polars, whose other columns Arrow may not know
-                source = frame.select([name for name in frame.columns if name in wanted])
-            return _once(frame_table(source, where), where)
+            frame: Any = source
+            if hasattr(frame, "get_column") and not isinstance(frame, type):
+                # of polars, whose other columns Arrow may not know
+                frame = frame.select([name for name in frame.columns if name in wanted])
+            return _once(frame_table(frame, where), where)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(
             f"{where} cannot be made a table: {printable(error)}",

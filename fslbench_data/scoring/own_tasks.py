@@ -94,8 +94,8 @@ def answers_of(log: TaskLog) -> list[Answers]:
                 _check_apart(log, first, other, *names)
         key = (*_key(log, own if apart else runs[0]), log.run[own].tobytes() if apart else b"")
         groups.setdefault(key, []).append((name, own if apart else runs[0], runs))
-    for (first, *_), (other, *_) in combinations(groups.values(), 2):
-        _check_apart(log, first[1], other[1], first[0], other[0])
+    for one, two in combinations(groups.values(), 2):
+        _check_apart(log, one[0][1], two[0][1], one[0][0], two[0][0])
     return [_group(log, members) for members in groups.values()]
 
 
