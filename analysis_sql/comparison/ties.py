@@ -19,8 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from string import ascii_lowercase
 from typing import Any
 
@@ -94,7 +92,7 @@ def letter_display(means: NDArray[np.floating[Any]], apart: Bools) -> LetterDisp
     order = by_mean(means)
     told = _checked(apart, len(order))[np.ix_(order, order)]
     groups = _sweep(_insert_absorb(told))
-    ranked = sorted(groups)  # by rank: `a` begins with the best
+    ranked = sorted(sorted(group) for group in groups)  # by rank: `a` begins with the best
     names: list[list[str]] = [[] for _ in order]
     for number, group in enumerate(ranked):
         for rank in group:
@@ -137,29 +135,23 @@ def _checked(apart: Bools, methods: int) -> Bools:
     return told
 
 
-def _insert_absorb(told: Bools) -> list[int]:
-    """All the largest sets of methods none of which is told apart from another, as bits."""
-    groups = [(1 << len(told)) - 1]
-    for i, j in np.argwhere(np.triu(told)).tolist():
-        pair = 1 << i | 1 << j
-        whole = [group for group in groups if group & pair != pair]
-        parts = [group & ~(1 << one) for group in groups if group & pair == pair for one in (i, j)]
-        parts = [p for p in dict.fromkeys(parts) if not any(p & group == p for group in whole)]
-        groups = whole + [p for p in parts if not any(p & o == p != o for o in parts)]
+def _insert_absorb(told: Bools) -> list[frozenset[int]]:
+    """All the largest sets of methods none of which is told apart from another."""
+    groups = [frozenset(range(len(told)))]
+    for pair in map(frozenset, np.argwhere(np.triu(told)).tolist()):
+        whole = [group for group in groups if not pair <= group]
+        parts = [group - {one} for group in groups if pair <= group for one in sorted(pair)]
+        parts = [p for p in dict.fromkeys(parts) if not any(p <= group for group in whole)]
+        groups = whole + [p for p in parts if not any(p < other for other in parts)]
     return groups
 
 
-def _members(group: int) -> list[int]:
-    return [place for place in range(group.bit_length()) if group >> place & 1]
-
-
-def _sweep(groups: list[int]) -> list[list[int]]:
+def _sweep(groups: list[frozenset[int]]) -> list[frozenset[int]]:
     """Take methods out of groups whose ties they share elsewhere, the lowest mean first."""
-    kept = sorted(groups, key=_members)
-    for i, group in enumerate(kept):
-        for one in reversed(_members(group)):
-            others = [other for k, other in enumerate(kept) if k != i and other >> one & 1]
-            without = kept[i] & ~(1 << one)
-            if others and not without & ~reduce(or_, others):
-                kept[i] = without
-    return [_members(group) for group in kept if group]
+    kept = [set(group) for group in sorted(groups, key=sorted)]
+    for group in kept:
+        for one in sorted(group, reverse=True):
+            others = [other for other in kept if other is not group and one in other]
+            if others and all(any(tie in other for other in others) for tie in group - {one}):
+                group.discard(one)
+    return [frozenset(group) for group in kept if group]

@@ -148,8 +148,7 @@ def say_narrower(report: Report, release: Release) -> None:
 
 def write_bias(report: BiasReport, output_format: str | None, path: Path | None) -> None:
     """Write the ladders of attribute-biased tasks."""
-    from fslbench_data.render.bias_formats import bias_csv, bias_json
-    from fslbench_data.render.bias_tables import NOTES, bias_tables
+    from fslbench_data.render.bias_tables import NOTES, bias_csv, bias_json, bias_tables
 
     signature = str(report.signature)
     write(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.recognition.permutation import log_orders
 from analysis_sql.recognition.recognition import ALPHA, Recognitions, recognise
@@ -72,7 +71,9 @@ def recognise_tasks(
         info = group.info
         if info.text not in class_ids:
             class_ids[info.text] = release.class_ids(info)
-        beside = _beside(group, references)
+        others = references.on(info.dataset, str(info.name)) if references is not None else []
+        beside = [other for other in others if other.tasks >= group.tasks]
+        accuracies = [o.counts[: group.tasks] / o.queries_per_task for o in beside]
         answered.append(
             Answered(
                 group.method,
@@ -80,28 +81,12 @@ def recognise_tasks(
                 str(info.name),
                 class_ids[info.text][: group.tasks],
                 group.counts,
-                _mean_accuracy(beside, group.tasks),
+                np.asarray(np.mean(accuracies, axis=0)) if accuracies else None,
             )
         )
         if same := _same(group, beside):
             same_as[index] = same
     return Recognised(chosen, recognise(answered, seed=seed, progress=progress), same_as)
-
-
-def _beside(group: Group, references: Validated | None) -> list[Group]:
-    """The reference methods that answered all of a group's tasks."""
-    if references is None:
-        return []
-    beside = references.on(group.info.dataset, str(group.info.name))
-    return [reference for reference in beside if reference.tasks >= group.tasks]
-
-
-def _mean_accuracy(references: list[Group], tasks: int) -> NDArray[np.float64] | None:
-    """Mean accuracy (T,) of reference methods on each task; None without any."""
-    if not references:
-        return None
-    accuracies = [reference.counts[:tasks] / reference.queries_per_task for reference in references]
-    return np.asarray(np.mean(accuracies, axis=0))
 
 
 def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
@@ -113,15 +98,11 @@ def _same(group: Group, references: list[Group]) -> tuple[str, ...]:
     """
     if log_orders(group.counts) < log(1.0 / ALPHA):
         return ()
-    equal = [reference for reference in references if _equal(group, reference)]
+    equal = []
+    for other in references:
+        mine = group.counts.astype(np.int64) * other.queries_per_task
+        theirs = other.counts[: group.tasks].astype(np.int64) * group.queries_per_task
+        equal += [other.method] if (mine == theirs).all() else []
     if group.info.protocol.shot == 1 and len(equal) > 1:
         return ()
-    return tuple(reference.method for reference in equal)
-
-
-def _equal(group: Group, other: Group) -> bool:
-    """Whether two methods have the same accuracy on every task that the first has answered."""
-    mine = group.counts.astype(np.int64) * other.queries_per_task
-    return bool(
-        (mine == other.counts[: group.tasks].astype(np.int64) * group.queries_per_task).all()
-    )
+    return tuple(equal)
