@@ -17,23 +17,21 @@ from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from studies.common import printed
 from studies.trained_methods import MEANS, OPEN, RELEASE, RESULTS
-from studies.trained_methods.ladders import (
+from studies.trained_methods.tables import (
     COUNTERFACTUALS,
+    HEADS,
     LADDERS,
     STEPS,
+    brought_rows,
     counterfactual_rows,
+    head_rows,
+    open_shot_rows,
     paper_rows,
     rank_rows,
+    seed_rows,
     shot_rows,
     step_rows,
     tagger_rows,
-)
-from studies.trained_methods.open_sets import (
-    HEADS,
-    brought_rows,
-    head_rows,
-    open_shot_rows,
-    seed_rows,
     training_rows,
 )
 
