@@ -36,7 +36,7 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 if TYPE_CHECKING:
     from rich.console import Console
 
-LEGEND = "+ better, - worse, 0 not told apart, = identical on every task, ? nothing can be said"
+LEGEND = "better, worse: significant; ns: no significant difference; n/a: nothing can be said"
 USUAL = "± usual"
 LINES_BESIDE = 24
 """Lines of a screen that stand around the table of pairs."""
