@@ -17,7 +17,8 @@ for package in PACKAGES:
 for wanted in (
     "benchmark_spec/catalogue/meta_dataset.json",
     "analysis_sql/queries/differences.sql",
-    "fslbench_data/leaderboard/page/templates/board.html.j2",
+    "fslbench_data/leaderboard/templates/board.html.j2",
+    "fslbench_data/render/page/templates/base.html.j2",
     "fslbench_data/render/page/templates/page.css",
     "fslbench_data/render/page/templates/page.html.j2",
     "fslbench_data/render/page/templates/page.js",

@@ -72,12 +72,11 @@ TICKS = [digit * power for power in (0.01, 0.1, 1, 10, 100, 1000) for digit in (
 def draw(figure: Figure, path: Path) -> None:
     """Draw lines and points of each series; the file's ending chooses SVG, PDF or PNG."""
     from benchmark_spec.extras import require
-    from fslbench_data.render.figures.canvas import Canvas, captioned, finished, series
-    from fslbench_data.render.figures.files import check_figure_path, write_chart
-    from fslbench_data.render.figures.style import COLUMN_WIDTHS
+    from fslbench_data.render.figures.charts import finished, series
+    from fslbench_data.render.figures.plot import check_figure_path, write_chart
 
     check_figure_path(path)
-    alt, canvas = require("altair", "report"), Canvas()
+    alt = require("altair", "report")
     keys = ("series", "x", "line", "point")
     rows = [{key: native(row[key]) for key in keys} for row in figure.rows]
     axes = {}
@@ -89,7 +88,7 @@ def draw(figure: Figure, path: Path) -> None:
             "axis": alt.Axis(values=TICKS) if logarithmic else alt.Axis(),
         }
     x = alt.X("x:Q", title=figure.x, **axes["x"])
-    colour = alt.Color("series:N", title=None, sort=None, scale=series(alt, canvas))
+    colour = alt.Color("series:N", title=None, sort=None, scale=series(alt))
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=colour)
     height = alt.Y("line:Q", title=figure.y, **axes["y"])
     lines = base.mark_line(strokeWidth=1.5).encode(y=height)
@@ -97,9 +96,8 @@ def draw(figure: Figure, path: Path) -> None:
         y=alt.Y("point:Q", title=figure.y, **axes["y"]),
         shape=alt.Shape("series:N", title=None, legend=None),
     )
-    width = COLUMN_WIDTHS[2]
-    chart = finished(alt.layer(lines, points).properties(height=240), canvas)
-    write_chart(captioned(chart, figure.title, figure.caption, width).to_dict(), path)
+    chart = alt.layer(lines, points).properties(height=240)
+    write_chart(finished(chart, figure.title, figure.caption).to_dict(), path)
 
 
 def native(value: Any) -> Any:

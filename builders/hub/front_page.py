@@ -10,7 +10,7 @@ from fslbench_data.hub.address import HubAddress
 from fslbench_data.leaderboard.hub_files import HubResults
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.opening import open_releases
-from fslbench_data.leaderboard.page.html import leaderboard_page
+from fslbench_data.leaderboard.page import leaderboard_page
 from fslbench_data.leaderboard.repository import read_board
 
 _WAIT = "<p>The leaderboard is being made. Come back in some minutes.</p>"

@@ -1,4 +1,4 @@
-"""The command ``fslbench``: one file a command; heavy imports only inside them."""
+"""The command ``fslbench``; heavy imports stand inside its commands, so that it starts fast."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EPIPE
+from importlib import import_module
 from threading import current_thread, main_thread
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -69,22 +70,18 @@ def _ctrl_c() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-_show_other = warnings.showwarning
-
-
 def _show_warning(
     message: Warning | str,
     category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    *where: Any,
+    _other: Any = warnings.showwarning,
+    **how: Any,
 ) -> None:
     """Print the package's own warnings as its errors are printed."""
     if issubclass(category, FSLBenchWarning):
         click.echo(f"Warning: {message}", err=True)
     else:
-        _show_other(message, category, filename, lineno, file, line)
+        _other(message, category, *where, **how)
 
 
 @click.group(
@@ -102,47 +99,38 @@ def main() -> None:
     """
 
 
-def _add_commands() -> None:
-    from fslbench_data.cli.cite import cite
-    from fslbench_data.cli.compare import compare
-    from fslbench_data.cli.completion import completion
-    from fslbench_data.cli.evaluate import evaluate
-    from fslbench_data.cli.import_accuracies import import_accuracies
-    from fslbench_data.cli.info import info
-    from fslbench_data.cli.interval import interval
-    from fslbench_data.cli.leaderboard import leaderboard
-    from fslbench_data.cli.merge import merge
-    from fslbench_data.cli.plan import plan
-    from fslbench_data.cli.plot import plot
-    from fslbench_data.cli.report import report
-    from fslbench_data.cli.review import review
-    from fslbench_data.cli.score import score
-    from fslbench_data.cli.sql import sql
-    from fslbench_data.cli.submit import submit
-    from fslbench_data.cli.table import table
-    from fslbench_data.cli.validate import validate
+@main.command(short_help="Print a shell's completion script.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
 
-    for command in (
-        score,
-        compare,
-        validate,
-        merge,
-        interval,
-        evaluate,
-        plan,
-        table,
-        report,
-        plot,
-        submit,
-        leaderboard,
-        review,
-        import_accuracies,
-        info,
-        sql,
-        cite,
-        completion,
-    ):
-        main.add_command(command)
+    \b
+    bash: eval "$(fslbench completion bash)" in ~/.bashrc; zsh alike in ~/.zshrc
+    fish: fslbench completion fish > ~/.config/fish/completions/fslbench.fish
+    """  # noqa: D301
+    from click.shell_completion import get_completion_class
+
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None  # noqa: S101
+    click.echo(shell_class(ctx.find_root().command, {}, "fslbench", "_FSLBENCH_COMPLETE").source())
 
 
-_add_commands()
+COMMANDS = {
+    "compare": ["compare"],
+    "evaluate": ["evaluate"],
+    "figures": ["plot", "report"],
+    "files": ["cite", "import_accuracies", "merge", "validate"],
+    "info": ["info"],
+    "interval": ["interval"],
+    "leaderboard": ["leaderboard", "review", "submit"],
+    "plan": ["plan"],
+    "score": ["score"],
+    "sql": ["sql"],
+    "table": ["table"],
+}
+"""By their modules."""
+
+for module, names in COMMANDS.items():
+    for name in names:
+        main.add_command(getattr(import_module(f"fslbench_data.cli.{module}"), name))

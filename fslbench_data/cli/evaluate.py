@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -44,22 +44,7 @@ from fslbench_data.cli.options import (
 @click.option("--description", default="", help="What readers should know of the method.")
 @output_to(about="Submission (.parquet).", required=True)
 def evaluate(
-    method: str,
-    release: str | None,
-    features: str | None,
-    images: Path | Literal[True] | None,
-    device: str | None,
-    name: str | None,
-    datasets: tuple[str, ...],
-    task_sets: tuple[str, ...],
-    seed: int,
-    batch: int | None,
-    max_tasks: int | None,
-    transductive: bool | None,
-    trained: bool | None,
-    versus: str | None,
-    description: str,
-    path: Path,
+    method: str, release: str | None, name: str | None, versus: str | None, path: Path, **how: Any
 ) -> None:
     """Run a method over frozen tasks and write its submission.
 
@@ -84,17 +69,6 @@ def evaluate(
         loaded,
         opened,
         name=name,
-        datasets=datasets,
-        task_sets=task_sets,
-        features=features,
-        images=images,
-        device=device,
-        seed=seed,
-        batch=batch,
-        max_tasks=max_tasks,
-        transductive=transductive,
-        trained=trained,
-        description=description,
         stop_when_conclusive=None if versus is None else find_method(versus, opened),
         journal=journal,
         show_progress=True,
@@ -103,6 +77,7 @@ def evaluate(
             err=True,
         ),
         on_trial=lambda expected: click.echo(expected.text, err=True) if expected.text else None,
+        **how,
     )
     submission.write(path)
     journal.unlink(missing_ok=True)

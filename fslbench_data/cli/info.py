@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,38 +34,32 @@ def info(release: str | None, datasets: tuple[str, ...], output_format: str) -> 
     package.
     """
     from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import screen
+    from fslbench_data.render.latex import latex
+    from fslbench_data.render.table import json_text, markdown
 
     opened = load_release(release)
-    chosen = _chosen(opened, datasets)
+    for name in datasets:
+        if name not in opened.datasets:
+            raise UnknownNameError("data set", name, opened.datasets, where=f"release {opened}")
+    chosen = [name for name in opened.datasets if not datasets or name in datasets]
     if output_format == "json":
-        from fslbench_data.render.table import json_text
-
         click.echo(json_text(_content(opened, chosen)), nl=False)
     elif output_format == "table":
-        from fslbench_data.render.console import screen
-
         with screen() as console:
             _print(opened, chosen, console)
     else:
-        from fslbench_data.render.latex import latex
-        from fslbench_data.render.table import markdown
-
         write = markdown if output_format == "markdown" else latex
         click.echo(write([_table(opened, chosen)], ""), nl=False)
 
 
-def _chosen(release: Release, datasets: Sequence[str]) -> tuple[str, ...]:
-    """Return the data sets that are asked for, in the release's order; all if none is."""
-    for name in datasets:
-        if name not in release.datasets:
-            raise UnknownNameError("data set", name, release.datasets, where=f"release {release}")
-    return tuple(name for name in release.datasets if not datasets or name in datasets)
-
-
 def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
+    from dataclasses import asdict
+
     from fslbench_data.release.chosen_queries import chosen_queries
 
     manifest, held = release.manifest, _held(release, datasets)
+    about = ("name", "title", "n_classes", "n_superclasses", "n_images", "licence")
     return {
         "where": release.files.where,
         "folder": None if release.hub else release.files.where,
@@ -77,15 +70,7 @@ def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
         "spec_version": manifest.spec_version,
         "description": manifest.description,
         "datasets": [
-            {
-                "name": d.name,
-                "title": d.title,
-                "n_classes": d.n_classes,
-                "n_superclasses": d.n_superclasses,
-                "n_images": d.n_images,
-                "licence": d.licence,
-                **asdict(held[d.name]),
-            }
+            {**{name: getattr(d, name) for name in about}, **held[d.name]}
             for d in manifest.datasets
             if d.name in datasets
         ],
@@ -109,58 +94,38 @@ def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class _Held:
-    """What a release has of a data set besides tasks."""
-
-    images: bool
-    features: tuple[str, ...]
-    attributes: tuple[str, ...]
-    methods: tuple[str, ...]
-
-    def __str__(self) -> str:
-        if not self.images:
-            return "classes and counts only"
-        features = f"features: {', '.join(self.features)}" if self.features else "no features"
-        if self.attributes:
-            features += f"; attributes: {', '.join(self.attributes)}"
-        methods = f"results: {_by_backbone(self.methods)}" if self.methods else "no results"
-        return f"images; {features}; {methods}"
-
-
-def _by_backbone(methods: Iterable[str]) -> str:
-    """Methods with the same backbone together: ``clip/NCC, LR``."""
-    heads: dict[str, list[str]] = {}
-    for method in methods:
-        backbone, _, head = method.rpartition("/")
-        heads.setdefault(backbone, []).append(head)
-    return "; ".join(
-        f"{backbone}/{', '.join(names)}" if backbone else ", ".join(names)
-        for backbone, names in heads.items()
-    )
-
-
-def _held(release: Release, datasets: Collection[str]) -> dict[str, _Held]:
+def _held(release: Release, datasets: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Say what a release has of each data set besides tasks."""
     answered = [
         (method, dataset)
         for submission in release.references(counts_only=True)
         for method, dataset, _ in submission.bindings
     ]
+    there = release.datasets_with
     return {
-        dataset: _Held(
-            images=dataset in release.datasets_with("images"),
-            features=tuple(
-                b for b in release.backbones if dataset in release.datasets_with("features", b)
-            ),
-            attributes=tuple(
-                a
-                for a in release.attribute_sets
-                if dataset in release.datasets_with("attributes", a)
-            ),
-            methods=tuple(dict.fromkeys(m for m, d in answered if d == dataset)),
-        )
+        dataset: {
+            "images": dataset in there("images"),
+            "features": [b for b in release.backbones if dataset in there("features", b)],
+            "attributes": [a for a in release.attribute_sets if dataset in there("attributes", a)],
+            "methods": [*dict.fromkeys(m for m, d in answered if d == dataset)],
+        }
         for dataset in datasets
     }
+
+
+def _held_text(held: dict[str, Any]) -> str:
+    """Write it on a line, methods with the same backbone together: ``clip/NCC, LR``."""
+    if not held["images"]:
+        return "classes and counts only"
+    features = f"features: {', '.join(held['features'])}" if held["features"] else "no features"
+    if held["attributes"]:
+        features += f"; attributes: {', '.join(held['attributes'])}"
+    heads: dict[str, list[str]] = {}
+    for method in held["methods"]:
+        backbone, slash, head = method.rpartition("/")
+        heads.setdefault(backbone + slash, []).append(head)
+    methods = "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items())
+    return f"images; {features}; {f'results: {methods}' if methods else 'no results'}"
 
 
 def _table(release: Release, datasets: Collection[str], *, superclasses: bool = True) -> Table:
@@ -199,7 +164,7 @@ def _print(release: Release, datasets: Collection[str], screen: Console) -> None
     screen.print(Text(f"from {release.files.where}{commit}", overflow="fold"))
     by_content: dict[str, list[str]] = {}
     for dataset, held in _held(release, datasets).items():
-        by_content.setdefault(str(held), []).append(dataset)
+        by_content.setdefault(_held_text(held), []).append(dataset)
     for content, names in by_content.items():
         screen.print(Text(f"{', '.join(names)}: {content}"))
     kinds = [

@@ -1,18 +1,22 @@
-"""``fslbench leaderboard``."""
+"""``fslbench leaderboard``, ``review`` and ``submit``: a results repository."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from fslbench_data.cli.options import (
+    FILE,
+    Command,
     check_output,
     dataset_option,
     level_option,
     output,
     output_option,
+    submission_argument,
     task_set_option,
 )
 
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fslbench_data.leaderboard.leaderboard import Leaderboard
-    from fslbench_data.leaderboard.repository import ResultsFiles
 
 MOST_ROWS = 20
 """Methods of a task set that the table shows."""
@@ -28,7 +31,7 @@ _MOST_NAMED = 10
 """Files that are named with the reason why they are left out."""
 
 
-releases_option = click.option(
+_releases_option: Callable[[Command], Command] = click.option(
     "--release",
     "names",
     multiple=True,
@@ -37,15 +40,13 @@ releases_option = click.option(
 )
 
 
+def _results_option(about: str) -> Callable[[Command], Command]:
+    return click.option("--results", "where", required=True, metavar="DIR|ORG/RESULTS", help=about)
+
+
 @click.command(short_help="Rank all submissions of a results repository.")
-@click.option(
-    "--results",
-    "where",
-    required=True,
-    metavar="DIR|ORG/RESULTS",
-    help="The results repository: a folder, or on the Hub.",
-)
-@releases_option
+@_results_option("The results repository: a folder, or on the Hub.")
+@_releases_option
 @dataset_option
 @task_set_option
 @level_option
@@ -107,7 +108,16 @@ def leaderboard(
             progress=step,
         )
     if form == "html":
-        _write_page(ranking, files, path, space)
+        from fslbench_data.leaderboard.hub_files import HubResults
+        from fslbench_data.leaderboard.page import leaderboard_page
+
+        # a folder's path is no one else's business
+        at = files.where if isinstance(files, HubResults) else "."
+        output(leaderboard_page(ranking, at), path)
+        if space is not None and path is not None:
+            from fslbench_data.render.page.space import push_space
+
+            click.echo(push_space(path, space, "leaderboard"))
     else:
         _write(ranking, form, path, None if every else MOST_ROWS)
     if pointers := sum(one.is_pointer for one in ranking.rejected):
@@ -123,21 +133,6 @@ def leaderboard(
             click.echo(f"… and {len(reasons) - _MOST_NAMED} more {what}", err=True)
     if check and ranking.rejected:
         raise SystemExit(1)
-
-
-def _write_page(
-    ranking: Leaderboard, files: ResultsFiles, path: Path | None, space: str | None
-) -> None:
-    """Write a leaderboard as a page, and publish it; a folder's path is no one else's business."""
-    from fslbench_data.leaderboard.hub_files import HubResults
-    from fslbench_data.leaderboard.page.html import leaderboard_page
-
-    where = files.where if isinstance(files, HubResults) else "."
-    output(leaderboard_page(ranking, where), path)
-    if space is not None and path is not None:
-        from fslbench_data.render.page.space import push_space
-
-        click.echo(push_space(path, space, "leaderboard"))
 
 
 def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None) -> None:
@@ -182,3 +177,112 @@ def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
             console.print(Text(note, style="yellow"))
     for note in leaderboard_legend(ranking):
         console.print(Text(f"\n{note}", style="dim"))
+
+
+@click.command(short_help="Say what adding FILEs to a results repository would bring.")
+@click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@_results_option("The results repository as it stands: a folder, or on the Hub.")
+@_releases_option
+@level_option
+@output_option
+def review(
+    paths: tuple[Path, ...],
+    where: str,
+    names: tuple[str, ...],
+    level: float,
+    path: Path | None,
+) -> None:
+    """Check FILEs as a results repository would, and say in Markdown where they would stand.
+
+    A FILE below a folder `submissions` must have its right name, the SHA-256 of its content.
+    Exit code 1 if any FILE is refused; the comment says why. For pull requests: nothing in what
+    they add is trusted, and nothing of it works in the comment.
+    """
+    from benchmark_spec.naming import one_line
+    from fslbench_data.leaderboard.folder_files import LooseFiles
+    from fslbench_data.leaderboard.opening import open_releases, open_results
+    from fslbench_data.leaderboard.review import review as run
+    from fslbench_data.leaderboard.review_text import review_text
+    from fslbench_data.render.console import steps
+
+    check_output(path, *paths)
+    proposed = LooseFiles(paths)
+    for name, file in proposed.paths.items():
+        if name.rpartition("/")[2] != file.name:
+            click.echo(f"{one_line(str(file))} would be {name}", err=True)
+    with steps("reviewing"):
+        reviewed = run(
+            proposed,
+            proposed.names(),
+            open_results(where),
+            open_releases(names) if names else None,
+            level=level,
+        )
+    output(review_text(reviewed), path)
+    if reviewed.rejected:
+        raise SystemExit(1)
+
+
+@click.command(short_help="Propose FILE to a results repository on the Hub.")
+@submission_argument
+@click.option("--to", required=True, metavar="ORG/RESULTS", help="The results repository.")
+@click.option("--model", metavar="ORG/MODEL", help="Propose the results to this model's page, too.")
+@click.option("--method", metavar="M", help="Which of FILE's methods the model is.")
+@click.option("--dry-run", is_flag=True, help="Check everything, and send nothing.")
+def submit(file: Path, to: str, model: str | None, method: str | None, dry_run: bool) -> None:
+    """Check FILE against the releases of a results repository, and open a pull request there.
+
+    Its name in the repository is the SHA-256 of its content. With --model the accuracies, with
+    interval kind, half-width, level and T, are proposed to the model's repository as well.
+    Doing it again opens no second pull request. The account is that of `hf auth login`.
+    """
+    from fslbench_data.leaderboard import eval_results
+    from fslbench_data.leaderboard.submit import (
+        only_method,
+        open_proposal,
+        prepare,
+        propose,
+        pull_request,
+    )
+    from fslbench_data.render.escaping import escaped
+    from fslbench_data.sandbox.client import read_untrusted
+    from fslbench_data.scoring.score import score
+    from fslbench_data.submission.model import Submission
+
+    if method is not None and model is None:
+        raise click.UsageError("--method says which method the model is, and needs --model")
+    parquet = file.suffix.lower() == ".parquet" and file.is_file()
+    submission = read_untrusted(file) if parquet else Submission.read(file)
+    proposal = prepare(submission, to)
+    click.echo(
+        f"{file}: {', '.join(proposal.answers.methods)}, valid for {proposal.release}", err=True
+    )
+
+    def page(source: str) -> bytes:
+        """The model's file with these results; whatever is wrong with it is said here."""
+        report = score(submission, proposal.release, references=False)
+        name = only_method(proposal.answers, method)
+        return eval_results.merged(str(model), eval_results.entries(report, name, source))
+
+    new = page(proposal.url) if model is not None else b""  # before anything is sent
+    url = proposal.url if proposal.accepted else ""
+    if url:
+        click.echo(f"{to} has these results already, as {proposal.path}")
+    elif dry_run:
+        address = open_proposal(proposal.repo_id, "dataset", proposal.title, [proposal.path])
+        click.echo(address or f"would propose {proposal.path} to {to}")
+    else:
+        url = propose(proposal)
+        click.echo(url)
+    if model is None:
+        return
+    if not new:
+        click.echo(f"{model} has these results already, in {eval_results.PATH}")
+    elif dry_run:
+        click.echo(f"would propose {eval_results.PATH} to {model}:\n{new.decode()}", nl=False)
+    else:
+        name = escaped(only_method(proposal.answers, method))
+        title = f"FSLBench results ({proposal.digest[:12]})"
+        text = f"Accuracies of {name} on {proposal.release}, with their intervals; per-task "
+        files = {eval_results.PATH: page(url)}
+        click.echo(pull_request(model, "model", files, title, f"{text}results: {url}"))

@@ -118,14 +118,8 @@ def table(
             console.print(note, style="dim", highlight=False, markup=False)
 
     form = format_of(output_format, path, {**ENDINGS, ".html": "html"})
-    forms = {
-        "markdown": paper.markdown,
-        "latex": paper.latex,
-        "html": paper.html,
-        "csv": paper.csv,
-    }
-    if form in forms:
-        output(forms[form](), path)
+    if form in ("markdown", "latex", "html", "csv"):
+        output(getattr(paper, form)(), path)
     else:
         draw(on, path)
     if paper.content.left_out:

@@ -34,13 +34,9 @@ def escaped(text: str) -> str:
 
 def neutral_table(table: Table) -> Table:
     """Return a table of strangers' texts; what writes it as Markdown does the escaping."""
-    return replace(
-        table,
-        title=neutral(table.title),
-        columns=tuple(map(_neutral_column, table.columns)),
-        notes=tuple(neutral(note) for note in table.notes),
-    )
 
+    def column(of: Column) -> Column:
+        return replace(of, cell=lambda row: neutral(of.text_of(of.cell(row))))
 
-def _neutral_column(column: Column) -> Column:
-    return replace(column, cell=lambda row: neutral(column.text_of(column.cell(row))))
+    columns, notes = tuple(map(column, table.columns)), tuple(map(neutral, table.notes))
+    return replace(table, title=neutral(table.title), columns=columns, notes=notes)

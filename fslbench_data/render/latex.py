@@ -1,14 +1,15 @@
-r"""Tables as LaTeX with ``\usepackage{booktabs}``."""
+r"""Tables as LaTeX with ``\usepackage{booktabs}``, and how wide it sets them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from benchmark_spec.errors import SpecError, shown
-from fslbench_data.render.latex_letters import beyond_pdflatex, composed, in_mathematics
-from fslbench_data.render.table import Table, one_line
+from fslbench_data.render.table import Column, Table, one_line
 
 SIMILAR = "∼"
 """The tilde as a mark: an ordinary one is set as small as a dash."""
@@ -31,10 +32,16 @@ def latex(
     label
         Of the first float; others have it with their number.  By default they follow from titles.
     """
-    floats = []
-    for number, together in enumerate(_together(tables), start=1):
-        own = f"{label}-{number}" if label and number > 1 else label
-        floats.append("\n".join(_float(together, "table*" if page else "table", own)))
+    together: list[list[Table]] = []
+    for table in tables:
+        if table.continues and together:
+            together[-1].append(table)
+        else:
+            together.append([table])
+    floats = [
+        "\n".join(_float(some, page, f"{label}-{number}" if label and number > 1 else label))
+        for number, some in enumerate(together, start=1)
+    ]
     parts = [f"% {one_line(signature)}"] if signature else []
     parts.append(r"% needs \usepackage{booktabs}")
     if beyond := beyond_pdflatex("".join(floats)):
@@ -51,21 +58,12 @@ def check_label(label: str) -> None:
         )
 
 
-def _together(tables: Sequence[Table]) -> list[list[Table]]:
-    """Put each table together with those that continue it."""
-    floats: list[list[Table]] = []
-    for table in tables:
-        if table.continues and floats:
-            floats[-1].append(table)
-        else:
-            floats.append([table])
-    return floats
-
-
-def _float(tables: Sequence[Table], environment: str, label: str) -> Iterator[str]:
+def _float(tables: Sequence[Table], page: bool, label: str) -> Iterator[str]:
     """Give the lines of one float: a table and those below it, in one tabular."""
     first, *more = tables
-    caption = " ".join(filter(None, [_sentence(first.title), *first.notes]))
+    environment = "table*" if page else "table"
+    sentence = first.title if first.title.endswith(".") else f"{first.title}."
+    caption = " ".join([*([sentence] if first.title else []), *first.notes])
     title = re.sub(r"[^a-z0-9]+", "-", first.title.partition(":")[0].lower()).strip("-")
     widest = max((first, *more), key=lambda table: len(table.columns))
     align = "".join("r" if column.align == "right" else "l" for column in widest.columns)
@@ -85,10 +83,9 @@ def _float(tables: Sequence[Table], environment: str, label: str) -> Iterator[st
 
 def _rows(table: Table) -> Iterator[str]:
     """Give the headings of a table, those of groups above the others, and its rows."""
-    groups = [(name, len(list(some))) for name, some in groupby(table.columns, lambda c: c.group)]
-    if any(name for name, _ in groups):
+    if table.groups:
         cells, rules, end = [], [], 0
-        for name, width in groups:
+        for name, width in table.groups:
             start, end = end + 1, end + width
             cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
             rules += [rf"\cmidrule(lr){{{start}-{end}}}"] if name else []
@@ -102,10 +99,6 @@ def _rows(table: Table) -> Iterator[str]:
 
 def _hung(marks: str) -> str:
     return rf"\rlap{{{_tex(marks.replace('~', SIMILAR))}}}" if marks else ""
-
-
-def _sentence(text: str) -> str:
-    return text if not text or text.endswith(".") else f"{text}."
 
 
 TEX = {
@@ -140,10 +133,45 @@ TEX = {
 }
 """What stands for characters that LaTeX, or a table in it, would take for something else."""
 
+_LETTERS = r"""
+    α \alpha β \beta γ \gamma δ \delta ε \varepsilon ζ \zeta η \eta θ \theta ι \iota κ \kappa
+    λ \lambda μ \mu ν \nu ξ \xi ο o π \pi ρ \rho ς \varsigma σ \sigma τ \tau υ \upsilon φ \varphi
+    χ \chi ψ \psi ω \omega ϑ \vartheta ϕ \phi ϖ \varpi ϱ \varrho ϵ \epsilon
+    Γ \Gamma Δ \Delta Θ \Theta Λ \Lambda Ξ \Xi Π \Pi Σ \Sigma Υ \Upsilon Φ \Phi Ψ \Psi Ω \Omega
+    Α \mathrm{A} Β \mathrm{B} Ε \mathrm{E} Ζ \mathrm{Z} Η \mathrm{H} Ι \mathrm{I} Κ \mathrm{K}
+    Μ \mathrm{M} Ν \mathrm{N} Ο \mathrm{O} Ρ \mathrm{P} Τ \mathrm{T} Χ \mathrm{X}
+    ∞ \infty ≤ \leq ≥ \geq ≠ \neq ≈ \approx ≡ \equiv ∝ \propto → \rightarrow ← \leftarrow
+    ↔ \leftrightarrow ⇒ \Rightarrow ∈ \in ∉ \notin ⊂ \subset ⊆ \subseteq ∪ \cup ∩ \cap ∅ \emptyset
+    ∀ \forall ∃ \exists ¬ \neg ∧ \wedge ∨ \vee ⊕ \oplus ⊗ \otimes ∘ \circ ∗ \ast ⋆ \star ★ \star
+    ∂ \partial ∇ \nabla ∑ \sum ∏ \prod ∫ \int √ \surd ℓ \ell ′ ' ″ '' • \bullet
+    ⁰ ^{0} ¹ ^{1} ² ^{2} ³ ^{3} ⁴ ^{4} ⁵ ^{5} ⁶ ^{6} ⁷ ^{7} ⁸ ^{8} ⁹ ^{9} ⁺ ^{+} ⁻ ^{-} ⁿ ^{n}
+    ₀ _{0} ₁ _{1} ₂ _{2} ₃ _{3} ₄ _{4} ₅ _{5} ₆ _{6} ₇ _{7} ₈ _{8} ₉ _{9} ₊ _{+} ₋ _{-} ₙ _{n}
+"""
+_MATHEMATICS = dict(line.split() for line in re.findall(r"\S+ \S+", _LETTERS))
+
+_KNOWN = frozenset(
+    "ªµºÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿĀāĂăĆćĈĉĊċČčĎďĒēĔĕĖėĚěĜĝĞğĠ"
+    "ġĢģĤĥĨĩĪīĬĭİıĲĳĴĵĶķĹĺĻļĽľŁłŃńŅņŇňŌōŎŏŐőŒœŔŕŖŗŘřŚśŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽžƒǄǅǆǇǈǉǊ"
+    "ǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚțȲȳȷḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ"
+    "¡¢£¤¥¦§¨©¬®¯°±²³´¶·¸¹¼½¾¿×÷‐‑‒–—―‖‘’“”†‡•…‰‱※‽⁄⁎⁒₡₤₦₩₫€₱℃№℗℞℠™Ω℧℮"
+)
+"""What pdfLaTeX sets in UTF-8 with no package, besides ASCII; found by setting each."""
+
 
 def tex_of(character: str) -> str:
     """Return what stands for a character in LaTeX."""
-    return TEX.get(character) or in_mathematics(character)
+    if character in TEX:
+        return TEX[character]
+    styled = character == "µ" or "\U0001d400" <= character <= "\U0001d7ff"  # an italic alpha
+    plain = unicodedata.normalize("NFKC", character) if styled else character
+    if plain in _MATHEMATICS:
+        return f"${_MATHEMATICS[plain]}$"
+    return f"${plain}$" if styled and plain.isascii() else character
+
+
+def beyond_pdflatex(text: str) -> list[str]:
+    """List the characters of a LaTeX text that only LuaLaTeX and XeLaTeX set, each once."""
+    return [c for c in dict.fromkeys(text) if not c.isascii() and c not in _KNOWN]
 
 
 _SIGNED = re.compile(r"^[+-](?=\d|$)")
@@ -153,9 +181,71 @@ _MARKS = re.compile(r"[-+0=?·]+")
 
 def _tex(text: str) -> str:
     """Text for LaTeX: specials escaped, a sign before a number and those of verdicts set as one."""
-    text = composed(one_line(text))
+    text = unicodedata.normalize("NFC", one_line(text))
     if text.startswith("*"):  # which the end of the row before would take for its own
         return f"{{*}}{_tex(text[1:])}"
     signs = re.finditer(r"[+-]", text) if _MARKS.fullmatch(text) else _SIGNED.finditer(text)
     signed = {match.start() for match in signs}
     return "".join(f"${c}$" if i in signed else tex_of(c) for i, c in enumerate(text))
+
+
+_CHARACTERS = {
+    2.36: "!',.:;[]`il|",
+    2.83: " -fj",
+    3.35: "()Irst",
+    3.78: "ce",
+    4.25: '"$*/0123456789\\ago{}z?–',
+    4.49: "Jkqvxy",
+    4.72: "Sbdhnpu†‡§¶‖~∼",
+    5.31: "LZ^",
+    5.78: "EFP",
+    6.25: "BCRTw",
+    6.61: "ADGHKNOQUVXY&+<=>@_±−",
+    7.78: "M#%m",
+    8.73: "W",
+}
+"""Widths in points, measured in ``\\footnotesize`` of a class of ten points, in its own fonts.
+
+Those of other classes are at most as wide: Times sets about a tenth narrower.
+"""
+
+_WIDTH_OF = {letter: width for width, letters in _CHARACTERS.items() for letter in letters}
+
+_WIDEST = max(_CHARACTERS)
+"""For characters that were not measured."""
+
+_BOLD = 1.16
+"""Bold digits are so much wider."""
+
+GAP = 8.0
+"""Points between two columns, of which one half stands before the first and behind the last."""
+
+
+def text_width(text: str) -> float:
+    """Return the width of a text, in points."""
+    return sum(_WIDTH_OF.get(letter, _WIDEST) for letter in text)
+
+
+def column_width(column: Column, rows: Iterable[Any]) -> float:
+    """Return the width of a column with the gap to others, in points."""
+    widths = [text_width(column.name)]
+    for row in rows:
+        bold = column.strong is not None and column.strong(row)
+        text = column.text_of(column.cell(row))
+        widths.append(text_width(text) * (_BOLD if bold else 1.0))
+    return max(widths) + GAP
+
+
+def table_width(tables: Sequence[Table]) -> float:
+    """Return the width of the widest of some tables, in points.
+
+    A heading over several columns may be wider than they are.
+    """
+    widths = [0.0]
+    for table in tables:
+        rows = [*table.rows]
+        widths.append(0.0)
+        for name, group in groupby(table.columns, lambda column: column.group):
+            own = sum(column_width(column, rows) for column in group)
+            widths[-1] += max(own, text_width(name) + GAP)
+    return max(widths)

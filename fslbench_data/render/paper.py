@@ -1,17 +1,49 @@
-"""``fslbench_data.table``: the table of a paper from results."""
+"""The table of a paper from results: methods on task sets, in Markdown, LaTeX, HTML and CSV."""
 
 from __future__ import annotations
 
-from benchmark_spec.errors import SpecError
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter, itemgetter
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.latex import check_label
-from fslbench_data.render.paper_layout import Width, check_width
-from fslbench_data.render.paper_table import PaperTable
-from fslbench_data.scoring.paper import About, Asked, paper_content
+from fslbench_data.render import table as plain
+from fslbench_data.render.latex import SIMILAR, check_label, column_width, latex, table_width
+from fslbench_data.render.paper_text import (
+    NOT_TOLD_APART,
+    caption_of,
+    cell_marks,
+    cell_text,
+    cite_text,
+    label_of,
+    title_of,
+)
+from fslbench_data.render.summary_text import LONG
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.scoring.paper import About, Asked, PaperCell, PaperContent, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Answers, Names, Selection, select
+from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
+
+Width = Literal["column", "page"]
+"""As wide as one column of a paper of two columns, or as the page."""
+
+CHARACTERS: dict[Width, int] = {"column": 56, "page": 115}
+"""Of a line of text, two between columns."""
+
+POINTS: dict[Width, float] = {"column": 229.5, "page": 469.0}
+"""Of LaTeX's article in two columns; other classes give about as much or more."""
+
+MOST_LINES = 50
+"""Lines of a float in LaTeX, about a page."""
 
 
 def table(
@@ -68,8 +100,7 @@ def table(
     FSLBenchError
         A kind of it for everything that can be wrong with the arguments or the results.
     """
-    check_width(width)
-    check_label(label)
+    _check(width, label)
     if columns is not None and columns < 1:
         raise SpecError(f"{columns} columns hold nothing", expected="at least 1")
     asked = Asked(
@@ -93,3 +124,230 @@ def table(
         opened = load_release() if release is None else release
         results = report_on(select(results, opened, selection))
     return PaperTable(paper_content(results, asked), transpose, columns, width, label)
+
+
+def _check(width: str, label: str) -> None:
+    if width not in CHARACTERS:
+        raise SpecError(f"no width {width!r}", expected=f"one of {listing([*CHARACTERS])}")
+    check_label(label)
+
+
+@dataclass(frozen=True, repr=False)
+class PaperTable(AsFrame):
+    """A table for a paper, written in the form of a format when asked; ``str`` gives Markdown.
+
+    Attributes
+    ----------
+    content
+        The numbers.
+    transposed
+        Whether a row is a task set, and a column a method.
+    most
+        Columns of numbers beside each other, by default as many as fit; others stand below.
+    width
+        What they are to fit: a column of a paper, or the page.
+    label
+        Of the float in LaTeX, by default made of the title.
+    """
+
+    content: PaperContent
+    transposed: bool = False
+    most: int | None = None
+    width: Width = "page"
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self.width, self.label)
+
+    def markdown(self) -> str:
+        """Write it as Markdown."""
+        return plain.markdown(self.tables(), self._signature, self.notes)
+
+    def latex(self) -> str:
+        r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment.
+
+        A table as wide as the page is a ``table*``, which is a ``table`` in a paper of one column.
+        Warns if it is wider than it is to be.
+        """
+        first, *more = self.tables(tex=True)
+        wide = table_width([first, *more])
+        if wide > POINTS[self.width]:
+            turned = "leave --transpose out" if self.transposed else "--transpose"
+            ways = [*(["--width page"] if self.width == "column" else []), turned]
+            message = (
+                f"the table is about {wide:.0f} points wide, a {self.width} has "
+                f"{POINTS[self.width]:.0f}\n  to mend: {', '.join(ways)}, fewer --columns, or "
+                "shorter names of methods"
+            )
+            warnings.warn(FSLBenchWarning(message), stacklevel=2)
+        similar = f"{NOT_TOLD_APART}:", f"{SIMILAR}:"
+        notes = tuple(note.replace(*similar) for note in self._caption)
+        tables = [replace(first, notes=notes), *more]
+        cite = cite_text(self.content, tex=True)
+        page = self.width == "page"
+        return latex(tables, self._signature, (cite,), page=page, label=self.label)
+
+    def html(self) -> str:
+        """Write it as elements of HTML that need no style sheet."""
+        return plain.html(self.tables(), self._signature, self.notes)
+
+    def csv(self) -> str:
+        """Write a line a cell, numbers unrounded, in percentage points."""
+        return plain.csv_text(_line_table(self.content), self._signature)
+
+    def to_arrow(self) -> pa.Table:
+        """Return what :meth:`csv` holds as a table."""
+        return pa.Table.from_pylist(plain.objects(_line_table(self.content)))
+
+    def __str__(self) -> str:
+        return self.markdown()
+
+    def __repr__(self) -> str:
+        rows, columns = len(self.content.rows), len(self.content.columns)
+        return f"<PaperTable: {rows} rows on {columns} task sets>"
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stands below it: what its marks mean, and a sentence to cite."""
+        return (*self._caption, cite_text(self.content))
+
+    @cached_property
+    def _shown(self) -> tuple[PaperContent, str]:
+        """The content with names as they are shown, and what these are without."""
+        return _with_short_names(self.content, self.width)
+
+    @property
+    def _caption(self) -> tuple[str, ...]:
+        content, left_out = self._shown
+        *notes, release = caption_of(content)
+        return (*notes, *([left_out] if left_out else []), release)
+
+    @property
+    def _signature(self) -> str:
+        return str(self.content.signature)
+
+    def tables(self, *, tex: bool = False) -> list[Table]:
+        """Return the table in blocks of as many columns as fit beside each other.
+
+        Characters are counted, or with `tex` points as LaTeX sets them.
+        """
+        content, columns = self._shown[0], self.content.columns
+        rows = range(len(columns if self.transposed else content.rows))
+        names = [label_of(content, row) for row in content.rows]
+        datasets = [column.scored.dataset for column in columns]
+        groups: dict[str, list[Column]] = {}  # never parted while they fit
+        if self.transposed:
+            first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
+            heads = [
+                Column("data set", lambda i: datasets[i] if first[i] else None),
+                Column("tasks", lambda i: columns[i].heading),
+            ]
+            for row, name in enumerate(names):
+                cells = [column.cells[row] for column in columns]
+                groups[str(row)] = [_column(name, cells)]
+        else:
+            sides = {row.method for row in content.rows}, {row.versus for row in content.rows}
+            what = "difference" if min(map(len, sides)) > 1 else "method"
+            heads = [Column(what, names.__getitem__)]
+            for dataset, column in zip(datasets, columns, strict=True):
+                shown = _column(column.heading, column.cells, dataset)
+                groups.setdefault(dataset, []).append(shown)
+        most = self.most
+        if most is None:  # blocks stand below each other: all columns as wide as the widest
+            measure: Callable[[Column, Iterable[int]], float]
+            measure = column_width if tex else _characters
+            left = (POINTS if tex else CHARACTERS)[self.width]
+            left -= sum(measure(head, rows) for head in heads)
+            widest = max(measure(column, rows) for some in groups.values() for column in some)
+            most = max(1, int(left // widest))
+        fit = max(1, MOST_LINES // (len(rows) + 3))
+        what, _, more = title_of(content).partition(":")
+        tables = []
+        for number, block in enumerate(_blocks(groups.values(), most)):
+            part = f", part {number // fit + 1}" if number >= fit else ""
+            title = "" if number % fit else f"{what}{part}:{more}"
+            tables.append(Table(title, (*heads, *block), rows, continues=bool(number % fit)))
+        return tables
+
+
+def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Column:
+    """Return a column of cells, by the number of a row."""
+
+    def of(what: Callable[[PaperCell], Any], missing: Any) -> Callable[[int], Any]:
+        return lambda row: missing if (cell := cells[row]) is None else what(cell)
+
+    text, strong, marks = of(cell_text, None), of(attrgetter("strong"), False), of(cell_marks, "")
+    shown = right(name, text, missing="–")
+    return replace(shown, group=group, strong=strong, marks=marks)
+
+
+def _characters(column: Column, rows: Iterable[Any]) -> int:
+    """Count the characters of a column's widest text, and those between columns."""
+    return 2 + max(map(len, [column.name, *(column.text_of(column.cell(row)) for row in rows)]))
+
+
+def _blocks(groups: Iterable[Sequence[Column]], most: int) -> Iterator[list[Column]]:
+    """Put groups of columns beside each other while `most` fit; only wider ones are parted."""
+    block: list[Column] = []
+    for group in groups:
+        for part in (group[i : i + most] for i in range(0, len(group), most)):
+            if len(block) + len(part) > most:
+                yield block
+                block = []
+            block = [*block, *part]
+    yield block
+
+
+def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent, str]:
+    """Leave out what the names of methods begin with, if all that have a slash begin alike.
+
+    In a narrow table whatever it is, else if it is long. The note says what is left out.
+    """
+    names = dict.fromkeys(name for row in content.rows for name in (row.method, row.versus) if name)
+    prefixes = {name.rpartition("/")[0] for name in names} - {""}
+    features = prefixes.pop() if len(prefixes) == 1 else ""
+    least = 1 if width == "column" else LONG + 1
+    short = {name: name.removeprefix(f"{features}/") for name in names}
+    if len(features) < least or len({*short.values()}) < len(names):
+        return content, ""
+    of_these = [short[name] for name in names if short[name] != name]
+    before = f" (before {listing(of_these)})" if len(of_these) < len(names) else ""
+    rows = (
+        replace(row, method=short[row.method], versus=short.get(row.versus, ""))
+        for row in content.rows
+    )
+    transductive = frozenset(short[name] for name in content.transductive)
+    shortened = replace(content, rows=tuple(rows), transductive=transductive)
+    return shortened, f"Left out of names: {features}/{before}."
+
+
+def _line_table(content: PaperContent) -> Table:
+    """Return a line a cell, numbers unrounded, in percentage points."""
+    rows = [
+        {
+            "dataset": column.scored.dataset,
+            "task_set": column.scored.task_set,
+            "method": row.method,
+            "versus": row.versus,
+            "T": cell.interval.tasks,
+            "mean": cell.interval.mean,
+            "halfwidth": cell.interval.halfwidth,
+            "interval": cell.interval.kind,
+            "level": cell.interval.level,
+            "highest": None if row.versus else cell.strong,
+            "not_told_apart": cell.not_told_apart,
+            "pairs": None if row.versus else column.pairs,
+            "verdict": cell.verdict,
+            "transductive": bool({row.method, row.versus} & content.transductive),
+            "stopped": cell.stopped,
+            "first_tasks": cell.first_tasks,
+            "unbound": cell.unbound,
+        }
+        for column in content.columns
+        for row, cell in zip(content.rows, column.cells, strict=True)
+        if cell is not None
+    ]
+    return Table("", tuple(Column(name, itemgetter(name)) for name in rows[0]), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from analysis_sql.interval_kinds import family_of
 from analysis_sql.intervals.near_perfect import ABOVE
@@ -19,11 +19,14 @@ from fslbench_data.render.interval_text import (
     plus_minus,
 )
 from fslbench_data.scoring.own_release import OWN_TASKS
-from fslbench_data.scoring.paper import PaperCell, PaperColumn, PaperContent, PaperRow
+from fslbench_data.scoring.paper import PaperCell, PaperContent, PaperRow
 from fslbench_data.scoring.summary import Mark
 
 NOT_TOLD_APART = MARKS[Mark.NOT_APART]
 FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
+
+MOST_NUMBERS = 3
+"""Numbers of tasks that are told beside the usual one."""
 
 NOTES: dict[str, str] = {
     TRANSDUCTIVE: TRANSDUCTIVE_NOTE,
@@ -49,20 +52,15 @@ def cell_text(cell: PaperCell) -> str:
 
 def cell_marks(cell: PaperCell) -> str:
     """Return the marks of a cell."""
-    return "".join(_marks(cell))
-
-
-def _marks(cell: PaperCell) -> Iterator[str]:
-    if cell.not_told_apart:
-        yield NOT_TOLD_APART
-    if cell.interval.constant and not cell.stopped and cell.verdict != "=":
-        yield CONSTANT
-    if cell.stopped:
-        yield STOPPED
-    elif cell.first_tasks:
-        yield FIRST_TASKS
-    if cell.unbound:
-        yield UNBOUND
+    constant = cell.interval.constant and not cell.stopped and cell.verdict != "="
+    marks = {
+        NOT_TOLD_APART: cell.not_told_apart,
+        CONSTANT: constant,
+        STOPPED: cell.stopped,
+        FIRST_TASKS: cell.first_tasks and not cell.stopped,
+        UNBOUND: cell.unbound,
+    }
+    return "".join(mark for mark, there in marks.items() if there)
 
 
 def label_of(content: PaperContent, row: PaperRow) -> str:
@@ -100,6 +98,10 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
     used = [NOTES[mark] for mark in NOTES if mark in marks]
     signature = content.signature
     single = one_model_text(content.of_one_model, 4)
+    near = any(  # where Student's interval covers too little
+        cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
+        for cell in cells
+    )
     missing = any(cell is None for column in content.columns for cell in column.cells)
     return (
         _tasks_text(content),
@@ -107,40 +109,30 @@ def caption_of(content: PaperContent) -> tuple[str, ...]:
         *used,
         *(["–: not answered."] if missing else []),
         *([f"{capital(single)}."] if single else []),
-        *_near_perfect(cells),
+        *([f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []),
         f"FSLBench {signature.package_version}, {_release(content)}.",
     )
 
 
 def _tasks_text(content: PaperContent) -> str:
+    """Say which task sets these are, how many tasks most have, and which have another number."""
     sets = [column.scored for column in content.columns]
     names = [*dict.fromkeys(scored.task_set for scored in sets)]
     ways = {TaskSetName.parse(name).protocol.way for name in names}
     way = f"{ways.pop()} ways; " if len(ways) == 1 else ""
-    return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{_numbers(content)}."
-
-
-def _numbers(content: PaperContent) -> str:
-    """Say how many tasks most of the sets have, and which have another number."""
-    tasks = [column.scored.n_tasks for column in content.columns]
+    tasks = [scored.n_tasks for scored in sets]
     ((most, _),) = Counter(tasks).most_common(1)
-    others = [column for column in content.columns if column.scored.n_tasks != most]
+    others = []
+    for column in content.columns:
+        if column.scored.n_tasks != most:
+            shots, shot, other = column.heading.partition("-shot")
+            where = f"{shots} shot{'' if shots == '1' else 's'}"  # ``digits, 5 shots``
+            where = where if shot and not other else column.heading
+            others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
+    numbers = f"T = {most} tasks" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
-        return f"T = {min(tasks)} to {max(tasks)} tasks"
-    text = "; ".join(f"{column.scored.n_tasks} on {_place(column)}" for column in others)
-    return f"T = {most} tasks" + (f" ({text})" if others else "")
-
-
-def _place(column: PaperColumn) -> str:
-    """Name the task set of a column: ``digits, 5 shots``."""
-    shots, shot, other = column.heading.partition("-shot")
-    if not shot or other:
-        return f"{column.scored.dataset}, {column.heading}"
-    return f"{column.scored.dataset}, {shots} shot{'' if shots == '1' else 's'}"
-
-
-MOST_NUMBERS = 3
-"""Numbers of tasks that are told beside the usual one."""
+        numbers = f"T = {min(tasks)} to {max(tasks)} tasks"
+    return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{numbers}."
 
 
 def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
@@ -160,28 +152,15 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     )
 
 
-def _near_perfect(cells: Sequence[PaperCell]) -> list[str]:
-    """Warn of accuracies for which Student's interval covers too little."""
-    near = any(
-        cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
-        for cell in cells
-    )
-    return [f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []
-
-
 def cite_text(content: PaperContent, *, tex: bool = False) -> str:
     """Return a sentence for the paper's text, and where its BibTeX is."""
     cite = r"~\cite{{{}}}".format if tex else " [{}]".format
-    if content.signature.release == OWN_TASKS:
-        return (
-            f"To cite: Intervals are those of FSLBench{cite('fslbench')}, after "
-            f"Lafargue et al.{cite('lafargue2024oops')}. BibTeX: fslbench cite FILE"
-        )
-    return (
-        f"To cite: The tasks are those of FSLBench{cite('fslbench')}, {_release(content)}; "
-        f"methods are compared task by task, after "
-        f"Lafargue et al.{cite('lafargue2024oops')}. BibTeX: fslbench cite FILE"
-    )
+    package, paper = f"FSLBench{cite('fslbench')}", f"Lafargue et al.{cite('lafargue2024oops')}"
+    used = f"Intervals are those of {package}"
+    if content.signature.release != OWN_TASKS:
+        used = f"The tasks are those of {package}, {_release(content)}; methods are compared "
+        used += "task by task"
+    return f"To cite: {used}, after {paper}. BibTeX: fslbench cite FILE"
 
 
 def _about(content: PaperContent) -> str:

@@ -18,8 +18,7 @@ from analysis_sql.intervals.near_perfect import ABOVE
 from analysis_sql.ranking.evidence import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing
 from fslbench_data.render.console import fit, page
-from fslbench_data.render.figures.answer_forest import answer_forest
-from fslbench_data.render.html import html
+from fslbench_data.render.figures.rows import answer_forest
 from fslbench_data.render.interval_text import (
     MARKS,
     STOPPED,
@@ -34,7 +33,7 @@ from fslbench_data.render.interval_text import (
 from fslbench_data.render.log_text import print_log
 from fslbench_data.render.sentences import stopped_text
 from fslbench_data.render.short_names import shortened
-from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.table import Column, Table, html, right
 from fslbench_data.render.templating import template
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
@@ -129,10 +128,10 @@ def report_html(report: Report) -> str:
     figure = answer_forest(report, summary)
     drawn, missing = "", None
     if figure is not None:
-        from fslbench_data.render.figures.files import svg_of
+        from fslbench_data.render.figures.plot import Drawing
 
         try:
-            drawn = b64encode(svg_of(figure).encode()).decode()
+            drawn = b64encode(Drawing(figure).svg.encode()).decode()
         except MissingPackageError as error:
             missing = error
     return template("render/templates/answer.html.j2").render(

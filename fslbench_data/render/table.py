@@ -1,8 +1,7 @@
-"""The one shape of a table, and how it is written as Markdown, CSV and JSON.
+"""The one shape of a table, and how it is written as Markdown, HTML, CSV and JSON.
 
 A table for people has cells of text, one for machines plain values: an empty cell is None.
-:mod:`fslbench_data.render.console` prints it on the terminal; LaTeX and HTML have modules of their
-own.
+:mod:`fslbench_data.render.console` prints it on the terminal; LaTeX has a module of its own.
 """
 
 from __future__ import annotations
@@ -153,6 +152,15 @@ def markdown(tables: Sequence[Table], signature: str, notes: Sequence[str] = ())
         parts.append("\n".join([*lines, *(f"| {' | '.join(row)} |" for row in texts)]))
         parts += map(_md, table.notes)
     return "\n\n".join([*parts, *map(_md, notes)]) + "\n"
+
+
+def html(tables: Sequence[Table], signature: str, notes: Sequence[str] = ()) -> str:
+    """Write tables as elements of HTML that need no style sheet; the signature is a comment."""
+    from fslbench_data.render.templating import template  # imports jinja2
+
+    return template("render/templates/tables.html.j2").render(
+        tables=tables, signature=signature, notes=notes, comment=comment
+    )
 
 
 def comment(text: str) -> str:

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select
 from markupsafe import Markup, escape
 
 from analysis_sql.comparison.verdicts import Verdict
-from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.figures.charts import VERDICT_NAMES
 from fslbench_data.render.fonts import font_faces
 
 

@@ -14,7 +14,7 @@ from golden_inputs import INPUTS
 import fslbench_data as fb
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.cli import main
-from fslbench_data.cli.plot import KINDS
+from fslbench_data.render.figures import KINDS
 from fslbench_data.render.figures import plot as plots
 
 ONE = {"datasets": "digits", "task_sets": "open-5w5s5q"}

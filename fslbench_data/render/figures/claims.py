@@ -14,7 +14,8 @@ from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import SubmissionError
 from benchmark_spec.suites import IntervalKind
-from fslbench_data.render.figures.rows import Figure, on_sets, placed, set_caption
+from fslbench_data.render.figures.charts import Figure
+from fslbench_data.render.figures.rows import on_sets, placed, set_caption
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Codes = NDArray[np.int8]
@@ -31,23 +32,26 @@ def conclusive(
     """How many comparisons each kind of claim calls conclusive, over task sets together.
 
     Of the task sets that reuse no image; else of those where some can be left out, else of all.
-
-    Parameters
-    ----------
-    counted : bool (F, M)
-        Which pairs of each task set count, by default its own.
-
-    Raises
-    ------
-    SubmissionError
-        If nothing is compared.
+    `counted` says which pairs (F, M) of each task set count, by default its own.
     """
     masks = [each.counted for each in sets] if counted is None else counted
     shown = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
-    shown = _of_habit(_alike(shown))
+    leading = [each.shown_kinds[0] for each, _ in shown]
+    first = next((kind for kind in ("open", "images") if kind in leading), "closed")
+    shown = [pair for pair, kind in zip(shown, leading, strict=True) if kind == first]
+    # where the field's habit has verdicts, its pairs: shares of others do not belong beside them
+    habit = [
+        (each, mask & (claims_of(each).get(CLOSED_ERROR_BARS, np.int8(-1)) >= 0))
+        for each, mask in shown
+    ]
+    shown = [(each, mask) for each, mask in habit if mask.any()] or shown
     if not shown:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
-    counts = count_verdicts(_codes(shown))
+    codes: dict[str, list[Codes]] = {}
+    for each, mask in shown:
+        for claim, verdicts in claims_of(each).items():
+            codes.setdefault(claim, []).append(verdicts[mask & (verdicts >= 0)])
+    counts = count_verdicts({claim: np.concatenate(parts) for claim, parts in codes.items()})
     rows = [
         {
             "kind": claim,
@@ -64,42 +68,6 @@ def conclusive(
         " ones are of tasks that reuse images. Else 0 lies outside the interval of the difference."
     )
     return Figure("conclusive", on_sets("Conclusive comparisons", of), caption, placed(rows))
-
-
-Counted = list[tuple[TaskSetReport, NDArray[np.bool_]]]
-"""Task sets, and which of their pairs count."""
-
-
-def _alike(sets: Counted) -> Counted:
-    """Those which speak of the same, by the same kinds of interval."""
-    leading = [each.shown_kinds[0] for each, _ in sets]
-    first = next((kind for kind in ("open", "images") if kind in leading), "closed")
-    return [pair for pair, kind in zip(sets, leading, strict=True) if kind == first]
-
-
-def _of_habit(sets: Counted) -> Counted:
-    """Those where the field's habit has a verdict, if there are any, and of these such pairs.
-
-    Shares of different pairs do not belong side by side.
-    """
-    known = [(each, mask & _habit(each)) for each, mask in sets]
-    return [(each, mask) for each, mask in known if mask.any()] or sets
-
-
-def _habit(each: TaskSetReport) -> NDArray[np.bool_]:
-    """Say of which pairs (F, M) closed error bars have a verdict."""
-    codes = claims_of(each).get(CLOSED_ERROR_BARS)
-    return np.zeros(each.asked.shape, np.bool_) if codes is None else codes >= 0
-
-
-def _codes(sets: Counted) -> dict[str, Codes]:
-    """Verdicts on the pairs that count, by claim, where there are any."""
-    codes: dict[str, list[Codes]] = {}
-    for each, counted in sets:
-        for claim, verdicts in claims_of(each).items():
-            codes.setdefault(claim, []).append(verdicts[counted & (verdicts >= 0)])
-    joined = {claim: np.concatenate(parts) for claim, parts in codes.items()}
-    return {claim: some for claim, some in joined.items() if some.size}
 
 
 def claims_of(report: TaskSetReport) -> dict[str, Codes]:

@@ -1,29 +1,31 @@
-"""From results to a figure of a paper: what ``fslbench plot`` draws, and ``plot()`` in Python."""
+"""From results to a figure of a paper, and files of it: PDF and SVG with text as text, PNG."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
-from benchmark_spec.errors import SpecError, UnknownNameError, listing
+from benchmark_spec.errors import OutputError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
+from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.figures import rows
+from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
+from fslbench_data.render.figures.charts import Figure, drawn
 from fslbench_data.render.figures.claims import conclusive
-from fslbench_data.render.figures.files import (
-    check_figure_path,
-    svg_of,
-    write_figure,
-)
-from fslbench_data.render.figures.kinds import KINDS, OF_LADDERS
-from fslbench_data.render.figures.ladder_rows import ladder, worst
-from fslbench_data.render.figures.rows import Figure
-from fslbench_data.render.figures.sweep_rows import queries
-from fslbench_data.scoring.bias import BiasReport, bias_on
+from fslbench_data.render.fonts import font_faces, renderer
+from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
 from fslbench_data.scoring.selection import Answers, Names, Selected, Selection, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
+
+ENDINGS = (".pdf", ".png", ".svg")
+
+_DOTS = 300
+"""Dots of a PNG an inch, of 72 points."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +50,7 @@ class Drawing:
     @property
     def svg(self) -> str:
         """The figure as SVG, texts as texts."""
-        return svg_of(self.figure, self.columns)
+        return _svg(drawn(self.figure, self.columns))
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -61,7 +63,8 @@ class Drawing:
         OutputError
             If the name has another ending, or the file cannot be written.
         """
-        write_figure(self.figure, Path(path), self.columns)
+        check_figure_path(Path(path))  # before anything is drawn
+        write_chart(drawn(self.figure, self.columns), Path(path))
 
 
 def plot(
@@ -147,15 +150,40 @@ def figure_of(
     if kind not in KINDS:
         raise UnknownNameError("figure", kind, KINDS)
     if kind == "queries":
-        return queries([Path(sweep) for sweep in sweeps])
+        return rows.queries([Path(sweep) for sweep in sweeps])
     opened = load_release() if release is None else release
     selected = select(results, opened, selection, by_class=kind in OF_LADDERS)
     methods = selected.selection.methods
     if kind in OF_LADDERS:
-        return _of_ladder(kind, bias_on(selected), methods)
+        ladders = bias_on(selected).ladders
+        if len(ladders) > 1:
+            names = listing([f"{ladder.dataset}/{ladder.name}" for ladder in ladders])
+            raise SpecError(
+                f"{len(ladders)} ladders are answered, a figure shows one: {names}",
+                fix="choose with --dataset and --task-set (in Python datasets and task_sets), such "
+                "as ladder_titles-5w5s5q, which stands for all steps",
+            )
+        draw = rows.ladder if kind == "ladder" else rows.worst
+        return draw(ladders[0], selection.level, methods)
     if kind == "forest" and len(methods) == 1:
         return rows.forest(_of_one(selected, *methods))
-    return _of_sets(kind, sets_of(selected), methods)
+    sets = sets_of(selected)
+    if kind in ("conclusive", "forest"):
+        return conclusive(sets) if kind == "conclusive" else rows.forest(sets)
+    if len(sets) > 1:
+        raise SpecError(
+            f"{len(sets)} task sets are answered, such a figure shows one: "
+            f"{listing([report.scored for report in sets])}",
+            fix="choose with --dataset and --task-set (in Python datasets and task_sets)",
+        )
+    if kind == "accuracies":
+        return rows.accuracies(sets[0])
+    if len(methods) != 2:
+        raise SpecError(
+            f"{len(methods)} methods are chosen, scatter shows two",
+            fix="choose with --method A --method B (in Python methods)",
+        )
+    return rows.scatter(sets[0], *methods)
 
 
 def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
@@ -171,34 +199,55 @@ def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
     return sets
 
 
-def _of_ladder(kind: str, report: BiasReport, methods: tuple[str, ...]) -> Figure:
-    names = [f"{ladder.dataset}/{ladder.name}" for ladder in report.ladders]
-    if len(names) > 1:
-        raise SpecError(
-            f"{len(names)} ladders are answered, a figure shows one: {listing(names)}",
-            fix="choose with --dataset and --task-set (in Python datasets and task_sets), such as "
-            "ladder_titles-5w5s5q, which stands for all steps",
+def check_figure_path(path: Path) -> None:
+    """Refuse a file whose ending names no format.
+
+    Raises
+    ------
+    OutputError
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise OutputError(
+            f"{path} names no format of a figure", expected=f"a name ending in {', '.join(ENDINGS)}"
         )
-    draw = ladder if kind == "ladder" else worst
-    return draw(report.ladders[0], report.signature.level, methods)
 
 
-def _of_sets(kind: str, sets: list[TaskSetReport], methods: tuple[str, ...]) -> Figure:
-    if kind == "conclusive":
-        return conclusive(sets)
-    if kind == "forest":
-        return rows.forest(sets)
-    if len(sets) > 1:
-        raise SpecError(
-            f"{len(sets)} task sets are answered, such a figure shows one: "
-            f"{listing([report.scored for report in sets])}",
-            fix="choose with --dataset and --task-set (in Python datasets and task_sets)",
-        )
-    if kind == "accuracies":
-        return rows.accuracies(sets[0])
-    if len(methods) != 2:
-        raise SpecError(
-            f"{len(methods)} methods are chosen, scatter shows two",
-            fix="choose with --method A --method B (in Python methods)",
-        )
-    return rows.scatter(sets[0], *methods)
+def write_chart(spec: dict[str, Any], path: Path) -> None:
+    """Write a chart, given as Vega-Lite, as PDF, PNG or SVG.
+
+    Raises
+    ------
+    OutputError
+        If the file's name has another ending, or it cannot be written.
+    MissingPackageError
+        Without the extra ``report``.
+    """
+    check_figure_path(path)
+    ending = path.suffix.lower()
+    if ending == ".svg":
+        content = _svg(spec).encode()
+    elif ending == ".pdf":
+        content = renderer().vegalite_to_pdf(spec)
+    else:
+        content = packed(renderer().vegalite_to_png(spec, scale=_DOTS / 72))
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    """Draw SVG that holds its fonts."""
+    svg = str(renderer().vegalite_to_svg(spec))
+    return re.sub(r"(<svg[^>]*>)", rf"\1<style>{font_faces()}</style>", svg, count=1)
+
+
+def packed(png: bytes) -> bytes:
+    """Return the same picture in fewer bytes, by a palette where its colours allow it."""
+    image = require("PIL.Image", "report").open(BytesIO(png))
+    colours = image.getcolors(256)
+    if colours and all(colour[3] == 255 for _, colour in colours):
+        indexed = image.convert("RGB").quantize(len(colours), dither=0)
+        if indexed.convert("RGBA").tobytes() == image.tobytes():
+            image = indexed
+    file = BytesIO()
+    image.save(file, format="PNG", optimize=True, dpi=(_DOTS, _DOTS))
+    return file.getvalue()

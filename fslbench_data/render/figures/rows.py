@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,87 +13,111 @@ import numpy as np
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ESTIMANDS, family_of
 from analysis_sql.intervals.intervals import Interval
+from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
-from benchmark_spec.suites import IntervalKind
-from fslbench_data.render.figures.canvas import BETWEEN
-from fslbench_data.render.figures.charts import TIES
-from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.figures.charts import BETWEEN, TIES, VERDICT_NAMES, Figure, Row
 from fslbench_data.render.interval_text import difference_text, plus_minus
+from fslbench_data.scoring.bias import LadderReport, step_of
+from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.summary import Summary
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
-Row = dict[str, Any]
+Pair = tuple[TaskSetReport, Comparison]
+MOST_COMPARED = 30
+"""Comparisons that the figure of an answer shows."""
 
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure without its drawing.
-
-    Attributes
-    ----------
-    chart
-        Of :data:`fslbench_data.render.figures.charts.CHARTS`.
-    caption
-        Says the level, the kind of interval and the number of tasks.
-    """
-
-    chart: str
-    title: str
-    caption: str
-    rows: tuple[Row, ...]
+OTHERS = "other methods"
+"""What a figure calls those that it does not name."""
 
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
-    """The paired differences of one task set, the largest first, or of one pair on several.
-
-    Raises
-    ------
-    SubmissionError
-        If nothing is compared, or several pairs on several task sets.
-    """
-    shown = [(each, c.shown) for each in sets for c in each.comparisons]
+    """The paired differences of one task set, the largest first, or of one pair on several."""
+    pairs = [(each, c.shown) for each in sets for c in each.comparisons]
     if len(sets) == 1:
-        shown.sort(key=lambda pair: -pair[1].difference.mean)
-    if not shown:
+        pairs.sort(key=lambda pair: -pair[1].difference.mean)
+    if not pairs:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
-    pairs = {(c.method, c.versus) for _, c in shown}
-    if len(pairs) > 1 and len(sets) > 1:
+    compared = {(c.method, c.versus) for _, c in pairs}
+    if len(compared) > 1 and len(sets) > 1:
         raise SubmissionError(
-            f"{len(pairs)} pairs of methods on {len(sets)} task sets",
+            f"{len(compared)} pairs of methods on {len(sets)} task sets",
             expected="pairs on one task set, or one pair on several",
             fix="choose with --dataset and --task-set, or two methods with --method",
         )
-    one_method = len({c.method for _, c in shown}) == 1
+    one_method = len({method for method, _ in compared}) == 1
+
+    def label(each: TaskSetReport, c: Comparison) -> str:
+        if len(sets) > 1:
+            return str(each.scored)
+        return c.versus if one_method else f"{c.method}{BETWEEN}{c.versus}"
+
+    method, versus = pairs[0][1].method, pairs[0][1].versus
+    title = "Methods compared" if not one_method else f"{method} compared with others"
+    title = f"{method} compared with {versus}" if len(compared) == 1 else title
+    return _forest(on_sets(title, sets), sets, pairs, label)
+
+
+def answer_forest(report: Report, summary: Summary) -> Figure | None:
+    """Return the differences of the first method, by data set and shots; None without any.
+
+    A single method is compared with those that its answer's table has, the best of several with
+    the others.
+    """
+    pairs = [(each, c.shown) for each, c in islice(_compared(report, summary), MOST_COMPARED)]
+    if not pairs:
+        return None
+    others = {c.versus for _, c in pairs}
+    sets = {str(each.scored): each for each, _ in pairs}
+
+    def label(each: TaskSetReport, c: Comparison) -> str:
+        parts = [str(each.scored)] if len(sets) > 1 else []
+        return ": ".join([*parts, c.versus] if len(others) > 1 or not parts else parts)
+
+    versus = min(others) if len(others) == 1 else "others"
+    where = min(sets) if len(sets) == 1 else f"{len(sets)} task sets"
+    title = f"{pairs[0][1].method} compared with {versus} on {where}"
+    return _forest(title, [*sets.values()], pairs, label, reasons=False)
+
+
+def _compared(report: Report, summary: Summary) -> Iterator[Pair]:
+    by_set = {each.scored: each for each in report.sets}
+    for row in summary.rows:
+        yield from ((by_set[row.primary.scored], comparison) for comparison in row.shown)
+    for column in summary.columns:
+        each, (first, *others) = by_set[column.primary.scored], summary.methods
+        there = [name for name in others if name in column.by_method]
+        if first in column.by_method and there:
+            of = each.methods.index
+            compared = each.comparisons_of(of(first), np.array([of(name) for name in there]))
+            yield from ((each, comparison) for comparison in compared)
+
+
+def _forest(
+    title: str,
+    sets: Sequence[TaskSetReport],
+    pairs: Sequence[Pair],
+    label: Callable[[TaskSetReport, Comparison], str],
+    *,
+    reasons: bool = True,
+) -> Figure:
+    labels = [label(each, c) for each, c in pairs]
     rows = [
         {
-            "label": str(each.scored)
-            if len(sets) > 1
-            else c.versus
-            if one_method
-            else f"{c.method}{BETWEEN}{c.versus}",
+            "label": name,
             "subject": c.method,
-            **difference_row(c),
+            "mean": c.difference.mean,
+            **_both_ends([pair.difference for pair in c.intervals.values()]),
+            "verdict": VERDICT_NAMES[c.verdict.value],
+            "shown": f"{difference_text(c)}; {c.reason}" if c.reason else difference_text(c),
         }
-        for each, c in shown
+        for name, (_, c) in zip(labels, pairs, strict=True)
     ]
-    method, versus = shown[0][1].method, shown[0][1].versus
-    title = "Methods compared" if not one_method else f"{method} compared with others"
-    title = f"{method} compared with {versus}" if len(pairs) == 1 else title
-    caption = set_caption(sets, [c.difference.tasks for _, c in shown])
-    for reason in dict.fromkeys(c.reason for _, c in shown if c.reason):
-        of = [row["label"] for row, (_, c) in zip(rows, shown, strict=True) if c.reason == reason]
+    caption = set_caption(sets, [c.difference.tasks for _, c in pairs])
+    for reason in dict.fromkeys(c.reason for _, c in pairs if c.reason and reasons):
+        of = [name for name, (_, c) in zip(labels, pairs, strict=True) if c.reason == reason]
         caption += _without_verdict(of, reason)
-    return Figure("forest", on_sets(title, sets), caption, placed(rows))
-
-
-def difference_row(c: Comparison) -> Row:
-    """A paired difference with both intervals."""
-    return {
-        "mean": c.difference.mean,
-        **_both_ends([pair.difference for pair in c.intervals.values()]),
-        "verdict": VERDICT_NAMES[c.verdict.value],
-        "shown": f"{difference_text(c)}; {c.reason}" if c.reason else difference_text(c),
-    }
+    return Figure("forest", title, caption, placed(rows))
 
 
 def accuracies(each: TaskSetReport) -> Figure:
@@ -118,13 +144,7 @@ def accuracies(each: TaskSetReport) -> Figure:
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
-    """Accuracies of two methods task by task; equal pairs are one point.
-
-    Raises
-    ------
-    UnknownNameError
-        If one of them has no results on the task set.
-    """
+    """Accuracies of two methods task by task; equal pairs are one point."""
     if first == second:
         raise SubmissionError(f"{first} is named twice", expected="two methods")
     for name in (first, second):
@@ -155,27 +175,123 @@ def correlation(x: Any, y: Any) -> str:
     return f"{np.corrcoef(x, y)[0, 1]:.2f}"
 
 
-def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
-    """Level, kind of interval and number of tasks.
+def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+    """Accuracy and wAcc of methods on the steps of a ladder; of all, or of some."""
+    rows = [
+        {
+            "method": method,
+            "step": step,
+            "measure": measure,
+            "mean": interval.mean,
+            **ends(interval),
+            "shown": plus_minus(interval),
+        }
+        for method, steps in report.answers.scores(level).items()
+        if not methods or method in methods
+        for step, of in steps.items()
+        for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
+    ]
+    return _of_ladder("ladder", report, level, "accuracy and worst-class accuracy by step", rows)
 
-    Parameters
-    ----------
-    tasks
-        Over how many each of the things shown is.
-    lines
-        Whether the second kind is drawn as thin lines; others are not drawn then.
+
+def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+    """Accuracy on random tasks against wAcc on the last step; only some methods may be named.
+
+    As Figures 5 and S1 of Zheng et al. (ECCV 2024); on the last step where no method answered
+    random tasks.
     """
-    about = "; ".join(_in_full(each.shown_kinds[:1] for each in sets))
-    how, last = ("thin lines: ", 2) if lines else ("", None)
-    if beside := _in_full(each.shown_kinds[1:last] for each in sets):
-        about += f"; {how}{'; '.join(beside)}"
+    scores = report.answers.scores(level)
+    answered = {step for steps in scores.values() for step in steps}
+    steps = map(step_of, reversed(report.answers.infos))
+    last = next((step for step in steps if step in answered), "")
+    first = "random" if "random" in answered else last
+    rows = [
+        {
+            "method": method,
+            "named": method if not methods or method in methods else OTHERS,
+            "accuracy": on_first.accuracy.mean,
+            **ends(on_first.accuracy),
+            "worst": of.worst.mean,
+            **{f"worst_{end}": value for end, value in ends(of.worst).items()},
+        }
+        for method, steps in scores.items()
+        if (of := steps.get(last)) and (on_first := steps.get(first))
+    ]
+    order = {name: i for i, name in enumerate(methods)}
+    rows.sort(key=lambda row: order.get(str(row["named"]), len(order)))
+    about = f"accuracy on {first} tasks, worst-class accuracy on {last} ones"
+    return _of_ladder("worst", report, level, about, rows)
+
+
+def _of_ladder(
+    kind: str, report: LadderReport, level: float, about: str, rows: Sequence[Row]
+) -> Figure:
+    if all(row.get("named") == OTHERS for row in rows):
+        raise SubmissionError(
+            f"none of these methods says which classes it answers rightly on {report.name}",
+            where=report.dataset,
+            expected="predictions, or class_correct, of one run",
+            fix="choose other methods",
+        )
+    intervals = f"{100 * level:.8g} % intervals, {report.kind} ({ESTIMANDS[report.kind]})"
+    tasks = [of.accuracy.tasks for method in report.methods for of in method.steps.values()]
+    caption = f"{intervals}. {tasks_text(tasks)} a step."
+    if left_out := report.answers.left_out:
+        caption += f" Not shown, without counts by class: {', '.join(left_out)}."
+    title = f"{report.dataset}/{report.name}: {about}"
+    return Figure(kind, title, caption, placed(rows) if kind == "ladder" else tuple(rows))
+
+
+def queries(sweeps: Iterable[Path]) -> Figure:
+    """Sweeps of the number of queries, as ``fslbench-build query-size`` writes them in JSON."""
+    rows: list[Row] = []
+    about: dict[str, None] = {}
+    for path in sweeps:
+        try:
+            sweep = parsed_json(path.read_bytes())
+            name = f"{sweep['dataset']}, {sweep['method']}, {sweep['way']}w{sweep['shot']}s"
+            name = f"{name} ({path.stem})" if any(name == row["sweep"] for row in rows) else name
+            drawn = f"{100 * sweep['level']:.8g} % open intervals, {sweep['seeds']} seeds a point"
+            tasks = [float(row["tasks"]) for row in sweep["rows"]]
+            about[f"{name}: {drawn}, T = {min(tasks):.8g} to {max(tasks):.8g} tasks"] = None
+            rows += [
+                {
+                    "sweep": name,
+                    "Q": int(row["query"]),
+                    **{kind: _finite(row[kind]) for kind in ("observed", "model")},
+                }
+                for row in sweep["rows"]
+            ]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SubmissionError(
+                f"{path} is no sweep of the number of queries: {str(error)[:100]}",
+                fix="fslbench-build query-size ... --format json -o FILE makes one",
+            ) from None
+    if not rows:
+        raise SubmissionError("there is no sweep to show", expected="--sweep FILE.json")
+    caption = "Points: mean half-width over seeds; lines: the model. " + "; ".join(about) + "."
+    return Figure("queries", "Interval width against the number of queries", caption, tuple(rows))
+
+
+def _finite(value: Any) -> float | None:
+    """A number, or None where there is none."""
+    if value is None:
+        return None
+    if not isfinite(value):
+        raise ValueError(f"{value} is no half-width")
+    return float(value)
+
+
+def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
+    """Level, kinds of interval and numbers of tasks; with `lines` the second kind is drawn thin."""
+
+    def in_full(first: int, end: int | None) -> str:
+        every = dict.fromkeys(kind for each in sets for kind in each.shown_kinds[first:end])
+        return "; ".join(f"{family_of(kind)} ({ESTIMANDS[kind]})" for kind in every)
+
+    about, more = in_full(0, 1), in_full(1, 2 if lines else None)
+    about += f"; {'thin lines: ' if lines else ''}{more}" if more else ""
     return f"{100 * sets[0].level:.8g} % intervals, {about}. {tasks_text(tasks)}."
-
-
-def _in_full(kinds: Iterable[Sequence[IntervalKind]]) -> list[str]:
-    """Kinds of interval by family and estimand, each once."""
-    every = dict.fromkeys(kind for some in kinds for kind in some)
-    return [f"{family_of(kind)} ({ESTIMANDS[kind]})" for kind in every]
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:

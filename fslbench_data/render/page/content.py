@@ -15,13 +15,11 @@ from analysis_sql.comparison.verdicts import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import IntervalKind
+from fslbench_data.render.figures.charts import VERDICT_NAMES, Figure
 from fslbench_data.render.figures.claims import CLAIMS, claims_of, conclusive, halfwidth
-from fslbench_data.render.figures.ladder_rows import OTHERS, ladder, worst
-from fslbench_data.render.figures.rows import Figure, correlation
-from fslbench_data.render.figures.style import VERDICT_NAMES
+from fslbench_data.render.figures.rows import OTHERS, correlation, ladder, worst
 from fslbench_data.render.limits_text import unseen_text
-from fslbench_data.render.page.hard_tasks import hard_tasks
-from fslbench_data.render.page.pictures import Images, pictures_html
+from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
 from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.scoring.bias import LadderReport
 from fslbench_data.scoring.report import Report
@@ -37,8 +35,8 @@ MOST_CHOSEN = 50
 LEVELS = (0.9, 0.95, 0.99)
 """Levels that can be chosen on a page, beside the one it was made with."""
 
-MOST_LISTED = 50
-"""Methods of the results that the answer's table holds."""
+MOST_LISTED = MOST_ANSWERED = 50
+"""Methods of the results that the answer's table holds, and with which every level has one."""
 
 Values = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -67,23 +65,10 @@ def page_content(
         At its level the page opens.  Its methods are those whose pairs and tasks the page holds; by
         default those of the submission, then the reference methods, of these the ones with the
         highest means, :data:`MOST_CHOSEN` in all.
-    ladders, queries
-        What there is of attribute-biased tasks, and the figure of sweeps of the number of queries
-        (:func:`figure_values`).
-    images
-        Of the tasks that are shown in pictures
-        (:func:`fslbench_data.render.page.pictures.pictures_html`).
+    queries
+        The figure of sweeps of the number of queries (:func:`figure_values`).
     arguments
         Of the command that made the page, for the commands that it shows.
-    progress
-        Called with what is done next.
-
-    Raises
-    ------
-    SubmissionError
-        If none of its methods has results there.
-    FSLBenchError
-        As :func:`fslbench_data.render.page.pictures.pictures_html` does.
     """
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
@@ -108,12 +93,13 @@ def page_content(
         made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
         sets, some = zip(*made, strict=True)
     of_release = set(selected.references.methods) if selected.references else set()
-    answers = _answers(reports, level)
+    few = max(len(each.asked) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
+    answers = {at: summarize(report) for at, report in reports.items() if few or at == level}
     opens = [str(primary.scored) for primary in answers[level].primary]
     progress("pictures")
     hard = hard_tasks(selected.infos, [main.sets[i] for i in shown], chosen, ladders)
     return {
-        "answers": [{"level": at, **_shown_answer(whole)} for at, whole in answers.items()],
+        "answers": [_shown_answer(at, whole) for at, whole in answers.items()],
         "pictures": pictures_html(selected.release, [*hard], opens, images),
         "opens": {"method": next(iter(answers[level].methods), None), "sets": opens},
         "release": main.signature.release,
@@ -143,23 +129,13 @@ def page_content(
     }
 
 
-MOST_ANSWERED = 50
-"""Methods up to which the answer is there at every level: those of more have many pairs."""
-
-
-def _answers(reports: Mapping[float, Report], level: float) -> dict[float, Summary]:
-    """Answer at every level; of more than :data:`MOST_ANSWERED` methods at one alone."""
-    few = max(len(each.asked) for each in reports[level].sets) <= MOST_ANSWERED
-    return {at: summarize(report) for at, report in reports.items() if few or at == level}
-
-
-def _shown_answer(whole: Summary) -> Values:
+def _shown_answer(at: float, whole: Summary) -> Values:
     """Sentences and table of an answer, of at most :data:`MOST_LISTED` methods."""
     (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_LISTED]))
     left = len(whole.methods) - MOST_LISTED
     cut = [f"… and {left} more methods: fslbench score."] if left > 0 else []
     table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))
-    return {"sentences": sentences, "table": table}
+    return {"level": at, "sentences": sentences, "table": table}
 
 
 def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
@@ -193,19 +169,15 @@ def _set(
     members = [method for method in chosen if method in position]
     some = {key: report.only(members) for key, report in at.items()}
     counts = some[level].counts
-    shares = [
-        100.0 * row[:tasks] / queries
-        for row, tasks, queries in zip(
-            counts.correct, counts.tasks, counts.queries_per_task, strict=True
-        )
-    ]
+    right = [row[:n] for row, n in zip(counts.correct, counts.tasks, strict=True)]
+    shares = [100.0 * row / n for row, n in zip(right, counts.queries_per_task, strict=True)]
     upper = np.triu_indices(len(members), 1)
-    name = TaskSetName.parse(each.scored.task_set)
+    tasks = np.broadcast_to(some[level].pairs.tasks, some[level].asked.shape)
     values = {
         "dataset": each.scored.dataset,
         "task_set": each.scored.task_set,
         "T": each.scored.n_tasks,
-        "shot": name.protocol.shot,
+        "shot": TaskSetName.parse(each.scored.task_set).protocol.shot,
         "kinds": kinds,
         "shown": list(each.shown_kinds),
         "carried": each.interval_kind,
@@ -215,11 +187,9 @@ def _set(
         "prefix": [score.prefix for score in each.scores],
         "chosen": [position[method] for method in members],
         "unit": counts.queries_per_task.tolist(),
-        "counts": [row[:n].tolist() for row, n in zip(counts.correct, counts.tasks, strict=True)],
+        "counts": [row.tolist() for row in right],
         "r": _correlations(shares, upper),
-        "pair_tasks": np.broadcast_to(some[level].pairs.tasks, some[level].asked.shape)[
-            upper
-        ].tolist(),
+        "pair_tasks": tasks[upper].tolist(),
         "diff": _listed(some[level].pairs.difference[upper]),
         "at": {str(key): _at_level(at[key], some[key], kinds, upper) for key in at},
     }
@@ -279,21 +249,23 @@ def _conclusive(
 
     Beside methods of results those of the release are not compared with each other.
     """
-    found: dict[str, Values] = {}
-    alike: dict[str, list[ByLevel]] = {}
+    alike: dict[str, list[tuple[ByLevel, NDArray[np.bool_]]]] = {}
     for each in sets:
-        first = each[levels[0]]
-        alike.setdefault(f"{first.scored.dataset} {first.shown_kinds[0]}", []).append(each)
-    for name, some in alike.items():
-        counted = []
-        for each in some:
-            report = each[levels[0]]
-            own = np.array([method not in of_release for method in report.methods], np.bool_)
-            counted.append(report.counted & (own[:, None] | own if of_release else True))
-        if any(mask.any() for mask in counted):
-            figures = {at: conclusive([each[at] for each in some], counted) for at in levels}
-            found[name] = {str(at): figure_values(figure) for at, figure in figures.items()}
-    return found
+        report = each[levels[0]]
+        own = np.array([method not in of_release for method in report.methods], np.bool_)
+        counted = report.counted & (own[:, None] | own if of_release else True)
+        name = f"{report.scored.dataset} {report.shown_kinds[0]}"
+        alike.setdefault(name, []).append((each, counted))
+    return {
+        name: {
+            str(at): figure_values(
+                conclusive([each[at] for each, _ in some], [counted for _, counted in some])
+            )
+            for at in levels
+        }
+        for name, some in alike.items()
+        if any(counted.any() for _, counted in some)
+    }
 
 
 def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:

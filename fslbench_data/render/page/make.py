@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import shlex
+from base64 import b64encode
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import OutputError, SpecError
+from fslbench_data.files import whole_file
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.figures.sweep_rows import queries
+from fslbench_data.render.figures.rows import queries
+from fslbench_data.render.page import INDEX
 from fslbench_data.render.page.content import MOST_CHOSEN, Values, figure_values, page_content
-from fslbench_data.render.page.html import Page, check_folder, html
 from fslbench_data.render.page.pictures import Images
+from fslbench_data.render.templating import template
 from fslbench_data.scoring.bias import LadderReport, bias_on
 from fslbench_data.scoring.selection import Answers, Names, Selection, select
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """The report page, one file of HTML; a notebook shows it in a frame of its own."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"<Page of {len(self.text) / 1e6:.1f} MB; .write(folder)>"
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe title="fslbench report" sandbox="allow-scripts" width="100%" height="800" '
+            f'srcdoc="{escape(self.text)}"></iframe>'
+        )
+
+    def write(self, folder: str | Path) -> Path:
+        """Write ``index.html`` into a folder, which is made if it is not there; gives its path.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        path = _made(Path(folder)) / INDEX
+        with whole_file(path) as temporary:
+            temporary.write_text(self.text, encoding="utf-8")
+        return path
+
+
+def _made(folder: Path) -> Path:
+    """Make the folder if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{folder} cannot be a folder: {error.strerror}", fix="name another folder"
+        ) from None
+    return folder
 
 
 def report_page(
@@ -65,7 +112,7 @@ def report_page(
         As :func:`fslbench_data.score` does.
     """
     if path is not None:
-        check_folder(Path(path))
+        _made(Path(path))
     selection = Selection.of(
         methods=methods,
         datasets=datasets,
@@ -73,76 +120,47 @@ def report_page(
         level=level,
         allow_unbound=allow_unbound,
     )
-    arguments = _as_typed(results)
+    several = results if isinstance(results, list | tuple) else [results]
+    arguments = [str(one) if isinstance(one, str | Path) else "FILE" for one in several]
     if release is not None:
         arguments += ["--release", release.hub or release.files.where]
     arguments += ["--unbound"] if allow_unbound else []
-    opened = load_release() if release is None else release
-    folder = images if images is None or images is True else Path(images)
-    page = _page(results, opened, selection, sweeps, folder, shlex.join(arguments))
+    page = page_of(
+        results,
+        load_release() if release is None else release,
+        selection,
+        sweeps=sweeps,
+        images=images if images is None or images is True else Path(images),
+        arguments=shlex.join(arguments),
+    )
     if path is not None:
         page.write(path)
     return page
 
 
-def _as_typed(results: Answers) -> list[str]:
-    """Name results as one would to the command line; what is in no file as FILE."""
-    several = results if isinstance(results, list | tuple) else [results]
-    return [str(one) if isinstance(one, str | Path) else "FILE" for one in several]
-
-
 def make_page(
-    files: Answers,
-    release: Release,
-    folder: Path,
-    selection: Selection,
-    *,
-    sweeps: Sequence[Path] = (),
-    images: Images = None,
-    arguments: str = "",
-    progress: Callable[[str], object] = lambda _: None,
+    files: Answers, release: Release, folder: Path, selection: Selection, **how: Any
 ) -> Path:
-    """Make the page of some files of results beside the reference methods; gives its path.
-
-    Parameters
-    ----------
-    files
-        Submissions; without any the reference methods are shown.
-    folder
-        Where ``index.html`` is written.
-    selection
-        Its methods are those whose pairs and tasks the page holds; see
-        :func:`fslbench_data.render.page.content.page_content`.
-    sweeps
-        Files of sweeps of the number of queries.
-    images
-        The folder of a data set's images, True for those that the release holds; None: if they are
-        on disk.
-    arguments
-        Files and release as the command line names them.
-    progress
-        Called with what is done next.
-
-    Raises
-    ------
-    SpecError
-        If more methods are chosen than a page holds.
-    FSLBenchError
-        As :func:`fslbench_data.score` does.
-    """
-    check_folder(folder)
-    return _page(files, release, selection, sweeps, images, arguments, progress).write(folder)
+    """Write the page of some files of results, as :func:`page_of` makes it; gives its path."""
+    _made(folder)
+    return page_of(files, release, selection, **how).write(folder)
 
 
-def _page(
+def page_of(
     results: Answers,
     release: Release,
     selection: Selection,
-    sweeps: Sequence[str | Path],
-    images: Images,
-    arguments: str,
+    *,
+    sweeps: Sequence[str | Path] = (),
+    images: Images = None,
+    arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Page:
+    """Make the page of some results beside the reference methods, which without any are shown.
+
+    `arguments` are files and release as the command line names them, and `progress` is called with
+    what is done next.
+    """
     if len(selection.methods) > MOST_CHOSEN:
         chosen = f"{len(selection.methods)} methods are chosen"
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
@@ -152,10 +170,15 @@ def _page(
     if selected.left_out or any(info.name.attributes for info in selected.infos):
         progress("task sets made with attributes")
         ladders = bias_on(selected.on_ladders()).ladders
+    of_sweeps = None
+    if sweeps:  # a figure which no choice on the page changes
+        files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
+        command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
+        of_sweeps = figure_values(queries([Path(sweep) for sweep in sweeps]), command)
     content = page_content(
         selected,
         ladders=ladders,
-        queries=_of_sweeps(sweeps) if sweeps else None,
+        queries=of_sweeps,
         images=images,
         arguments=arguments,
         progress=progress,
@@ -163,8 +186,9 @@ def _page(
     return Page(html(content))
 
 
-def _of_sweeps(sweeps: Sequence[str | Path]) -> Values:
-    """The figure of sweeps of the number of queries, which no choice on the page changes."""
-    files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
-    command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
-    return figure_values(queries([Path(sweep) for sweep in sweeps]), command)
+def html(content: Values) -> str:
+    """The page's text: answers and pictures as elements, all else packed for the page's script."""
+    held = {key: content[key] for key in content if key not in ("answers", "pictures")}
+    text = json.dumps(held, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    packed = b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
+    return template("render/page/templates/page.html.j2").render(**content, packed=packed)

@@ -1,23 +1,35 @@
-"""Which tasks a page shows in pictures, where images are at hand, and how much of them."""
+"""The hardest task of each set in pictures: which tasks, of which images, and whose these are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import base64
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from math import fsum
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmark_spec.errors import UnknownNameError
+from benchmark_spec.tables import Dataset
+from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.release.stored_pictures import some_pictures
-from fslbench_data.render.page.hard_tasks import HardTask
-from fslbench_data.render.page.picture_html import Credits, task_html
-from fslbench_data.render.small_pictures import Thumbnail, thumbnail
 from fslbench_data.render.task_rows import ClassRow, ShownImage, task_rows
 from fslbench_data.render.templating import template
+from fslbench_data.scoring.bias import LadderReport, step_of
+from fslbench_data.scoring.task_set_report import TaskSetReport
+from fslbench_data.tasks import TaskSetInfo
 
-LONGEST = 96
-"""Pixels of a thumbnail's longest side."""
+LONGEST, QUALITY = 96, 80
+"""Pixels of a thumbnail's longest side, and the quality of its WebP."""
+
+TINY = 32
+"""Pixels up to which a picture is enlarged with its pixels as squares."""
 
 MOST_CLASSES, MOST_IMAGES = 10, 5
 """Classes of a task, and support images and queries of each, that are shown."""
@@ -28,16 +40,88 @@ MOST_PICTURES, MOST_BYTES = 1000, 2_000_000
 Images = Path | Literal[True] | None
 """The folder of images, or True for those that the release holds; None: if they are on disk."""
 
+Credits = Mapping[int, tuple[str, str]]
+"""Creator and licence of images, by id."""
+
+
+@dataclass(frozen=True)
+class HardTask:
+    """The task of a set with the lowest mean accuracy over methods; of equal ones the first.
+
+    Attributes
+    ----------
+    tasks
+        How many it is the hardest of: tasks 0 to `tasks` - 1.
+    accuracies
+        On this task, percent by method, the highest first: of those that answered the most tasks.
+    """
+
+    info: TaskSetInfo
+    task_id: int
+    tasks: int
+    accuracies: Mapping[str, float]
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy over the methods, percent."""
+        return fsum(self.accuracies.values()) / len(self.accuracies)
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small picture as a ``data:`` address of WebP, and its size in pixels."""
+
+    address: str
+    width: int
+    height: int
+
+
+def hardest(info: TaskSetInfo, shares: Mapping[str, NDArray[np.float64]]) -> HardTask:
+    """Find the hardest task by each method's percent of right queries on the first tasks."""
+    tasks = max(map(len, shares.values()))
+    whole = {method: share for method, share in shares.items() if len(share) == tasks}
+    totals = [fsum(column) for column in zip(*whole.values(), strict=True)]
+    task_id = totals.index(min(totals))
+    here = [(float(share[task_id]), method) for method, share in whole.items()]
+    here.sort(key=lambda pair: (-pair[0], pair[1]))
+    return HardTask(info, task_id, tasks, {method: share for share, method in here})
+
+
+def hard_tasks(
+    infos: Sequence[TaskSetInfo],
+    sets: Sequence[TaskSetReport],
+    methods: Sequence[str],
+    ladders: Sequence[LadderReport],
+) -> Iterator[HardTask]:
+    """Yield the hardest task of each task set, then of the last step of each ladder."""
+    named = {str(info): info for info in infos}
+    for report in sets:
+        counts, place = report.counts, {method: i for i, method in enumerate(report.methods)}
+        shares = {
+            method: 100.0 * counts.correct[i, : counts.tasks[i]] / counts.queries_per_task[i]
+            for method in methods
+            if (i := place.get(method)) is not None
+        }
+        yield hardest(named[str(report.scored)], shares)
+    for ladder in ladders:
+        by_method = ladder.answers.by_method
+        answered = {step for steps in by_method.values() for step in steps}
+        last = next((i for i in reversed(ladder.answers.infos) if step_of(i) in answered), None)
+        if last is None or str(last) in named:
+            continue
+        step, shares = step_of(last), {}
+        there = {method: steps[step] for method, steps in by_method.items() if step in steps}
+        for method in [name for name in methods if name in there] or there:
+            right = there[method]  # by class (T, K), of runs (T, K, R)
+            total = last.protocol.n_query * right[0, 0].size
+            shares[method] = 100.0 * right.reshape(len(right), -1).sum(axis=1) / total
+        yield hardest(last, shares)
+
 
 def pictures_html(
     release: Release, tasks: Sequence[HardTask], first: Collection[str], images: Images
 ) -> str:
-    """Show tasks of which images are at hand; empty where there are none.
-
-    Parameters
-    ----------
-    first
-        Names of the task sets that come first, should there be too many.
+    """Show tasks of which images are at hand, `first` those of these sets; empty without any.
 
     Raises
     ------
@@ -45,23 +129,25 @@ def pictures_html(
         If the release is to hold pictures of these data sets, and does not.
     SourceError
         If an image of the folder is missing, or one cannot be read.
-    MissingPackageError
-        Without Pillow.
     """
-    datasets = at_hand(release, [task.info.dataset for task in tasks], images)
-    there = [task for task in tasks if task.info.dataset in datasets]
-    if not there:
+    datasets = _at_hand(release, [task.info.dataset for task in tasks], images)
+    named = {str(task.info): task for task in tasks if task.info.dataset in datasets}
+    if not named:
         return ""
     rows: dict[str, list[ClassRow]] = {}
-    for task in sorted(there, key=lambda task: str(task.info) not in first):
-        shown = [_cut(row) for row in task_rows(release, task.info, task.task_id)[:MOST_CLASSES]]
-        rows[str(task.info)] = shown
+    for name in sorted(named, key=lambda name: name not in first):
+        task = named[name]
+        rows[name] = [
+            replace(row, support=row.support[:MOST_IMAGES], queries=row.queries[:MOST_IMAGES])
+            for row in task_rows(release, task.info, task.task_id)[:MOST_CLASSES]
+        ]
         if sum(len(_images(some)) for some in rows.values()) > MOST_PICTURES:
             rows.popitem()
             break
-    named = {str(task.info): task for task in there}
     about = {each.name: each for each in release.manifest.datasets}
-    ids = {dataset: _ids(rows, dataset) for dataset in datasets}
+    ids: dict[str, set[int]] = {dataset: set() for dataset in datasets}
+    for name, some in rows.items():
+        ids[named[name].info.dataset] |= {image.image_id for image in _images(some)}
     small = {dataset: _thumbnails(release, dataset, images, ids[dataset]) for dataset in datasets}
     made_by = {dataset: _credits(release, dataset, ids[dataset]) for dataset in datasets}
     blocks: dict[str, str] = {}
@@ -74,31 +160,57 @@ def pictures_html(
             break
         blocks[name] = block
     kept = {name: blocks[name] for name in named if name in blocks}
-    section = template("render/page/templates/pictures.html.j2")
-    return section.render(tasks=kept, rule=_rule(named, blocks))
-
-
-def _rule(named: Collection[str], shown: Collection[str]) -> str:
-    """Say which tasks these are, and of how many sets there is none."""
-    text = (
-        "Of each task set the task with the lowest mean accuracy over the methods of this page, of "
-        f"equal ones the first; of a class at most {MOST_IMAGES} support images and {MOST_IMAGES} "
-        "queries."
+    left = len(named) - len(kept)
+    return template("render/page/templates/pictures.html.j2").render(
+        tasks=kept,
+        left=left,
+        images=MOST_IMAGES,
+        pictures=MOST_PICTURES,
+        megabytes=MOST_BYTES / 1e6,
     )
-    left = len(named) - len(shown)
-    if left:
-        sets = "1 more task set has none" if left == 1 else f"{left} more task sets have none"
-        text += (
-            f" {sets}: a page has at most {MOST_PICTURES:,} pictures, {MOST_BYTES / 1e6:.0f} MB."
-        )
-    return text
 
 
-def at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[str]:
-    """Return of which of these data sets there are images.
+def task_html(
+    task: HardTask,
+    rows: Sequence[ClassRow],
+    small: Mapping[int, Thumbnail],
+    about: Dataset,
+    credits_of: Credits,
+) -> str:
+    """Write a task: what was answered of it, its classes, and whose pictures these are.
 
-    Unasked, nothing is fetched from the Hub.
+    Images that may not be passed on have no thumbnail in `small`.
     """
+    creators: dict[str, dict[str, None]] = {}  # by licence, each once
+    for image in _images(rows):
+        creator, licence = credits_of.get(image.image_id, ("", ""))
+        if creator:
+            creators.setdefault(licence or about.licence, {})[creator] = None
+    return template("render/page/templates/task.html.j2").render(
+        task=task,
+        rows=rows,
+        small=small,
+        about=about,
+        answered=_answered(task),
+        accuracies=", ".join(f"{name} {share:.1f} %" for name, share in task.accuracies.items()),
+        creators="; ".join(f"{', '.join(names)} ({of})" for of, names in creators.items()),
+        tiny=TINY,
+    )
+
+
+def _answered(task: HardTask) -> str:
+    """Say what the methods answered: one, all the same, or between the lowest and the highest."""
+    methods, right = [*task.accuracies], f"{task.mean:.1f} % of its queries rightly"
+    high, low = (f"{task.accuracies[m]:.1f} % ({m})" for m in (methods[0], methods[-1]))
+    if len(methods) == 1:
+        return f"{methods[0]} answers {right}"
+    if len({*task.accuracies.values()}) == 1:
+        return f"each of {len(methods)} methods answers {right}"
+    return f"{len(methods)} methods answer {right} on average, between {low} and {high}"
+
+
+def _at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[str]:
+    """Return of which of these data sets there are images; unasked, none is fetched."""
     once = dict.fromkeys(datasets)
     if isinstance(images, Path):
         listed = release.datasets_with("images")
@@ -112,19 +224,8 @@ def at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[s
     return [] if images is None and release.hub else there
 
 
-def _cut(row: ClassRow) -> ClassRow:
-    some = row.support[:MOST_IMAGES], row.queries[:MOST_IMAGES]
-    return ClassRow(row.name, row.attribute, row.lacking, *some)
-
-
 def _images(rows: Sequence[ClassRow]) -> list[ShownImage]:
     return [image for row in rows for image in (*row.support, *row.queries)]
-
-
-def _ids(rows: Mapping[str, Sequence[ClassRow]], dataset: str) -> set[int]:
-    """The images of all tasks of a data set."""
-    of_dataset = (some for name, some in rows.items() if name.startswith(f"{dataset}/"))
-    return {image.image_id for some in of_dataset for image in _images(some)}
 
 
 def _thumbnails(
@@ -138,6 +239,15 @@ def _thumbnails(
         i: thumbnail(data, LONGEST, f"image {i} of {dataset} in {release}")
         for i, data in some_pictures(release, dataset, ids)
     }
+
+
+def thumbnail(image: Path | bytes, longest: int, name: str) -> Thumbnail:
+    """Make the thumbnail of an image file."""
+    picture = decode(image, name, longest=longest, extra="report")
+    file = BytesIO()
+    picture.save(file, format="WEBP", quality=QUALITY)
+    text = base64.b64encode(file.getvalue()).decode("ascii")
+    return Thumbnail(f"data:image/webp;base64,{text}", picture.width, picture.height)
 
 
 def _credits(release: Release, dataset: str, ids: Collection[int]) -> Credits:

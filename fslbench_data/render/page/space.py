@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmark_spec.errors import HubError, HubNotFoundError
 from fslbench_data.hub.calls import api, hub_errors
 from fslbench_data.hub.transfer import transferred
-from fslbench_data.render.page.html import INDEX
+from fslbench_data.render.page import INDEX
 
 TAG = "fslbench-report"
 """Marks the Spaces that are such pages."""
@@ -30,20 +30,6 @@ def push_space(page: Path, repo_id: str, command: str = "report") -> str:
 
     The Space is made if it is not there.  One that is there is only written over if it is such a
     page.
-
-    Parameters
-    ----------
-    page
-        A file of HTML, which becomes ``index.html``.
-    repo_id
-        ``ORG/NAME``.
-    command
-        What made it.
-
-    Raises
-    ------
-    HubError
-        If the Space is something else, or the Hub refuses or does not answer.
     """
     from huggingface_hub import CommitOperationAdd
 

@@ -43,14 +43,17 @@ def test_every_command_that_writes_a_file_has_the_option() -> None:
 
 def test_every_such_command_looks_before_it_works(root: Path) -> None:
     for path in [*(root / "fslbench_data/cli").glob("*.py"), *(root / "builders/cli").glob("*.py")]:
-        text = path.read_text(encoding="utf-8")
-        if path.name != "options.py" and ("@output_to(" in text or "@output_option" in text):
-            called = {
-                node.func.id
-                for node in ast.walk(ast.parse(text))
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            }
-            assert called & set(CHECKS), path
+        for command in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(command, ast.FunctionDef):
+                continue
+            options = " ".join(map(ast.unparse, command.decorator_list))
+            if "output_to(" in options or "output_option" in options:
+                called = {
+                    node.func.id
+                    for node in ast.walk(command)
+                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                }
+                assert called & set(CHECKS), (path, command.name)
 
 
 def _run(*arguments: str | Path) -> click.testing.Result:

@@ -16,8 +16,7 @@ from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.leaderboard import checking as module
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.page.suites import suites_of
-from fslbench_data.leaderboard.page.words import sentences
+from fslbench_data.leaderboard.page import sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.score import score

@@ -14,10 +14,13 @@ from results_repository import Repository
 
 from fslbench_data.cli import main
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.page.grid import MARKS, mark
-from fslbench_data.leaderboard.page.html import leaderboard_page
-from fslbench_data.leaderboard.page.suites import suites_of
-from fslbench_data.leaderboard.page.words import sentences
+from fslbench_data.leaderboard.page import (
+    MARKS,
+    leaderboard_page,
+    mark,
+    sentences,
+    suites_of,
+)
 from fslbench_data.release.release import Release
 from fslbench_data.render.fonts import font_faces
 from fslbench_data.submission.merging import merge

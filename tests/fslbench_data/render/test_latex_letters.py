@@ -10,8 +10,7 @@ import pytest
 from typesetting import typeset
 
 import fslbench_data as fb
-from fslbench_data.render import latex_letters
-from fslbench_data.render.latex import latex, tex_of
+from fslbench_data.render.latex import _MATHEMATICS, beyond_pdflatex, latex, tex_of
 from fslbench_data.render.table import Column, Table
 
 GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩϑϕϖϱϵ"
@@ -44,7 +43,7 @@ def _document(text: str) -> str:
     ],
 )
 def test_letters(text: str, tex: str) -> None:
-    composed = latex_letters.composed(text)
+    composed = unicodedata.normalize("NFC", text)
     assert "".join(map(tex_of, composed)) == tex
     assert f"{{{tex}}}" in latex([_table(text)], "")
 
@@ -61,9 +60,9 @@ def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
         pytest.skip("needs pdflatex with booktabs (Debian: texlive-latex-recommended)")
     codes = (*range(0xA0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2300))
     candidates = [*map(chr, codes)]
-    candidates += [*GREEK, *latex_letters._MATHEMATICS, *"𝛼𝐋𝟚"]
+    candidates += [*GREEK, *_MATHEMATICS, *"𝛼𝐋𝟚"]
     found = [c for c in candidates if unicodedata.normalize("NFC", c) == c and c.isprintable()]
-    good = [c for c in found if not latex_letters.beyond_pdflatex(tex_of(c))]
+    good = [c for c in found if not beyond_pdflatex(tex_of(c))]
     assert set(GREEK) <= set(good)
     assert len(good) > 380
     text = latex([_table("".join(good[at : at + 40])) for at in range(0, len(good), 40)], "")

@@ -11,9 +11,8 @@ from typesetting import typeset
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchWarning, SpecError
-from fslbench_data.render.latex_width import table_width
-from fslbench_data.render.paper_layout import POINTS
-from fslbench_data.render.paper_table import PaperTable
+from fslbench_data.render.latex import table_width
+from fslbench_data.render.paper import POINTS, PaperTable
 
 LONG = "efficientnet_lite0-pca128"
 

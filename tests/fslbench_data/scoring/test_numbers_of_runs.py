@@ -33,7 +33,7 @@ from fslbench_data.leaderboard.ranking import ranked
 from fslbench_data.leaderboard.standing import Entry
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
-from fslbench_data.render.figures.canvas import BETWEEN
+from fslbench_data.render.figures.charts import BETWEEN
 from fslbench_data.render.figures.claims import CLAIMS
 from fslbench_data.render.page.content import page_content
 from fslbench_data.scoring.report import Report

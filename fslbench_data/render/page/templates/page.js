@@ -355,6 +355,18 @@ function showQueries() {
   plot("queries", points("observed"), { label: title, xTitle: "queries a class, Q", yTitle: "half-width, points", series, joined: series.map((_, i) => points("model").filter((each) => each.series === i)).filter((some) => some.length) }, caption, how);
 }
 
+// ---- a hard task in pictures: that of the chosen task set, or else of its data set
+
+function picture(name) {
+  $("pictured").value = name;
+  for (const task of document.querySelectorAll("#pictures .task")) task.hidden = task.dataset.set !== name;
+}
+function pictureChosen() {
+  const names = [...$("pictured").options].map((option) => option.value);
+  const name = names.find((each) => each === `${state.dataset}/${state.task_set}`) || names.find((each) => each.startsWith(`${state.dataset}/`));
+  if (name) picture(name);
+}
+
 // ---- start
 
 $("shot").addEventListener("change", (event) => update({ shot: event.target.value, task_set: "" }));
@@ -371,4 +383,11 @@ $("queries-section").hidden = !content.queries;
 window.fslbench = { ...fslbench, update };
 update(fromAddress());
 if (content.queries) showQueries();
+if ($("pictures")) {
+  for (const id of ["dataset", "shot", "task_set"]) $(id).addEventListener("change", pictureChosen);
+  addEventListener("hashchange", pictureChosen);
+  $("pictured").addEventListener("change", (event) => picture(event.target.value));
+  picture($("pictured").value);
+  pictureChosen();
+}
 document.documentElement.dataset.ready = "yes";

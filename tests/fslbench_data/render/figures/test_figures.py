@@ -18,9 +18,9 @@ from benchmark_spec.errors import SubmissionError, UnknownNameError
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
+from fslbench_data.render.figures.charts import VERDICT_NAMES
 from fslbench_data.render.figures.claims import conclusive
-from fslbench_data.render.figures.style import VERDICT_NAMES
-from fslbench_data.render.figures.sweep_rows import queries as sweep_queries
+from fslbench_data.render.figures.rows import queries as sweep_queries
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.merging import merge
@@ -106,7 +106,9 @@ def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
     path = tmp_path / "figure.png"
     assert _plot(root, "forest", path, "--columns", "1").exit_code == 0
-    assert abs(image.open(path).width - 3.25 * 300) < 8
+    shown = image.open(path)
+    assert abs(shown.width - 3.25 * 300) < 8
+    assert shown.info["dpi"] == pytest.approx((300, 300), abs=0.1)
 
 
 def test_rows_of_differences_are_the_comparisons(embedded: Release, example: Submission) -> None:

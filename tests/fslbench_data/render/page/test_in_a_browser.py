@@ -15,10 +15,9 @@ from click.testing import CliRunner
 
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.render.figures.charts import TIES
+from fslbench_data.render.figures.charts import TIES, VERDICT_NAMES
 from fslbench_data.render.figures.claims import CLAIMS
 from fslbench_data.render.figures.rows import Figure
-from fslbench_data.render.figures.style import VERDICT_NAMES
 from fslbench_data.scoring.score import score
 
 from .conftest import Open, Tab
@@ -218,7 +217,8 @@ def _drawn_by_command(tab: Tab, chart: str, monkeypatch: pytest.MonkeyPatch) -> 
     """Run the command below a figure; gives what it draws."""
     drawn: list[Figure] = []
     monkeypatch.setattr(
-        "fslbench_data.render.figures.files.write_figure", lambda figure, *_: drawn.append(figure)
+        "fslbench_data.render.figures.plot.Drawing.write",
+        lambda drawing, _: drawn.append(drawing.figure),
     )
     program, *arguments = shlex.split(
         tab.page.inner_text(f"#{TABLES.get(chart, chart)}-caption code")

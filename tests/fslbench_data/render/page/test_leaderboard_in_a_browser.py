@@ -10,7 +10,7 @@ import pytest
 from results_repository import Repository
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.page.html import leaderboard_page
+from fslbench_data.leaderboard.page import leaderboard_page
 from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.recorder import Recorder

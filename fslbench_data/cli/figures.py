@@ -1,8 +1,9 @@
-"""``fslbench report``."""
+"""``fslbench plot`` and ``fslbench report``: figures for a paper, and a page to look at."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,11 +11,13 @@ import click
 
 from fslbench_data.cli.options import (
     FILE,
+    Command,
     check_free,
     dataset_option,
     images_option,
     level_option,
     log_options,
+    methods_option,
     output_to,
     release_option,
     selection_of,
@@ -22,6 +25,73 @@ from fslbench_data.cli.options import (
     task_set_option,
     unbound_option,
 )
+from fslbench_data.render.figures import KINDS
+
+
+def _sweep_option(what: str) -> Callable[[Command], Command]:
+    about = f"{what} `fslbench-build query-size --format json` wrote; may be repeated."
+    return click.option("--sweep", "sweeps", type=FILE, multiple=True, help=about)
+
+
+@click.command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
+@release_option
+@dataset_option
+@task_set_option
+@methods_option
+@_sweep_option("For `queries`: what")
+@level_option
+@unbound_option
+@log_options
+@click.option(
+    "--columns",
+    type=click.Choice(["1", "2"]),
+    default="2",
+    show_default=True,
+    help="As wide as one column of a paper (3.25 inches) or as two (6.75).",
+)
+@output_to(about="File: .pdf, .svg or .png.", required=True)
+def plot(
+    kind: str,
+    files: tuple[Path, ...],
+    release: str | None,
+    sweeps: tuple[Path, ...],
+    columns: str,
+    pool: dict[str, Any],
+    path: Path,
+    **chosen: Any,
+) -> None:
+    """Draw a figure of the methods in FILEs and of the reference methods.
+
+    \b
+    forest      paired differences with their intervals
+    accuracies  mean accuracies, and who is not told from the highest
+    scatter     two methods, task by task: --method A --method B
+    queries     interval width against the number of queries: --sweep
+    ladder      accuracy and worst-class accuracy on attribute-biased tasks
+    worst       one against the other on the last step
+    conclusive  comparisons that each kind of claim calls conclusive
+
+    `forest` compares the methods of FILEs with all others, or one --method with all others, or
+    those of several --method with each other. `worst` shows all methods and names those of
+    --method.
+    Every figure says its level, its intervals and its number of tasks.
+    """  # noqa: D301 - click reads the backspace
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
+    from fslbench_data.render.figures.plot import Drawing, check_figure_path, figure_of
+
+    check_figure_path(path)
+    check_free(path, *files, *sweeps)
+    sources = sources_of(files, pool)
+    with steps("drawing") as step:
+        step("reading and comparing")
+        opened = None if kind == "queries" else load_release(release)
+        figure = figure_of(kind, sources, opened, selection_of(**chosen), sweeps)
+        step("the figure")
+        Drawing(figure, int(columns)).write(path)
+    click.echo(f"wrote {path}", err=True)
 
 
 @click.command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
@@ -37,13 +107,7 @@ from fslbench_data.cli.options import (
     help="The page holds pairs and tasks of these methods; by default of at most 50: those of "
     "FILEs, then the reference methods with the highest means.",
 )
-@click.option(
-    "--sweep",
-    "sweeps",
-    type=FILE,
-    multiple=True,
-    help="What `fslbench-build query-size --format json` wrote; may be repeated.",
-)
+@_sweep_option("What")
 @level_option
 @unbound_option
 @log_options
@@ -76,7 +140,7 @@ def report(
     from benchmark_spec.errors import LicenceError
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
-    from fslbench_data.render.page.html import INDEX
+    from fslbench_data.render.page import INDEX
     from fslbench_data.render.page.make import make_page
 
     check_free(folder / INDEX)

@@ -1,0 +1,178 @@
+"""Commands on files of results: check, join and make them, and say what to cite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fslbench_data.cli.options import (
+    FILE,
+    check_submission,
+    log_options,
+    output_to,
+    release_option,
+    sources_of,
+    unbound_option,
+)
+
+RESULTS = (".parquet", ".csv", ".jsonl")
+"""Endings of files of results."""
+
+
+@click.command(short_help="Check that FILEs can be scored.")
+@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
+@release_option
+@unbound_option
+@log_options
+@click.option(
+    "--recognise", is_flag=True, help="Test whether the results are of these tasks, if bound too."
+)
+def validate(
+    files: tuple[Path, ...],
+    release: str | None,
+    unbound: bool,
+    recognise: bool,
+    pool: dict[str, Any],
+) -> None:
+    """Check that FILEs can be scored, together if they are several, and say what they answer.
+
+    Of results that do not say which tasks they were made on (--unbound), it is tested whether
+    they know: whether the classes of the tasks explain them, and whether they correlate with the
+    reference methods' results. Recognised: p at most 0.001.
+
+    Exit code 0 if every rule is met, whether tasks are recognised or not; otherwise the first
+    broken rule is explained, with its rows and how to mend them, and the exit code is 2.
+    """
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.console import steps
+    from fslbench_data.render.recognition_text import group_conclusions, together
+    from fslbench_data.scoring.own_release import log_of
+    from fslbench_data.scoring.recognition import recognise_tasks
+    from fslbench_data.validation.validate import validate as check
+
+    opened = load_release(release)
+    own = log_of(sources_of(files, pool))
+    validated = own.answers if own else check(files, opened, allow_unbound=unbound)
+    tested = [group for group in validated.groups if recognise or not group.bound]
+    conclusions: dict[int, str] = {}
+    summary: list[str] = []
+    if tested:
+        with steps("testing whose tasks these are") as step:
+            recognised = recognise_tasks(validated, opened, groups=tested, progress=step)
+        of_group = zip(tested, group_conclusions(recognised), strict=True)
+        conclusions = {id(group): f"; {text}" for group, text in of_group}
+        summary = list(together(recognised))
+    for group in validated.groups:
+        part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
+        bound = f"bound to {group.info.fingerprint[:12]}" if group.bound else "unbound"
+        told = conclusions.get(id(group), "")
+        click.echo(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}{told}")
+    for line in summary:
+        click.echo(line)
+    if own is not None:
+        click.echo(f"{files[0]} is a valid log of one's own tasks", err=True)
+        return
+    columns = validated.submission.columns
+    extra = [name for name in ("predictions", "class_correct") if name in columns]
+    checked = f", {' and '.join(extra)} checked" if extra else ""
+    are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
+    click.echo(f"{', '.join(map(str, files))} {are} to {opened}{checked}", err=True)
+
+
+@click.command(short_help="Join files of results into one.")
+@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
+@output_to(about="Submission to write (.parquet).", required=True)
+def merge(files: tuple[Path, ...], path: Path) -> None:
+    """Join FILEs of results into one, with everything that they say of themselves.
+
+    They hold different methods, one method on different task sets, or different runs of one; a file
+    of any kind may stand beside others. What answers the same twice, or says different things of a
+    method, is refused. Rows are in the order of FILEs.
+    """
+    from fslbench_data.submission.merging import merge as join
+
+    check_submission(path, *files)
+    merged = join(files)
+    merged.write(path)
+    methods = len(merged.table.column("method").unique())
+    click.echo(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}", err=True)
+
+
+@click.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
+@click.argument("file", type=FILE)
+@click.option(
+    "--task-set",
+    required=True,
+    metavar="S",
+    help="Task set, as DATASET/TASK_SET; or TASK_SET with --dataset.",
+)
+@click.option("--dataset", metavar="D", help="Data set of the task set.")
+@click.option("--method", required=True, metavar="M", help="Name of the method.")
+@click.option("--percent/--fraction", default=None, help="By default: percent if any is above 1.")
+@output_to(about="Submission to write (.parquet).", required=True)
+@release_option
+def import_accuracies(
+    file: Path,
+    task_set: str,
+    dataset: str | None,
+    method: str,
+    percent: bool | None,
+    path: Path,
+    release: str | None,
+) -> None:
+    """Turn a list of accuracies, one a task in order, into a submission.
+
+    FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
+    tasks it was made on: scoring it needs --unbound, and fslbench validate --unbound says whether
+    the accuracies themselves tell that these are the tasks.
+    """
+    from benchmark_spec.errors import SpecError
+    from fslbench_data.release.release import load_release
+    from fslbench_data.submission.accuracies import read_accuracies
+    from fslbench_data.submission.model import Submission
+    from fslbench_data.validation.names import check_not_taken
+
+    check_submission(path, file)
+    opened = load_release(release)
+    if dataset is None:
+        dataset, slash, task_set = task_set.partition("/")
+        if not slash:
+            raise SpecError(
+                f"--task-set {dataset} does not say of which data set",
+                expected="DATASET/TASK_SET, such as cub/published-5w5s5q, or --dataset besides",
+            )
+    info = opened.task_set_info(dataset, task_set)
+    check_not_taken(method, opened.methods)
+    values = read_accuracies(file)
+    submission = Submission.from_accuracies(values, info, method, percent=percent, where=str(file))
+    submission.write(path)
+    click.echo(
+        f"wrote {path}: {info.n_tasks} tasks of {info}, unbound (score it with --unbound)", err=True
+    )
+
+
+@click.command(short_help="Print BibTeX of a release, or of what results used of it.")
+@click.argument("what", nargs=-1, metavar="[FILE]...")
+@release_option
+def cite(what: tuple[str, ...], release: str | None) -> None:
+    """Print BibTeX of what the results in FILEs used: data sets, features and papers.
+
+    Without FILE it is all of a release: of --release, or of one that stands in FILE's place.
+    """
+    from fslbench_data.release.release import load_release
+    from fslbench_data.render.bibtex import bibtex
+    from fslbench_data.scoring.own_release import is_log
+    from fslbench_data.submission.merging import merge as join
+
+    if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):
+        if release is not None:
+            raise click.UsageError(f"{what[0]} is no file of results")
+        release, what = what[0], ()
+    if len(what) == 1 and is_log(what[0]):
+        text = bibtex()
+    else:
+        opened = load_release(release)
+        text = bibtex(opened, join([Path(file) for file in what]) if what else None)
+    click.echo(text, nl=False)

@@ -1,0 +1,368 @@
+"""A leaderboard as one file of HTML: what may be best, every method and task set, who sent what.
+
+Names and reasons are strangers' texts: the template escapes all of them, and the page's own policy
+forbids scripts, requests and forms.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from analysis_sql.interval_kinds import ABOUT
+from benchmark_spec.errors import listing
+from benchmark_spec.protocol import Protocol, TaskSetName
+from benchmark_spec.suites import IntervalKind, suite_of
+from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
+from fslbench_data.leaderboard.repository import EMBEDDED, submission_name
+from fslbench_data.leaderboard.standing import REFERENCE, Row, Standing
+from fslbench_data.leaderboard.tables import DIGITS, leaderboard_legend, origins, set_table
+from fslbench_data.render.interval_text import (
+    STOPPED,
+    STOPPED_NOTE,
+    TRANSDUCTIVE,
+    TRANSDUCTIVE_NOTE,
+    plus_minus,
+)
+from fslbench_data.render.short_names import shortened
+from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.templating import template
+from fslbench_data.scoring.summary import ORDER
+
+IMAGES, CLASSES = "new images", "new classes"
+
+NAME = 60
+"""Characters of a method's name, at most."""
+
+MOST_LINES = 2000
+"""Lines of the tables of all task sets together, the best of each."""
+MOST_NAMED, MOST_METHODS = 3, 200
+"""Methods that a sentence names, and that a suite's table holds, best first."""
+MOST_FILES, MOST_LEFT_OUT, MOST_LISTED = 500, 50, 5
+"""Submissions, files in no table, and methods of a submission that are listed."""
+
+HIGHEST, SILENT = "*", "?"
+BEST_FOR = {IMAGES: "~", CLASSES: "°", "new superclasses": "^"}
+MARKS = {
+    HIGHEST: "the highest mean",
+    "~": "may be best for new images",
+    "°": "may be best for new classes, not for new images",
+    "^": "may be best for new superclasses, not for new images or new classes",
+    SILENT: "nothing is claimed: not all tasks answered, as many as the submitter chose, or a run "
+    "under a rule to stop",
+}
+"""What hangs behind a number, in words."""
+
+
+def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
+    """Write a leaderboard as a page.
+
+    Parameters
+    ----------
+    results
+        Where the results repository is, as the command on the page names it: an address on the
+        Hub, or ``.`` for a checkout.
+    """
+    level = ranking.boards[0].signature.level
+    suites = [(board, suite) for board in ranking.boards for suite in suites_of(board)]
+    chosen = [] if level == 0.95 else ["--level", f"{level!r}"]
+    return template("leaderboard/templates/board.html.j2").render(
+        title=ranking.title or "Few-shot leaderboard",
+        about=[_about(board) for board in ranking.boards],
+        boards=ranking.boards,
+        suites=suites,
+        marks=_used_marks(suite for _, suite in suites),
+        level=level,
+        results=results,
+        command=shlex.join(["fslbench", "leaderboard", "--results", results, *chosen]),
+        legend=leaderboard_legend(ranking),
+        most=max(5, MOST_LINES // max(1, sum(len(board.sets) for board in ranking.boards))),
+        left_out=_left_out_table(ranking),
+        signature=ranking.signature,
+        sentences=sentences,
+        suite_table=_suite_table,
+        sources_table=_sources_table,
+        set_table=set_table,
+    )
+
+
+def _about(board: Board) -> str:
+    """Count what a release's tables hold."""
+    entries = [entry for standing in board.sets for entry in standing.entries]
+    own = {entry.label for entry in entries if entry.source == REFERENCE}
+    others = {entry.label for entry in entries if entry.source != REFERENCE}
+    sent = len(board.submissions)
+    return (
+        f"{board.release}: {len(others)} method{'s' if len(others) != 1 else ''} of {sent} "
+        f"submission{'s' if sent != 1 else ''} and {len(own)} reference methods on "
+        f"{len(board.sets)} task sets"
+    )
+
+
+@dataclass(frozen=True)
+class OfSet:
+    """A task set and the lines of its methods, by name, best first."""
+
+    standing: Standing
+    name: TaskSetName
+    rows: Mapping[str, Row]
+
+    def kind(self, about: str) -> IntervalKind | None:
+        """Return the kind of interval by which something is claimed about new images, or others."""
+        return next((kind for kind in self.standing.claiming if ABOUT[kind] == about), None)
+
+    def could_be_best(self, about: str) -> list[str]:
+        """Name the methods among which a best one is, best first; none if nothing is claimed."""
+        kind = self.kind(about)
+        if kind is None or self.standing.leader is None:
+            return []
+        return [name for name, row in self.rows.items() if row.intervals[kind].could_be_best]
+
+
+@dataclass(frozen=True)
+class OfSuite:
+    """The task sets of one suite: those of a data set together, the fewest shots first.
+
+    Attributes
+    ----------
+    methods
+        All that answer one of them, best first: by the mean place, where the last place stands for
+        a task set that is not answered.
+    """
+
+    suite: str
+    sets: tuple[OfSet, ...]
+    methods: tuple[str, ...]
+
+    @property
+    def heading(self) -> str:
+        """The suite's name, and whether its tasks share images."""
+        shares = suite_of(self.suite).interval == "closed"
+        return f"{self.suite}: {'tasks that reuse images' if shares else 'no image in two tasks'}"
+
+    @property
+    def datasets(self) -> dict[str, list[OfSet]]:
+        """The task sets by data set."""
+        by_dataset: dict[str, list[OfSet]] = {}
+        for of_set in self.sets:
+            by_dataset.setdefault(of_set.standing.scored.dataset, []).append(of_set)
+        return by_dataset
+
+
+def suites_of(board: Board) -> list[OfSuite]:
+    """Return a release's suites, those first whose tasks use the most images."""
+    datasets = [*dict.fromkeys(standing.scored.dataset for standing in board.sets)]
+    by_suite: dict[str, list[OfSet]] = {}
+    for standing in board.sets:
+        name = TaskSetName.parse(standing.scored.task_set)
+        of_set = OfSet(standing, name, {row.method: row for row in standing.rows()})
+        by_suite.setdefault(name.suite, []).append(of_set)
+    suites = []
+    for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
+        sets = by_suite[suite]
+        sets.sort(key=lambda of: (datasets.index(of.standing.scored.dataset), of.name.protocol))
+        places: dict[str, list[float]] = {}
+        for number, of_set in enumerate(sets):
+            for position, (method, row) in enumerate(of_set.rows.items()):
+                place = position if row.rank is None else row.rank - 1
+                places.setdefault(method, [1.0] * len(sets))[number] = place / len(of_set.rows)
+        methods = sorted(places, key=lambda method: float(np.mean(places[method])))
+        suites.append(OfSuite(suite, (*sets,), (*methods,)))
+    return suites
+
+
+def _shots(sets: Sequence[OfSet]) -> list[str]:
+    """Tell the task sets of a data set apart: by their shots, or by the whole protocol."""
+    protocols: list[Protocol] = [of_set.name.protocol for of_set in sets]
+    if len({protocol.shot for protocol in protocols}) < len(protocols):
+        return [str(protocol) for protocol in protocols]
+    return [f"{p.shot} shot{'s' if p.shot > 1 else ''}" for p in protocols]
+
+
+def sentences(of_suite: OfSuite) -> list[str]:
+    """Say of each data set who may be best, for new images and for new classes."""
+    said = []
+    for dataset, sets in of_suite.datasets.items():
+        shots = _shots(sets)
+        where = _joined(shots)
+        if all(" " in text for text in shots):
+            where = f"{_joined([text.split()[0] for text in shots])} {shots[-1].split()[1]}"
+        images, classes = _who(sets, IMAGES), _who(sets, CLASSES)
+        said.append(f"{dataset} ({where}): for new images {images}; for new classes {classes}.")
+    return said
+
+
+def _who(sets: Sequence[OfSet], about: str) -> str:
+    """Name the methods that may be best, and on how many of the task sets."""
+    possible = [(of_set, names) for of_set in sets if (names := of_set.could_be_best(about))]
+    if not possible:
+        return "nothing is claimed"
+    unclaimed = len(sets) - len(possible)
+    silent = f"; nothing is claimed on {unclaimed}" if unclaimed else ""
+    compared = [
+        [entry.label for entry in of_set.standing.entries if entry.result.ordinary]
+        for of_set, _ in possible
+    ]
+    numbers = [of_set.standing.compared for of_set, _ in possible]
+    if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
+        few, many = min(numbers), max(numbers)
+        every = f"any of the {few if few == many else f'{few} to {many}'} methods"
+        return f"{every} ({silent[2:]})" if silent else every
+    counts = Counter(name for _, names in possible for name in names)
+    most = max(counts.values())
+    first = [name for name in counts if counts[name] == most]
+    left = [f"{len(first) - MOST_NAMED} more"] if len(first) > MOST_NAMED else []
+    named = _joined([*(shortened(name, NAME) for name in first[:MOST_NAMED]), *left])
+    if len(possible) == 1:
+        return f"{named} ({len(counts)} of {numbers[0]} methods{silent})"
+    where = f"on {'all' if most == len(sets) else f'{most} of'} {len(sets)}"
+    total = len({name for names in compared for name in names})
+    return f"{named} {where} ({len(counts)} of {total} methods on at least one{silent})"
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Join names as a sentence does."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def mark(of_set: OfSet, row: Row) -> str:
+    """Return a method's mark on a task set: the narrowest claim by which it may be best."""
+    if row.method == of_set.standing.leader:
+        return HIGHEST
+    claims = {about: of_set.kind(about) for about in BEST_FOR}
+    verdicts = {
+        about: row.intervals[kind].could_be_best
+        for about, kind in claims.items()
+        if kind is not None
+    }
+    if any(could is None for could in verdicts.values()):
+        return SILENT
+    return next((BEST_FOR[about] for about, could in verdicts.items() if could), "")
+
+
+def _used_marks(suites: Iterable[OfSuite]) -> dict[str, str]:
+    """Return the marks that some tables hold, in words."""
+    sets = (of_set for of_suite in suites for of_set in of_suite.sets)
+    used = {mark(of_set, row) for of_set in sets for row in of_set.rows.values()}
+    return {sign: words for sign, words in MARKS.items() if sign in used}
+
+
+def _suite_table(of_suite: OfSuite, level: float) -> Table:
+    """Return a suite's methods on its task sets, best first."""
+    rows_of: dict[str, list[Row]] = {}
+    for of_set in of_suite.sets:
+        for row in of_set.rows.values():
+            rows_of.setdefault(row.method, []).append(row)
+    every = [row for rows in rows_of.values() for row in rows]
+
+    def label(method: str) -> str:
+        marks = TRANSDUCTIVE if any(row.transductive for row in rows_of[method]) else ""
+        marks += STOPPED if any(row.stopped for row in rows_of[method]) else ""
+        return f"{method} {marks}" if marks else method
+
+    def sender(method: str) -> str:
+        return origins(rows_of[method][0].submission, rows_of[method][0].also)
+
+    title = (
+        f"{of_suite.suite}: accuracy in per cent ± half-width of the {100 * level:.8g} % interval "
+        "for new images; the best first by the mean place, which is no verdict"
+    )
+    missing = [str(of.standing.scored) for of in of_suite.sets if not of.kind(CLASSES)]
+    notes = [
+        *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
+        *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),
+        *([TRANSDUCTIVE_NOTE] if any(row.transductive for row in every) else []),
+        *([STOPPED_NOTE] if any(row.stopped for row in every) else []),
+    ]
+    columns = [
+        _column(dataset, name, of_set)
+        for dataset, sets in of_suite.datasets.items()
+        for name, of_set in zip(_shots(sets), sets, strict=True)
+    ]
+    columns = [Column("method", label), *columns, Column("from", sender)]
+    return Table(title, (*columns,), of_suite.methods[:MOST_METHODS], notes=(*notes,))
+
+
+def _column(dataset: str, name: str, of_set: OfSet) -> Column:
+    """Return the methods' accuracies on a task set, by name."""
+    kind, rows = of_set.kind(IMAGES), of_set.rows
+    shown = kind or of_set.standing.kinds[0]
+
+    def cell(method: str) -> str | None:
+        return plus_minus(rows[method].intervals[shown].accuracy) if method in rows else None
+
+    return Column(
+        name if kind else f"{name} (these images)",
+        cell,
+        "right",
+        missing="–",
+        group=dataset,
+        strong=lambda method: method == of_set.standing.leader,
+        marks=lambda method: mark(of_set, rows[method]) if method in rows else "",
+    )
+
+
+def _sources_table(board: Board) -> Table:
+    """Return who is on a release's tables, and how its numbers are made again."""
+    methods: dict[str, set[str]] = {}
+    sets: Counter[str] = Counter()
+    for standing in board.sets:
+        in_set = [(source, entry.label) for entry in standing.entries for source in entry.sources]
+        for source, label in in_set:
+            methods.setdefault(source, set()).add(label)
+        sets.update({source for source, _ in in_set})
+    embedded = board.release.startswith(f"{EMBEDDED}@")
+    release = board.signature.hub or ("" if embedded else board.release)
+    at = ["--release", release] if release else []
+
+    def command(source: str) -> str:
+        file = [] if source == REFERENCE else [submission_name(source)]
+        return shlex.join(["fslbench", "score", *file, *at, "--details"])
+
+    came: dict[str, int | None] = {REFERENCE: None}
+    for digest, number in zip(board.submissions, board.came, strict=True):
+        came[digest] = number + 1 if any(board.came) else None
+    columns = (
+        Column("file", lambda source: source if source == REFERENCE else source[:DIGITS]),
+        right("came", came.__getitem__, missing="–"),
+        Column("methods", lambda source: listing(sorted(methods[source]), MOST_LISTED)),
+        right("task sets", sets.__getitem__),
+        Column("its numbers again", command),
+    )
+    sources = [source for source in came if source in methods]
+    notes = [
+        "came: the order of the commits that brought the files; the board keeps no dates, since a "
+        "commit's date is whatever its author says. –: no history tells.",
+        *_cut_note(sources, MOST_FILES),
+    ]
+    title = f"Submissions to {board.release}, and its reference methods"
+    return Table(title, columns, sources[:MOST_FILES], (*notes,))
+
+
+def _left_out_table(ranking: Leaderboard) -> Table | None:
+    """Return the files that are in no table, and why; None if there are none."""
+    files = [("refused", file.name, file.reason) for file in ranking.rejected]
+    files += [("ignored", file.name, file.reason) for file in ranking.ignored]
+    if not files:
+        return None
+    numbers = {what: len([*some]) for what, some in groupby(files, lambda file: file[0])}
+    columns = (
+        Column("file", lambda file: file[1]),
+        Column("what", lambda file: file[0]),
+        Column("why", lambda file: file[2]),
+    )
+    title = ", ".join(f"{number} {what}" for what, number in numbers.items())
+    return Table(title, columns, files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
+
+
+def _cut_note(
+    listed: Sequence[object], most: int, form: str = "json", what: str = ""
+) -> Iterator[str]:
+    if (more := len(listed) - most) > 0:
+        yield f"… and {more} more{what}: fslbench leaderboard --format {form}."
