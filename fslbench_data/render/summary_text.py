@@ -34,7 +34,6 @@ from fslbench_data.render.log_text import print_log
 from fslbench_data.render.sentences import stopped_text
 from fslbench_data.render.short_names import shortened
 from fslbench_data.render.table import Column, Table, html, right
-from fslbench_data.render.templating import template
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.summary import (
@@ -119,6 +118,8 @@ def report_html(report: Report) -> str:
     The image holds itself, since notebooks take elements of SVG for unsafe; without the extra
     ``report`` it is left out, and said to be.
     """
+    from fslbench_data.render.templating import template  # imports jinja2
+
     summary = summarize(report)
     (table,), _, sentences = summary_paper(summary)
     rows = list(table.rows)

@@ -8,8 +8,6 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
 from markupsafe import Markup, escape
 
-from analysis_sql.comparison.verdicts import Verdict
-from fslbench_data.render.figures.charts import VERDICT_NAMES
 from fslbench_data.render.fonts import font_faces
 
 
@@ -25,10 +23,7 @@ def template(name: str) -> Template:
         keep_trailing_newline=True,
     )
     environment.filters["breakable"] = _breakable
-    environment.tests["verdict"] = lambda value: isinstance(value, Verdict)
-    environment.globals.update(
-        included=_included, font_faces=font_faces, verdict_names=VERDICT_NAMES
-    )
+    environment.globals.update(included=_included, font_faces=font_faces)
     return environment.get_template(name)
 
 

@@ -119,13 +119,13 @@ def test_the_answer_is_the_terminal_s(embedded: Release, selected: Selected) -> 
         assert cells == [table.names, *map(table.texts, table.rows)]
 
 
-def test_verdicts_of_a_single_method_have_names(embedded: Release) -> None:
+def test_verdicts_of_a_single_method_have_colours(embedded: Release) -> None:
     info = embedded.task_set_info("digits", "open-5w5s5q")
     recorder = Recorder("a&b")
     recorder.add_counts(info, np.full(info.n_tasks, 25))
     shown = html(page_content(select(recorder.submission(), embedded)))
-    assert '<p class="said">a&amp;b: for new images better than' in shown
-    assert '<span role="img" aria-label="better" title="better">+</span>' in shown
+    assert '<p class="said">a&amp;b against 3 methods, corrected for 3 comparisons' in shown
+    assert '<td class="better">better</td>' in shown
 
 
 def test_accuracies_and_ties_are_the_reports(embedded: Release, selected: Selected) -> None:
