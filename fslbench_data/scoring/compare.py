@@ -17,9 +17,8 @@ from fslbench_data.scoring.own_release import OwnLog, is_log, open_log
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
 from fslbench_data.scoring.selection import Names, Selection, untrained
-from fslbench_data.submission.merging import merge
+from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.renaming import renamed
 from fslbench_data.submission.streaming import Source
 
 

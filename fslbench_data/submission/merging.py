@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from benchmark_spec.errors import SubmissionError, listing
-from fslbench_data.submission.agreement import check_agreement, merged_bindings, merged_methods
+from benchmark_spec.errors import (
+    ContradictionError,
+    DoubledTaskError,
+    FingerprintError,
+    FSLBenchWarning,
+    SubmissionError,
+    listing,
+    shown,
+)
+from fslbench_data.submission.bindings import Binding, GroupKey, Method
 from fslbench_data.submission.canonical import TYPES, canonical, is_canonical
 from fslbench_data.submission.columns import NAMES
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.renaming import named_by_features
 from fslbench_data.submission.streaming import Source, Streamed, open_all
 
 _NAMED = ("method", "dataset", "task_set", "run", "fingerprint")
@@ -24,7 +34,7 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
 
     Rows stand in the order of the sources, and in each as they were.  A column that one of them has
     not is null in its rows.  A name that rests on other features in another source is another
-    method, and called so (:func:`fslbench_data.submission.renaming.named_by_features`).  Where a
+    method, and called so (:func:`_named_by_features`).  Where a
     Parquet file is streamed, so is the whole.
 
     Parameters
@@ -53,8 +63,8 @@ def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:
     if len(parts) == 1:
         (part,) = parts
         return replace(part, source=source) if source and not isinstance(part, Streamed) else part
-    parts = named_by_features(parts)
-    check_agreement(parts)
+    parts = _named_by_features(parts)
+    _check_agreement(parts)
     if any(isinstance(part, Streamed) for part in parts):
         return _Together(parts, source)
     tables = [part.table for part in parts]
@@ -73,9 +83,12 @@ def _about(parts: Sequence[Submission], source: str) -> dict[str, Any]:
     """What the whole says of itself; versions are those of all who know theirs."""
     versions = dict.fromkeys(part.package_version for part in parts)
     known = [version for version in versions if version != "unknown"]
+    bindings: dict[GroupKey, Binding] = {}
+    for part in parts:  # of runs of a method in several parts they are equal
+        bindings |= {key: b for key, b in part.bindings.items() if key not in bindings}
     return {
-        "methods": merged_methods(parts),
-        "bindings": merged_bindings(parts),
+        "methods": _merged_methods(parts),
+        "bindings": bindings,
         "source": source or listing([part.source for part in parts]),
         "package_version": ", ".join(known) or "unknown",
     }
@@ -114,3 +127,232 @@ class _Together(Streamed):
                     for name in columns
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, columns)
+
+
+_ABOUT = ("backbone", "description", "link")
+
+
+class _Answer(NamedTuple):
+    """What a group of rows says: every column that is the same in all of them."""
+
+    method: str
+    dataset: str
+    task_set: str
+    run: str | None = None
+    fingerprint: str | None = None
+    transductive: bool | None = None
+
+    @property
+    def key(self) -> GroupKey:
+        return self[:3]
+
+    def __str__(self) -> str:
+        run = f" (run {self.run})" if self.run is not None else ""
+        return f"{self.method}{run} answers {self.dataset}/{self.task_set}"
+
+
+def _check_agreement(parts: Sequence[Submission]) -> None:
+    """Raise an error that names two submissions which cannot stand in one file, and why."""
+    runs: dict[GroupKey, dict[str | None, int]] = {}
+    bound: dict[GroupKey, tuple[Binding, str]] = {}
+    tasks: dict[tuple[str, str], tuple[str, str]] = {}
+    marks: dict[str, tuple[bool, str]] = {}
+    for number, part in enumerate(parts):
+        for answer in _answers(part):
+            there = runs.setdefault(answer.key, {})
+            others = {run: parts[n].source for run, n in there.items() if n != number}
+            _check_once(answer, others, part.source)
+            there[answer.run] = number
+            claim = part.bindings.get(answer.key) or Binding(answer.fingerprint or "")
+            _check_bound(answer, claim, *bound.setdefault(answer.key, (claim, part.source)), part)
+            if claim.fingerprint:
+                first = tasks.setdefault(answer.key[1:], (claim.fingerprint, part.source))
+                _check_tasks(answer, claim.fingerprint, *first, part.source)
+            about = part.methods.get(answer.method)
+            mark = answer.transductive if about is None else about.transductive
+            if mark is not None:
+                value, source = marks.setdefault(answer.method, (mark, part.source))
+                _check_same(answer.method, "transductive", (value, source), (mark, part.source))
+    _merged_methods(parts)
+
+
+def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
+    """What all say of their methods; a text that one leaves empty is that of another.
+
+    Raises a ContradictionError, which names two submissions, if they say different things.
+    """
+    methods: dict[str, Method] = {}
+    sources: dict[tuple[str, str], str] = {}
+    for part in parts:
+        for name, about in part.methods.items():
+            before = methods.setdefault(name, about)
+            texts: dict[str, Any] = {}
+            for field in _ABOUT:
+                old, new = getattr(before, field), getattr(about, field)
+                source = sources.get((name, field), "")
+                if old and new:
+                    _check_same(name, field, (old, source), (new, part.source))
+                if new:
+                    sources.setdefault((name, field), part.source)
+                texts[field] = old or new
+            if about.trained is not None:
+                source = sources.setdefault((name, "trained"), part.source)
+                if before.trained is not None:
+                    said = (before.trained, source), (about.trained, part.source)
+                    _check_same(name, "trained", *said)
+            texts["trained"] = about.trained if before.trained is None else before.trained
+            methods[name] = replace(before, **texts)
+    return methods
+
+
+def _answers(part: Submission) -> Iterator[_Answer]:
+    """What the groups of rows of a submission say, some perhaps several times."""
+    names = [name for name in _Answer._fields if name in part.columns]
+    for batch in part.batches(names):
+        codes, values = [], []
+        for name in names:
+            column = batch.column(name)
+            encoded = column if name != "transductive" else column.dictionary_encode()
+            values.append([*encoded.dictionary.to_pylist(), None])
+            null = len(values[-1]) - 1
+            codes.append(encoded.indices.fill_null(null).to_numpy(zero_copy_only=False))
+        is_new = np.ones(len(batch), np.bool_)
+        is_new[1:] = np.any([code[1:] != code[:-1] for code in codes], axis=0)
+        at = np.flatnonzero(is_new)
+        group = np.zeros(len(at), np.int64)
+        for code, texts in zip(codes, values, strict=True):
+            group = np.unique(group * len(texts) + code[at], return_inverse=True)[1]
+        for row in at[np.unique(group, return_index=True)[1]].tolist():
+            said = [texts[code[row]] for texts, code in zip(values, codes, strict=True)]
+            yield _Answer(**dict(zip(names, said, strict=True)))
+
+
+def _check_once(answer: _Answer, others: Mapping[str | None, str], source: str) -> None:
+    """Refuse a method's answers in two submissions, unless they are runs, each in one of them.
+
+    `others` are the sources of the runs that other submissions have of it.
+    """
+    if not others or (answer.run is not None and not {answer.run, None} & set(others)):
+        return
+    raise DoubledTaskError(
+        f"{answer} in two submissions",
+        where=f"{others.get(answer.run, next(iter(others.values())))} and {source}",
+        expected="a method's answers to a task set in one of them, or runs of it that are named, "
+        "each in one",
+        fix="leave one of them out; give the methods different names; or name the runs of one "
+        "method in a column `run`",
+    )
+
+
+def _check_bound(
+    answer: _Answer, claim: Binding, first: Binding, source: str, part: Submission
+) -> None:
+    """Refuse runs of which one is bound and another is not, or to other numbers of tasks.
+
+    A file says so of a method and task set, not of a run: one would speak for the other.
+    """
+    if bool(claim.fingerprint) != bool(first.fingerprint):
+        loose = source if claim.fingerprint else part.source
+        raise ContradictionError(
+            f"{answer} and does not say by fingerprint which tasks these are in {loose}, but does "
+            "in the other submission",
+            where=f"{source} and {part.source}",
+            expected="all runs of a method to say so, or none",
+            fix=f"add the column `fingerprint` to {loose}",
+        )
+    if (claim.tasks, claim.stopping) != (first.tasks, first.stopping):
+        raise ContradictionError(
+            f"{answer} and declares {claim.tasks or 'all'} tasks in one run, "
+            f"{first.tasks or 'all'} in another, or another rule to stop",
+            where=f"{source} and {part.source}",
+            expected="the same tasks in every run of a method",
+            fix="answer the same tasks in all runs",
+        )
+
+
+def _check_tasks(answer: _Answer, fingerprint: str, first: str, before: str, source: str) -> None:
+    one, other = fingerprint.lower(), first.lower()
+    if not (one.startswith(other) or other.startswith(one)):
+        raise FingerprintError(
+            f"{answer.dataset}/{answer.task_set} is not the same tasks in two submissions",
+            where=f"{before} (fingerprint {first[:12]}) and {source} ({fingerprint[:12]})",
+            expected="answers to the tasks of one release",
+            fix="score each with the release that it was made on, or run a method again",
+        )
+
+
+def _check_same(method: str, what: str, one: tuple[object, str], other: tuple[object, str]) -> None:
+    if one[0] != other[0]:
+        names = f", such as --name {one[0]}/{method}" if what == "backbone" else ""
+        raise ContradictionError(
+            f"two submissions say different things of {method}: {what} is {shown(one[0], 60)} and "
+            f"{shown(other[0], 60)}",
+            where=f"{one[1]} and {other[1]}",
+            expected="the same of a method everywhere, or nothing",
+            fix="if it is one method, write one of them again with what is true; if they are two, "
+            f"give them different names{names}",
+        )
+
+
+def renamed(submission: Submission, names: Mapping[str, str]) -> Submission:
+    """Return a submission in which some methods have other names; `names` are new by old."""
+    index = submission.table.column_names.index("method")
+    before = submission.table.column(index).cast(pa.string())
+    after = before
+    for old, new in names.items():
+        after = pc.if_else(pc.equal(before, pa.scalar(old)), pa.scalar(new), after)
+    return replace(
+        submission,
+        table=submission.table.set_column(index, "method", after.cast(NAMES)),
+        methods={
+            names.get(name, name): replace(about, name=names.get(name, name))
+            for name, about in submission.methods.items()
+        },
+        bindings={
+            (names.get(name, name), dataset, task_set): bound
+            for (name, dataset, task_set), bound in submission.bindings.items()
+        },
+    )
+
+
+def _named_by_features(parts: Sequence[Submission]) -> list[Submission]:
+    """Tell one name on several features apart: ``nearest`` is ``pixels/nearest`` on pixels.
+
+    Each submission says what features its methods rest on; a name on two of them is two methods.
+    A warning says so.  Names that some submission has already, and methods of which one that is
+    streamed has results, are left as they are.
+    """
+    several: dict[str, dict[str, str]] = {}
+    for part in parts:
+        for name, about in part.methods.items():
+            if about.backbone:
+                several.setdefault(name, {}).setdefault(about.backbone, part.source)
+    taken = {name for part in parts for name in part.methods}
+    several = {
+        name: sources
+        for name, sources in several.items()
+        if len(sources) > 1
+        and not taken & {_on(features, name) for features in sources}
+        and not any(isinstance(part, Streamed) and name in part.methods for part in parts)
+    }
+    for name, sources in several.items():
+        warnings.warn(
+            f"{name} rests on other features in each of {listing([*sources.values()], 4)}: these "
+            f"are methods of their own, {listing([_on(some, name) for some in sources], 4)}",
+            FSLBenchWarning,
+            stacklevel=3,
+        )
+    return [_named(part, several) for part in parts] if several else [*parts]
+
+
+def _named(part: Submission, several: Mapping[str, object]) -> Submission:
+    names = {
+        name: _on(about.backbone, name)
+        for name, about in part.methods.items()
+        if name in several and about.backbone
+    }
+    return renamed(part, names) if names else part
+
+
+def _on(features: str, name: str) -> str:
+    return f"{features}/{name}"

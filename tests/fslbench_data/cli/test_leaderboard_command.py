@@ -17,8 +17,8 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.escaping import BREAK, escaped, neutral, neutral_table
 from fslbench_data.render.table import Column, Table, markdown
+from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.renaming import renamed
 
 HOSTILE = (
     "<img src=x onerror=alert(1)> @octocat #12 GH-7 [x](http://e.vil) ![y](//e.vil) www.e.vil "

@@ -17,8 +17,8 @@ from fslbench_data.leaderboard.review_text import review_text
 from fslbench_data.leaderboard.standing import REFERENCE, Entry
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.release.release import Release
+from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.renaming import renamed
 from fslbench_data.tasks import TaskSetInfo
 
 Answers = Callable[..., Submission]

@@ -23,9 +23,8 @@ from fslbench_data.leaderboard.page import (
 )
 from fslbench_data.release.release import Release
 from fslbench_data.render.fonts import font_faces
-from fslbench_data.submission.merging import merge
+from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.renaming import renamed
 
 from .conftest import Answers
 

@@ -33,8 +33,8 @@ from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import streaming
 from fslbench_data.submission.bindings import Binding, Method, Stopping
+from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.renaming import renamed
 from fslbench_data.submission.streaming import Streamed
 
 SETS = ("open-5w5s5q", "open-5w1s1q")
