@@ -16,8 +16,8 @@ import pytest
 
 from benchmark_spec.errors import OutputError
 from benchmark_spec.tables import Table
-from builders.execution.folder_lock import lock_folder
-from builders.features.work_folder import JOURNAL_FILE, WorkFolder
+from builders.execution.steps import lock_folder
+from builders.features.block_job import JOURNAL_FILE, BlockResult, WorkFolder
 from builders.training import kept_images
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
@@ -116,11 +116,11 @@ def _blocks(folder: Path, embedded: Release) -> Use:
 
     def use() -> object:
         work = WorkFolder(folder / "assets/blocks")
-        done = work.begin({"of": 1})
-        if not done:
-            work.add(0, np.ones((2, 3), np.float16), {0: "dark"})
+        work.begin({"of": 1})
+        block = BlockResult(np.ones((2, 3), np.float16), {0: "dark"})
+        work.once(work.step(0, iter([(0, block)])))
         values = work.values(0).tolist()
-        problems = work.problems()
+        problems = work.problems([0])
         work.close()
         return values, problems
 

@@ -17,11 +17,10 @@ import numpy as np
 from benchmark_spec.digest import content_digest
 from builders.attributes.captioner import Captioner
 from builders.attributes.captioners import CaptionerName, forget_captioner
-from builders.features.block_job import BlockJob, BlockResult, Survey, work_folder
+from builders.features.block_job import BlockJob, BlockResult, Survey, WorkFolder, work_folder
 from builders.features.decoding import Batches
-from builders.features.extraction import Settings, nobody
+from builders.features.extraction import SAME, Settings, nobody
 from builders.features.processor import default_threads
-from builders.features.work_folder import WorkFolder
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 
@@ -77,11 +76,12 @@ def _run(
     captioner = CaptionerName(name, settings.weights, settings.device)
     threads = settings.threads or default_threads(settings.device)
     block = min(settings.block, BLOCK)
-    batch = settings.batch or (work.recorded or {}).get("batch") or BATCH[settings.device]
+    batch = settings.batch or (work.of or {}).get("batch") or BATCH[settings.device]
     survey = Survey(captioner, threads, min(int(batch), block), block)
     ((_, surveyed),) = settings.engine.run(survey, [0])
-    done = work.begin({**surveyed, "dataset": images.name, "images": content_digest(images.images)})
+    of = {**surveyed, "dataset": images.name, "images": content_digest(images.images)}
+    work.begin(of, expected=SAME)
     job = Captioning(captioner, images, surveyed, settings.workers_for(threads))
-    blocks = job.compute(done, work, settings.engine, progress)
+    blocks = job.compute(work, settings.engine, progress)
     work.check_unchanged(images)
     return [str(text) for b in blocks for text in work.values(b)], surveyed

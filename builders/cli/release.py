@@ -77,8 +77,8 @@ def release(
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
     from builders.release.features import uses_networks
-    from builders.release.folder import is_finished
     from builders.release.spec_file import find_spec, read_spec
+    from builders.release.writer import is_finished
     from fslbench_data.render.console import steps
 
     specification = read_spec(find_spec(spec))

@@ -6,13 +6,18 @@ block, whoever computes it.
 
 from __future__ import annotations
 
+import hashlib
+import io
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import EngineError, SourceError
@@ -20,11 +25,15 @@ from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
 from builders.execution.engine import Engine, Work, job_name
 from builders.execution.reproducible import reproducible
+from builders.execution.steps import Journal, Made, Step
 from builders.features.decoding import Batches, Gives, Reader, problem_of
 from builders.features.processor import Device, check_facts
-from builders.features.work_folder import WorkFolder
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
+from fslbench_data.files import whole_file
+
+JOURNAL_FILE = "extraction.json"
+LOCK_FILE = ".lock"
 
 
 class DeviceMemoryError(EngineError):
@@ -169,16 +178,75 @@ class BlockJob(ABC):
             )
 
     def compute(
-        self, done: set[int], work: WorkFolder, engine: Engine, progress: Progress
+        self, work: WorkFolder, engine: Engine, progress: Progress, *, whole: bool = False
     ) -> range:
-        """Compute the blocks that are not done into a folder; gives the numbers of all."""
+        """Compute the blocks that are not made yet into a folder; gives the numbers of all.
+
+        With `whole`, blocks with zeros in place of an image are made again.
+        """
         blocks = range(-(-len(self.images.images) // int(self.surveyed["block"])))
-        progress(sum(len(self.ids_of(block)) for block in done), resumed=True)
-        result: BlockResult
-        for block, result in engine.run(self, [block for block in blocks if block not in done]):
-            work.add(block, result.values, result.problems)
+        kept = {block: work.kept(work.step(block)) for block in blocks}
+        missing = [b for b, made in kept.items() if made is None or (whole and made.result)]
+        progress(sum(len(self.ids_of(b)) for b in blocks if b not in missing), resumed=True)
+        results = engine.run(self, missing)
+        for block in missing:
+            work.make(work.step(block, results))
             progress(len(self.ids_of(block)))
         return blocks
+
+
+class WorkFolder(Journal):
+    """The blocks of one extraction, or of captions, each a step that is one file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, JOURNAL_FILE, LOCK_FILE, "extraction")
+
+    def step(self, block: int, results: Iterable[tuple[int, BlockResult]] = ()) -> Step:
+        """Return the step that writes a block, which is the next of the results."""
+        name = f"{block:08d}.npy"
+        return Step(name, [self.of], partial(self._write, name, iter(results)))
+
+    def _write(self, name: str, results: Iterator[tuple[int, BlockResult]]) -> Made:
+        _, result = next(results)
+        file = io.BytesIO()
+        np.save(file, np.ascontiguousarray(result.values), allow_pickle=False)
+        with whole_file(self.folder / name, clear=False, follow=False) as temporary:
+            temporary.write_bytes(file.getvalue())
+        problems = {str(image): problem for image, problem in result.problems.items()}
+        return Made({name: hashlib.sha256(file.getvalue()).hexdigest()}, problems)
+
+    def values(self, block: int) -> NDArray[Any]:
+        """Return a finished block: float16 (n, D), or texts (n,)."""
+        values: NDArray[Any] = np.load(self.folder / f"{block:08d}.npy", allow_pickle=False)
+        return values
+
+    def problems(self, blocks: Iterable[int]) -> dict[str, str]:
+        """Tell what was wrong with images of finished blocks that are zeros, by id."""
+        results = (self.result(self.step(block)) for block in blocks)
+        return {image: problem for result in results for image, problem in result.items()}
+
+    def check_unchanged(self, images: ImageSet) -> None:
+        """Throw all blocks away if the raw folder changed while they were made.
+
+        Where each image is a file of its own this is not needed: a file was compared with its hash
+        when it was decoded.
+        """
+        paths, file = images.images.column("path").to_pylist(), images.file
+        if file is not None and all(map(file, paths)):
+            return
+        try:
+            images.check_unchanged()
+        except SourceError:
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        """End the extraction: its features lie elsewhere.  Folders left empty go too."""
+        shutil.rmtree(self.folder)
+        self.close()
+        for folder in (self.folder.parent, self.folder.parent.parent):
+            with suppress(OSError):  # another extraction is in it
+                folder.rmdir()
 
 
 @contextmanager

@@ -21,12 +21,13 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SpecError
 from builders.execution.engine import Engine, LocalEngine
 from builders.features.backbone import DType
-from builders.features.block_job import DeviceMemoryError, Survey, work_folder
+from builders.features.block_job import DeviceMemoryError, Survey, WorkFolder, work_folder
 from builders.features.forward import BLOCKS, Extraction, Network, forget_network
 from builders.features.processor import Device, default_threads
-from builders.features.work_folder import WorkFolder
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
+
+SAME = "the same images, backbone and settings as when it was begun"
 
 
 @dataclass(frozen=True)
@@ -155,26 +156,23 @@ def extracted(
 def _run(
     images: ImageSet, backbone: str, work: WorkFolder, settings: Settings, progress: Progress
 ) -> Extracted:
-    network, surveyed = _surveyed(backbone, settings, (work.recorded or {}).get("batch"))
+    network, surveyed = _surveyed(backbone, settings, (work.of or {}).get("batch"))
     of = {"dataset": images.name, "images": content_digest(images.images)}
     anew = False
     while True:
         provenance = {**surveyed, **of}
-        done = work.begin(provenance, anew=anew)
-        if not settings.skip_corrupt:
-            done -= set(work.problems())
+        work.begin(provenance, anew=anew, expected=SAME)
         workers = settings.workers_for(surveyed["threads"])
         job = Extraction(network, images, surveyed, workers, skip_corrupt=settings.skip_corrupt)
         try:
-            job.compute(done, work, settings.engine, progress)
+            blocks = job.compute(work, settings.engine, progress, whole=not settings.skip_corrupt)
             break
         except DeviceMemoryError:
             if surveyed["batch"] == 1:
                 raise
             surveyed, anew = {**surveyed, "batch": surveyed["batch"] // 2}, True
     work.check_unchanged(images)
-    left_out = {key: value for of in work.problems().values() for key, value in of.items()}
-    if left_out:
+    if left_out := work.problems(blocks):
         provenance["left_out"] = left_out
     return Extracted(len(images.images), int(surveyed["dimensions"]), provenance, work)
 

@@ -22,15 +22,14 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     CorruptReleaseError,
     FSLBenchError,
-    OutputError,
     ReleaseError,
     UnknownNameError,
 )
 from benchmark_spec.feature_sets import check_shards, number_of_shards
 from benchmark_spec.tables import Table, shard_of, table_path
 from benchmark_spec.version import __version__
-from builders.execution.folder_lock import make_folder
 from builders.execution.parquet import write_shard, written
+from builders.execution.steps import check_folder
 from builders.features import WORK, Settings, features_of, is_network
 from builders.features.extraction import described, nobody
 from builders.features.shards import Pieces, cut
@@ -112,7 +111,8 @@ def write_precomputed(
         clear_temporary(folder, deep=True)
         shutil.rmtree(folder / WORK, ignore_errors=True)
         return done
-    _check_folder(folder)
+    check_folder(folder, WORK, "", "an extraction of the same: a feature set")
+    (folder / WORK).mkdir(exist_ok=True)
     clear_temporary(folder, deep=True)
     of = [images]
     if is_network(backbone) and images.name != canaries.NAME:
@@ -198,16 +198,3 @@ def _finished(
     for table in finished.tables:
         finished.compared(table)
     return finished
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that is neither new, empty nor left by an unfinished run."""
-    make_folder(folder)
-    if any(folder.iterdir()) and not (folder / WORK).is_dir():
-        raise OutputError(
-            f"{folder} is not an empty folder",
-            expected="a new or empty one, or an extraction of the same: a feature set "
-            "is never edited in place",
-            fix="name another folder, or remove this one yourself",
-        )
-    (folder / WORK).mkdir(exist_ok=True)

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import SourceError
 from benchmark_spec.manifest import Manifest
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.suites import suite_of
+from builders.attributes import Recipe, make_attributes
+from builders.attributes.recipe import OWN_TEXTS
+from builders.execution.steps import Made, Step
 from builders.features import Settings
 from builders.features.precomputed import PrecomputedFeatures
-from builders.release.dataset_build import DatasetBuild
 from builders.release.features import (
     FeatureBuild,
     uses_captioners,
     uses_networks,
     with_canaries,
 )
-from builders.release.folder import finished_release
-from builders.release.queries import QueryChoices
+from builders.release.pictures import FILES, picture_provenance, picture_tables
+from builders.release.queries import Chosen, QueryChoices
 from builders.release.refusals import refusals
 from builders.release.results import ResultsBuild
-from builders.release.spec import ReleaseSpec
+from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.spec_checks import check_spec
-from builders.release.writer import ReleaseWriter
-from builders.sources.image_set import Progress, silent
+from builders.release.writer import ReleaseWriter, finished_release
+from builders.sampling import draw_task_set, groups_of
+from builders.sources.image_set import About, ImageSet, Progress, silent
+from builders.sources.read import raw_folder, read_source
+from builders.sources.unchanged import check_same_images, check_same_superclasses, raw_state
 from fslbench_data.release.release import Release
+from fslbench_data.tasks.redraw import EVIDENCE
+
+Drawn = tuple[pa.Table, dict[str, Any]]
+"""The table of a task set, and how it was drawn."""
 
 
 def build_release(
@@ -94,8 +111,185 @@ def build_release(
     images = {name: dataset.images for name, dataset in datasets.items()}
     choices = QueryChoices(shared, images, {dataset.name: dataset for dataset in spec.datasets})
     for dataset in datasets.values():
-        dataset.build(choices.of)
-    ResultsBuild(spec, shared, images).add()
+        writer.run(dataset.steps(choices.of))
+    writer.run(ResultsBuild(spec, shared, images).steps())
     for dataset in datasets.values():
         dataset.check_unchanged()
     return writer.finish()
+
+
+class DatasetBuild:
+    """The build of one data set's tables; its raw folder is read only if something needs it.
+
+    `features` also says what the release is written with, how, and who follows it.
+    """
+
+    def __init__(
+        self, spec: DatasetSpec, raw: Path | None, allow_missing: bool, features: FeatureBuild
+    ) -> None:
+        self._spec, self._allow_missing, self._features = spec, allow_missing, features
+        self._writer, self._progress = features.writer, features.progress
+        self._raw = raw / spec.folder if raw is not None else None
+        self._files = raw_folder(self._raw, spec.options)
+        self._read: ImageSet | None = None
+
+    def steps(self, choose: Callable[[DatasetSpec], Chosen]) -> Iterator[Step]:
+        """Give the steps that make its tables; each follows from those before it.
+
+        `choose` chooses the numbers of queries that the specification leaves open.
+        """
+        spec, name = self._spec, self._spec.name
+        made_of = [spec.source, spec.folder, dict(spec.options), self._allow_missing]
+        yield Step(f"classes/{name}", made_of, self._add_dataset)
+        if self._read is None:
+            self.check_unchanged()
+        self._check_whole()
+        self._features.check_given(name, (*spec.features, *spec.backbones))
+        yield from self._attributes()
+        digests = [self._writer.digest("classes", name), self._writer.digest("images", name)]
+        if spec.pictures is not None:
+            made_of = [spec.pictures, spec.options.get("licence", ""), *digests]
+            yield Step(f"pictures/{name}", made_of, self._add_pictures)
+        yield from self._tasks(choose(spec), digests)
+        yield from self._features.steps(name, spec.features, self.images)
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on if the images are not those which were read before, in any run."""
+        name = self._spec.name
+        if self._spec.source == CATALOGUE:
+            return
+        if self._read is not None:
+            self._read.check_unchanged()
+        elif raw_state(self._files) != self._writer.journal.notes.get(name):
+            self._progress(f"{name}: the raw folder changed and is read again")
+            self.images()
+
+    def images(self) -> ImageSet:
+        """Return the data set as its source reads it, once."""
+        if self._read is None:
+            name, release = self._spec.name, self._writer.so_far()
+            images = read_source(
+                self._spec.source,
+                self._raw,
+                name=name,
+                options=self._spec.options,
+                allow_missing=self._allow_missing,
+                progress=self._progress,
+            )
+            if name in release.datasets_with("images"):
+                check_same_images(name, release.images(name), images.images, self._files)
+                check_same_superclasses(
+                    name, release.superclasses(name), images.superclasses, self._files
+                )
+            self._writer.journal.notes[name] = images.state
+            self._writer.journal.save()
+            self._read = images
+        return self._read
+
+    def _add_dataset(self) -> Made:
+        name = self._spec.name
+        self._progress(name)
+        if self._spec.source == CATALOGUE:
+            entry = lookup(name)
+            return self._writer.add_dataset(
+                name,
+                About.of_catalogue(name),
+                entry.class_names,
+                entry.class_sizes,
+                provenance={"counts_from": entry.counts_from},
+                superclasses=entry.superclasses,
+            )
+        images = self.images()
+        return self._writer.add_dataset(
+            name,
+            images.about,
+            images.class_names,
+            images.class_sizes,
+            images.images,
+            images.provenance,
+            images.superclasses,
+        )
+
+    def _check_whole(self) -> None:
+        """Refuse published task sets of a data set that is not whole."""
+        listed, name = self._spec.listed, self._spec.name
+        (classes,) = (
+            table
+            for table in self._writer.so_far().manifest.tables
+            if (table.kind, table.dataset) == ("classes", name)
+        )
+        if "left_out" in classes.provenance and any(t.startswith("published-") for t in listed):
+            raise SourceError(
+                f"{name}: the published task sets need the whole data set, "
+                "and images or classes are missing",
+                fix="complete the raw folder, or leave the suite `published` out",
+            )
+
+    def _attributes(self) -> Iterator[Step]:
+        spec, settings = self._spec, self._features.settings
+        own = {key: value for key, value in spec.options.items() if key in OWN_TEXTS}
+        for name, text in spec.attributes.items():
+            made_of = [text, spec.source, own, self._writer.digest("images", spec.name)]
+            if Recipe.parse(text).captioner:
+                made_of += [settings.device, settings.dtype]
+            yield Step(
+                f"attributes/{spec.name}/{name}",
+                made_of,
+                partial(self._add_attributes, name, Recipe.parse(text), made_of),
+            )
+
+    def _add_attributes(self, name: str, recipe: Recipe, made_of: Sequence[object]) -> Made:
+        self._progress(f"{self._spec.name}: attributes {name}")
+        made = make_attributes(
+            self.images(),
+            recipe,
+            self._spec.source,
+            self._raw,
+            self._features.work(f"{self._spec.name}-{name}", made_of),
+            self._features.settings,
+            self._progress,
+        )
+        return self._writer.add_attributes(self._spec.name, name, made.table, made.provenance)
+
+    def _add_pictures(self) -> Made:
+        wanted, images = self._spec.pictures, self.images()
+        longest = None if wanted == FILES or wanted is None else int(wanted)
+        tables = picture_tables(images, longest, self._progress)
+        provenance = picture_provenance(images, longest)
+        return self._writer.add_pictures(self._spec.name, tables, images.class_names, provenance)
+
+    def _tasks(self, chosen: Chosen, digests: Sequence[str]) -> Iterator[Step]:
+        name, release = self._spec.name, self._writer.so_far()
+        sizes = release.classes(name).column("n_images").to_pylist()
+        has_images = name in release.datasets_with("images")
+        groups = groups_of(release.images(name)) if has_images else None
+        queries = {pair: evidence.query for pair, evidence in chosen.items()}
+        spec, closed = self._spec.with_queries(queries), self._spec.closed(queries)
+        for task_set in spec.every_task_set:
+            label, drawn = suite_of(task_set.suite).attributes, task_set.suite in spec.drawn
+            pair = closed.get(str(task_set))
+            why = {EVIDENCE: chosen[pair].as_json()} if pair else {}
+            made_of = [spec.seed, spec.number_of_tasks(task_set.suite), drawn, why, *digests]
+            if label:
+                made_of.append(self._writer.digest("attributes", name, label))
+            draw = partial(
+                draw_task_set,
+                name,
+                task_set,
+                sizes,
+                seed=0 if task_set.suite == "published" else spec.seed,
+                tasks=spec.number_of_tasks(task_set.suite),
+                groups=groups,
+                attributes=release.attributes(name, label) if label else None,
+            )
+            add = partial(self._add_tasks, task_set, draw, why, drawn)
+            yield Step(f"tasks/{name}/{task_set}", made_of, add)
+
+    def _add_tasks(
+        self, task_set: TaskSetName, draw: Callable[[], Drawn], why: dict[str, Any], drawn: bool
+    ) -> Made:
+        self._progress(f"{self._spec.name}/{task_set}")
+        table, provenance = draw()
+        return self._writer.add_tasks(
+            self._spec.name, task_set, table, provenance | why, drawn=drawn
+        )

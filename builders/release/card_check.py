@@ -10,7 +10,7 @@ import pyarrow as pa
 from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.manifest import CARD_FILE, Manifest
 from builders.release.card import CardFacts, dataset_card, repository_of
-from builders.release.folder import MADE_WITH
+from builders.release.writer import MADE_WITH
 from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, SpecError
 from benchmark_spec.naming import slug
 from builders.attributes import Recipe
+from builders.execution.steps import Made, Step, digest_of
 from builders.features import Settings, features_of, is_network
 from builders.features.compress import base_of, pca_int8
 from builders.features.precomputed import (
@@ -24,10 +26,8 @@ from builders.features.precomputed import (
 )
 from builders.features.shards import Pieces
 from builders.release.earlier import EarlierRelease
-from builders.release.folder import KEPT
-from builders.release.journal import digest_of
 from builders.release.spec import DatasetSpec, ReleaseSpec
-from builders.release.writer import ReleaseWriter
+from builders.release.writer import KEPT, ReleaseWriter
 from builders.sources.image_set import ImageSet, Progress
 from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress as Counter
@@ -102,20 +102,23 @@ class FeatureBuild:
             for dataset in earlier.datasets
         }
 
-    def add(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> None:
-        """Add the feature sets of these names that are not there yet, projections last."""
+    def steps(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> Iterator[Step]:
+        """Give the steps that add the feature sets of these names, projections last."""
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
-            if self.writer.has("features", dataset, name, self.made_of(dataset, name)):
-                continue
-            given = self._before(dataset, base_of(name)[0])
-            taken = None if given else self.earlier.features(dataset, name)
-            if taken is not None:
-                self.progress(f"{dataset}: features of {name} of {self.earlier}")
-                self.writer.add_features(dataset, name, *taken)
-                continue
-            self.progress(f"{dataset}: features of {name}")
-            with self._pieces(dataset, name, images) as (pieces, provenance):
-                self.writer.add_features(dataset, name, pieces, provenance)
+            made_of = self.made_of(dataset, name)
+            yield Step(
+                f"features/{dataset}/{name}", made_of, partial(self._add, dataset, name, images)
+            )
+
+    def _add(self, dataset: str, name: str, images: ImagesOf) -> Made:
+        given = self._before(dataset, base_of(name)[0])
+        taken = None if given else self.earlier.features(dataset, name)
+        if taken is not None:
+            self.progress(f"{dataset}: features of {name} of {self.earlier}")
+            return self.writer.add_features(dataset, name, *taken)
+        self.progress(f"{dataset}: features of {name}")
+        with self._pieces(dataset, name, images) as (pieces, provenance):
+            return self.writer.add_features(dataset, name, pieces, provenance)
 
     def check_given(self, dataset: str, names: Iterable[str]) -> None:
         """Refuse given features of other images, as soon as the images are read."""

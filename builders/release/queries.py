@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from msgspec import to_builtins
@@ -12,6 +13,7 @@ from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.tables import Kind, Table
 from builders.baselines.heads import head_of
+from builders.execution.steps import Made, Step
 from builders.features.compress import base_of
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
@@ -65,18 +67,23 @@ class QueryChoices:
         rule = dataset.queries
         if rule is None or not dataset.left_open:
             return {}
-        return {pair: self._once(dataset, rule, pair) for pair in dataset.left_open}
+        made_of, journal = self._made_of(dataset, rule), self._features.writer.journal
+        return {
+            pair: QueryEvidence.parse(
+                journal.once(
+                    Step(
+                        "queries/{}/{}w{}s".format(dataset.name, *pair),
+                        made_of,
+                        partial(self._made, dataset, rule, pair),
+                    )
+                )
+            )
+            for pair in dataset.left_open
+        }
 
-    def _once(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> QueryEvidence:
-        """Choose, unless an earlier run has chosen by the same rule on the same images."""
-        writer, made_of = self._features.writer, self._made_of(dataset, rule)
-        name = "{}: {}w{}s".format(dataset.name, *pair)
-        before = writer.chosen(name, made_of)
-        if before is not None:
-            return QueryEvidence.parse(before)
+    def _made(self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot) -> Made:
         evidence = self._taken_over(dataset, rule, pair) or self._choose(dataset, rule, pair)
-        writer.choose(name, made_of, evidence.as_json())
-        return evidence
+        return Made({}, evidence.as_json())
 
     def _taken_over(
         self, dataset: DatasetSpec, rule: QuerySpec, pair: WayShot

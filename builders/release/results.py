@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from builders.baselines import run_ft, run_head
+from builders.execution.steps import Made, Step
 from builders.features.backbones import load_backbone
 from builders.release.earlier import Bindings
 from builders.release.features import FeatureBuild, ImagesOf
@@ -32,16 +34,15 @@ class ResultsBuild:
         self._writer, self._progress = features.writer, features.progress
         self._settings = features.settings
 
-    def add(self) -> None:
-        """Add those that are not there yet."""
+    def steps(self) -> Iterator[Step]:
+        """Give the steps that add them, each method on all its data sets."""
         for (backbone, head), datasets in _heads(self._spec).items():
             made_of = self._made_of_head(backbone, datasets)
-            if not self._writer.has("results", "", f"{backbone}/{head}", made_of):
-                self._run(backbone, head, datasets)
+            run = partial(self._run, backbone, head, datasets)
+            yield Step(f"results/{backbone}/{head}", made_of, run)
         for backbone, tuned in _fine_tuned(self._spec).items():
             made_of = self._made_of_tuning(backbone, tuned)
-            if not self._writer.has("results", "", f"{backbone}/FT", made_of):
-                self._tune(backbone, tuned)
+            yield Step(f"results/{backbone}/FT", made_of, partial(self._tune, backbone, tuned))
 
     def _made_of_head(self, backbone: str, datasets: Sequence[str]) -> list[Any]:
         """List what a head's results follow from, in JSON: features, held or not, and tasks."""
@@ -66,7 +67,7 @@ class ResultsBuild:
         images = [[d.name, self._writer.digest("images", d.name)] for d, _ in tuned]
         return [self._settings.device, images, tasks]
 
-    def _run(self, backbone: str, head: str, datasets: Sequence[str]) -> None:
+    def _run(self, backbone: str, head: str, datasets: Sequence[str]) -> Made:
         release, made = self._writer.so_far(), {}
 
         def features(dataset: str) -> Features:
@@ -103,9 +104,9 @@ class ResultsBuild:
         ]  # fmt: skip
         if extracted:
             provenance["extraction"] = _common(made[dataset] for dataset in datasets)
-        self._writer.add_results(merge(parts), provenance)
+        return self._writer.add_results(merge(parts), provenance)
 
-    def _tune(self, backbone: str, tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]]) -> None:
+    def _tune(self, backbone: str, tuned: Sequence[tuple[DatasetSpec, FineTuningSpec]]) -> Made:
         network = load_backbone(backbone, self._settings.weights, device=self._settings.device)
         release, results = self._writer.so_far(), []
         provenance = {"head": "FT", "network": network.describe()}
@@ -138,7 +139,7 @@ class ResultsBuild:
                     ),
                 )
             )
-        self._writer.add_results(merge(results), provenance)
+        return self._writer.add_results(merge(results), provenance)
 
     def _say(self, method: str, taken: Collection[str], datasets: Sequence[str]) -> None:
         """Tell what of a method's results is taken over and what is computed."""

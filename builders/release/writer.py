@@ -1,20 +1,27 @@
-"""Writing a release: its tables one by one."""
+"""The folder of a release while it is built: its tables, one by one, and what is whole of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import OutputError, SpecError, UnknownNameError
 from benchmark_spec.feature_sets import number_of_picture_shards, number_of_shards, scale_of
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_manifest
 from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.tables import Dataset, Kind, check_redistribution, table_path
+from benchmark_spec.tables import Dataset, Kind, Table, check_redistribution, table_path
+from benchmark_spec.version import __version__
 from builders.attributes.table import check_attributes_table
 from builders.execution.parquet import (
     drawn_again,
@@ -24,16 +31,69 @@ from builders.execution.parquet import (
     write_table,
     written,
 )
+from builders.execution.steps import Journal, Made, Step, check_folder
 from builders.features.shards import Pieces, cut
-from builders.release.folder import ReleaseFolder
+from builders.release.card import CardFacts, dataset_card
 from builders.sources.image_set import About
+from fslbench_data.files import clear_temporary, write_whole
+from fslbench_data.release.folder import Folder, read_manifest
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks.drawn import first_image_ids
 from fslbench_data.validation.validate import validate
 
+JOURNAL_FILE, LOCK_FILE = ".building.json", ".building.lock"
 
-class ReleaseWriter(ReleaseFolder):
-    """Writes the tables of a release into its folder, each where an earlier run has not."""
+MADE_WITH = f"fslbench {__version__}"
+
+KEPT = ".features"
+"""The folder, in that of an unfinished release, of features that the release will not hold, and of
+what is not finished."""
+
+
+class ReleaseWriter:
+    """Writes the tables of a release into its folder, each where an earlier run has not.
+
+    Every file appears whole or not at all.  The manifest comes last: until :meth:`finish`
+    the folder is no release, but a journal says what is done.
+
+    An unfinished build is continued by one of the same release, perhaps of another `recipe`: a
+    step is kept if what it is made of did not change.
+    """
+
+    def __init__(
+        self, folder: Path | str, name: str, version: str, description: str, *, recipe: str = ""
+    ) -> None:
+        self.folder = Path(folder)
+        self._about = (name, version, description)
+        self._specification = _specification_of(recipe)
+        self._datasets: dict[str, Dataset] = {}
+        self._tables: list[Table] = []
+        check_manifest(self._manifest())
+        check_folder(
+            self.folder,
+            JOURNAL_FILE,
+            LOCK_FILE,
+            "an unfinished build of the same release: a release",
+        )
+        self.journal = Journal(self.folder, JOURNAL_FILE, LOCK_FILE, "build")
+        self.journal.begin(
+            {"release": name, "fslbench": __version__},
+            other="another release",
+            expected="the same name and package version as when it was begun",
+        )
+        (self.folder / MANIFEST_FILE).unlink(missing_ok=True)  # of an end that was not reached
+
+    def run(self, steps: Iterable[Step]) -> None:
+        """Make the tables of each step, unless an earlier run has made them of the same."""
+        for step in steps:
+            made = self.journal.kept(step)
+            if made is None:
+                self.journal.make(step)
+                continue
+            for dataset in msgspec.convert(made.result["datasets"], list[Dataset]):
+                self._datasets[dataset.name] = dataset
+            self._tables += msgspec.convert(made.result["tables"], list[Table])
 
     def add_dataset(
         self,
@@ -44,7 +104,7 @@ class ReleaseWriter(ReleaseFolder):
         images: pa.Table | None = None,
         provenance: Mapping[str, Any] | None = None,
         superclasses: Sequence[str] | None = None,
-    ) -> None:
+    ) -> Made:
         """Add a data set's classes, and its images where they are known.
 
         Parameters
@@ -99,11 +159,10 @@ class ReleaseWriter(ReleaseFolder):
                 raise SpecError(f"images of {name} are not in class order, or not as many")
             if not np.array_equal(images.column("image_id").to_numpy(), np.arange(total)):
                 raise SpecError(f"image ids of {name} are not 0..{total - 1}")
-        self._write("classes", name, "", classes, provenance or {})
+        tables = [self._write("classes", name, "", classes, provenance or {})]
         if images is not None:
-            self._write("images", name, "", images, provenance or {})
-        of = [t for t in self._tables if t.kind in ("classes", "images") and t.dataset == name]
-        self._written("classes", name, "", of)
+            tables.append(self._write("images", name, "", images, provenance or {}))
+        return self._add(tables, [self._datasets[name]])
 
     def add_tasks(
         self,
@@ -113,26 +172,21 @@ class ReleaseWriter(ReleaseFolder):
         provenance: Mapping[str, Any],
         *,
         drawn: bool = False,
-    ) -> None:
+    ) -> Made:
         """Add a task set, as :func:`builders.sampling.draw_task_set` returns it.
 
         Of one that is `drawn` the release says only how it is drawn again, and its digest.
         """
         schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
         if not drawn:
-            self._write("tasks", dataset, str(name), table, provenance)
-            return
-        path = self._new(table_path("tasks", dataset, str(name)), str(name))
-        entry = drawn_again(path, self._dataset(dataset).name, str(name), table, provenance)
-        self._keep([entry])
-        self._written("tasks", dataset, str(name), [entry])
+            return self._add([self._write("tasks", dataset, str(name), table, provenance)])
+        path = self._new("tasks", dataset, str(name))
+        return self._add([drawn_again(path, dataset, str(name), table, provenance)])
 
     def add_features(
         self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]
-    ) -> None:
+    ) -> Made:
         """Add the features of all images of a data set, in shards.
-
-        What an earlier run has written of them is not written again if it is the same.
 
         Parameters
         ----------
@@ -152,16 +206,13 @@ class ReleaseWriter(ReleaseFolder):
         shards, entries = number_of_shards(images), []
         for shard, table in enumerate(cut(features, images, where, scale)):
             scale_of(table.schema.field("feature").type.value_type, provenance, where)
-            path = self._new(table_path("features", dataset, backbone, shard, shards), backbone)
-            entry = self._journal.same(path, table, provenance)
-            if entry is None or entry.name != backbone:
-                write = partial(write_shard, table, shards=shards)
-                entry = written(
-                    self.folder, path, "features", dataset, backbone, table, provenance, write
+            write = partial(write_shard, table, shards=shards)
+            entries.append(
+                self._write(
+                    "features", dataset, backbone, table, provenance, write, (shard, shards)
                 )
-            self._written("features", dataset, backbone, [entry])
-            entries.append(entry)
-        self._keep(entries)
+            )
+        return self._add(entries)
 
     def add_pictures(
         self,
@@ -169,36 +220,76 @@ class ReleaseWriter(ReleaseFolder):
         shards: Iterable[pa.Table],
         class_names: Sequence[str],
         provenance: Mapping[str, Any],
-    ) -> None:
+    ) -> Made:
         """Add the pictures of a data set, of which one shard is held in memory.
 
         `shards` are those of :func:`builders.release.pictures.picture_tables`.
         """
-        images, entries = self._dataset(dataset).n_images, []
-        count = number_of_picture_shards(images)
+        count, entries = number_of_picture_shards(self._dataset(dataset).n_images), []
         for shard, table in enumerate(shards):
             schemas.check(table, schemas.PICTURES, f"pictures of {dataset}")
-            path = self._new(table_path("pictures", dataset, "", shard, count), dataset)
             write = partial(write_pictures, table, class_names=class_names)
-            entry = written(self.folder, path, "pictures", dataset, "", table, provenance, write)
-            self._written("pictures", dataset, "", [entry])
-            entries.append(entry)
-        self._keep(entries)
+            entries.append(
+                self._write("pictures", dataset, "", table, provenance, write, (shard, count))
+            )
+        return self._add(entries)
 
     def add_attributes(
         self, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
-    ) -> None:
+    ) -> Made:
         """Add the attributes of all images of a data set, as make_attributes returns them."""
         check_attribute_set_name(name, dataset)
         where = f"attributes {name} of {dataset}"
         check_attributes_table(table, self._dataset(dataset).n_images, where)
-        self._write("attributes", dataset, name, table, provenance)
+        return self._add([self._write("attributes", dataset, name, table, provenance)])
 
-    def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> None:
+    def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> Made:
         """Add a reference method's results, checked against the task sets added so far."""
         validated = validate(submission, self.so_far())
         (method,) = validated.methods
-        self._write("results", "", method, submission.table, provenance, submission)
+        write = partial(write_results, submission)
+        return self._add([self._write("results", "", method, submission.table, provenance, write)])
+
+    def digest(self, kind: Kind, dataset: str, name: str = "") -> str:
+        """Return the content digest of a table of one file that is written; empty of none."""
+        key = (kind, dataset, name)
+        return next((t.digest for t in self._tables if (t.kind, t.dataset, t.name) == key), "")
+
+    def so_far(self) -> Release:
+        """Return the release as it stands, to run baselines on it."""
+        return Release(self._manifest(), Folder(self.folder.resolve()))
+
+    def finish(self) -> Manifest:
+        """Write the dataset card and the manifest, and return the latter."""
+        manifest = self._manifest()
+        check_manifest(manifest)
+        self._remove_others()
+        card = dataset_card(manifest, CardFacts.of(self.so_far()))
+        write_whole(self.folder / CARD_FILE, card)
+        write_whole(self.folder / MANIFEST_FILE, manifest.to_json())
+        self.journal.remove()
+        return manifest
+
+    def _manifest(self) -> Manifest:
+        return Manifest(
+            *self._about,
+            tuple(self._datasets.values()),
+            tuple(self._tables),
+            made_with=MADE_WITH,
+            specification=self._specification,
+        )
+
+    def _dataset(self, name: str) -> Dataset:
+        if name not in self._datasets:
+            raise UnknownNameError("data set", name, self._datasets, fix="add_dataset it first")
+        return self._datasets[name]
+
+    def _new(self, kind: Kind, dataset: str, name: str, shard: tuple[int, int] = (0, 1)) -> str:
+        """Return the path of a table, if nothing was written there so far."""
+        path = table_path(kind, self._dataset(dataset).name if dataset else "", name, *shard)
+        if any(t.path == path for t in self._tables):
+            raise SpecError(f"{path} would be written twice ({name or dataset})")
+        return path
 
     def _write(
         self,
@@ -207,15 +298,68 @@ class ReleaseWriter(ReleaseFolder):
         name: str,
         table: pa.Table,
         provenance: Mapping[str, Any],
-        submission: Submission | None = None,
-    ) -> None:
-        if dataset:
-            self._dataset(dataset)
-        path = self._new(table_path(kind, dataset, name), name or dataset)
-        write = partial(write_table, table)
-        if submission is not None:
-            write = partial(write_results, submission)
-        entry = written(self.folder, path, kind, dataset, name, table, provenance, write)
-        self._keep([entry])
-        if kind not in ("classes", "images"):  # these count together, once both are written
-            self._written(kind, dataset, name, [entry])
+        write: Callable[[Path], None] | None = None,
+        shard: tuple[int, int] = (0, 1),
+    ) -> Table:
+        """Write a table, and return its entry of the manifest."""
+        path, write = self._new(kind, dataset, name, shard), write or partial(write_table, table)
+        return written(self.folder, path, kind, dataset, name, table, provenance, write)
+
+    def _add(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
+        """Take what is written into the manifest."""
+        every = (*self._tables, *tables)
+        check_manifest(Manifest(*self._about, tuple(self._datasets.values()), every))
+        self._tables += tables
+        return Made(
+            {table.path: table.sha256 for table in tables if not table.drawn},
+            {
+                "datasets": [dataset.as_json() for dataset in datasets],
+                "tables": [table.as_json() for table in tables],
+            },
+        )
+
+    def _remove_others(self) -> None:
+        """Remove tables that only another specification asked for, and unfinished work."""
+        shutil.rmtree(self.folder / KEPT, ignore_errors=True)
+        kept = {self.folder / table.path for table in self._tables if not table.drawn}
+        for kind in get_args(Kind):
+            for path in sorted((self.folder / kind).rglob("*"), reverse=True):
+                if path.is_dir():
+                    with suppress(OSError):  # something is in it
+                        path.rmdir()
+                elif path.suffix == ".parquet" and path not in kept:
+                    path.unlink()
+            with suppress(OSError):
+                (self.folder / kind).rmdir()
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a release whose build has ended."""
+    return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
+
+
+def finished_release(folder: Path, name: str, version: str, recipe: str) -> Manifest | None:
+    """Return the manifest of a release that a build of the same has finished there, if any.
+
+    Raises OutputError if another one is finished there.
+    """
+    if not is_finished(folder):
+        return None
+    manifest = read_manifest(folder)[1]
+    build = (name, version, _specification_of(recipe), MADE_WITH)
+    if (manifest.name, manifest.version, manifest.specification, manifest.made_with) != build:
+        raise OutputError(
+            f"{folder} holds a finished release of another specification or version of fslbench",
+            where=f"{manifest.name}@{manifest.version}, made with {manifest.made_with}",
+            expected="a new or empty folder: a release is never edited in place",
+            fix=f"name another folder with -o; with --earlier {folder} features and results that "
+            "stay the same are taken over",
+        )
+    clear_temporary(folder, deep=True)  # what killed runs left
+    (folder / LOCK_FILE).unlink(missing_ok=True)
+    return load_release(folder).manifest
+
+
+def _specification_of(recipe: str) -> str:
+    """SHA-256 (hex) of a recipe, as the manifest has it; empty for none."""
+    return hashlib.sha256(recipe.encode("utf-8")).hexdigest() if recipe else ""

@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import to_builtins
 
 from benchmark_spec.errors import SpecError
-from builders.execution.folder_lock import make_folder
-from builders.sources.image_set import raw_state
+from builders.execution.steps import make_folder
+from builders.sources.unchanged import raw_state
 from builders.training.images import TrainingImages
 from builders.training.settings import DataSettings
 from builders.training.source import raw_folder, read_images

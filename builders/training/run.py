@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from benchmark_spec.errors import FSLBenchError, MethodFailedError
-from builders.execution.folder_lock import lock_folder, make_folder
+from builders.execution.steps import lock_folder, make_folder
 from builders.training.about import check_same, describe, finished
 from builders.training.building import build_method
 from builders.training.episodes import draw_episode, draw_labelled, generator

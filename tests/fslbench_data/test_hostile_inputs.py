@@ -22,11 +22,10 @@ import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchError, OutputError, UnreadableError, printable
 from benchmark_spec.manifest import Manifest
 from builders.cli import main as build_main
-from builders.features.work_folder import WorkFolder
-from builders.release.journal import JOURNAL_FILE, BuildJournal
+from builders.execution.steps import Journal
 from builders.release.spec_file import read_spec
 from fslbench_data.cli import main
-from fslbench_data.evaluation.journal import Journal
+from fslbench_data.evaluation.journal import Journal as Answers
 from fslbench_data.release.release import Release
 from fslbench_data.submission.accuracies import read_accuracies
 
@@ -200,31 +199,23 @@ def test_answers_that_are_none(
 def test_a_line_nested_deep(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
-    with closing(Journal(path, {"a": 1}, {})) as journal:
+    with closing(Answers(path, {"a": 1}, {})) as journal:
         assert not journal.answers
 
 
-@pytest.mark.parametrize("key", ["build", "datasets", "tables"])
-@pytest.mark.parametrize("value", [None, 1, "x", [[]], [{}], [1], [{"name": 1}], [{"path": "x"}]])
-def test_a_journal_of_a_build_of_other_types(key: str, value: Any, tmp_path: Path) -> None:
-    content = {"build": {"a": 1}, "datasets": [], "tables": []} | {key: value}
-    (tmp_path / JOURNAL_FILE).write_text(json.dumps(content))
-    with pytest.raises(OutputError, match=r"cannot be read|of another release"):
-        BuildJournal(tmp_path, {"a": 1})
+@pytest.mark.parametrize("key", ["of", "notes", "made"])
+@pytest.mark.parametrize("value", [None, 1, "x", [[]], [{}], [1], {"x": 1}, {"x": {"files": 1}}])
+def test_a_journal_of_steps_of_other_types(key: str, value: Any, tmp_path: Path) -> None:
+    content = {"of": {"a": 1}, "notes": {}, "made": {}} | {key: value}
+    (tmp_path / "journal").write_text(json.dumps(content))
+    with pytest.raises(OutputError, match=r"cannot be read|differ in"):
+        Journal(tmp_path, "journal", "lock", "work").begin({"a": 1})
 
 
-@pytest.mark.parametrize(
-    "text", ["[]", "1", "{", '{"1": 2}', '{"x": "y"}', "[" * 100_000], ids=lambda t: t[:9]
-)
-def test_problems_of_an_extraction_of_other_types(text: str, tmp_path: Path) -> None:
-    work = WorkFolder(tmp_path)
-    work.begin({"a": 1})
-    work.add(0, np.zeros((2, 3), np.float16), {1: "damaged"})
-    assert work.problems() == {0: {"1": "damaged"}}
-    (tmp_path / "00000000.problems.json").write_text(text)
-    with pytest.raises(OutputError, match="problems"):
-        work.problems()
-    work.close()
+def test_a_journal_nested_deep(tmp_path: Path) -> None:
+    (tmp_path / "journal").write_text("[" * 100_000)
+    with pytest.raises(OutputError, match="cannot be read"):
+        Journal(tmp_path, "journal", "lock", "work")
 
 
 # ---- long, deep and wide -------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from feature_arrays import feature_array
 
 from benchmark_spec.digest import content_digest, content_digest_of
 from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError
+from builders.execution.steps import Step
 from builders.features.shards import cut, feature_table
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
@@ -103,73 +106,63 @@ def test_missing_values() -> None:
 
 def _writer(folder: Path) -> ReleaseWriter:
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
-    if not writer.has_dataset("one"):
-        writer.add_dataset("one", ABOUT, ["a", "b"], [12, 8])
+    add = partial(writer.add_dataset, "one", ABOUT, ["a", "b"], [12, 8])
+    writer.run([Step("classes/one", [], add)])
     return writer
+
+
+def _features(writer: ReleaseWriter, features: Any, by: str) -> Step:
+    add = partial(writer.add_features, "one", "net", features, {"by": by})
+    return Step("features/one/net", [by], add)
+
+
+def _stopped(features: Array) -> Iterator[Array]:
+    yield features[:17]
+    raise KeyboardInterrupt
 
 
 def _content(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_what_a_stopped_run_wrote_is_kept(tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     whole = _writer(tmp_path / "whole")
-    whole.add_features("one", "net", [X], {"by": ("x", 1)})
+    whole.run([_features(whole, [X], "x")])
     whole.finish()
-
-    def broken() -> Iterator[Array]:
-        yield X[:17]
-        raise KeyboardInterrupt
-
     folder = tmp_path / "r"
+    writer = _writer(folder)
     with pytest.raises(KeyboardInterrupt):
-        _writer(folder).add_features("one", "net", broken(), {"by": ("x", 1)})
-    kept = sorted(folder.rglob("one-*.parquet"))
-    assert [path.name[4:9] for path in kept] == ["00000", "00001"]
-    before = [path.stat().st_mtime_ns for path in kept]
-    again = _writer(folder)
-    assert not again.has("features", "one", "net")
-    again.add_features("one", "net", [X], {"by": ("x", 1)})
-    assert [path.stat().st_mtime_ns for path in kept] == before
-    once_more = _reopened(again, folder)
-    assert once_more.has("features", "one", "net")
-    once_more.finish()
+        writer.run([_features(writer, _stopped(X), "x")])
+    writer = _reopened(writer, folder)
+    writer.run([_features(writer, [X], "x")])
+    writer = _reopened(writer, folder)
+    writer.run([_features(writer, _stopped(X), "x")])  # which is not made again
+    writer.finish()
     assert _content(folder) == _content(tmp_path / "whole")
     assert verify(folder).problems == ()
 
 
 def _reopened(writer: ReleaseWriter, folder: Path) -> ReleaseWriter:
-    writer._journal._lock.close()
+    writer.journal.close()
     return _writer(folder)
 
 
-def test_other_features_or_provenance_take_the_place_of_what_was_kept(tmp_path: Path) -> None:
-    def stopped(features: Array) -> Iterator[Array]:
-        yield features[:17]
-        raise KeyboardInterrupt
-
+@pytest.mark.parametrize("whole", [False, True])
+def test_other_features_or_provenance_take_the_place_of_what_was_kept(
+    whole: bool, tmp_path: Path
+) -> None:
     folder, other = tmp_path / "r", _half(seed=1)
-    with pytest.raises(KeyboardInterrupt):
-        _writer(folder).add_features("one", "net", stopped(other), {"by": "x"})
     writer = _writer(folder)
-    writer.add_features("one", "net", [X], {"by": "y"})
+    with nullcontext() if whole else pytest.raises(KeyboardInterrupt):
+        writer.run([_features(writer, [other] if whole else _stopped(other), "x")])
+    writer = _reopened(writer, folder)
+    with pytest.raises(KeyboardInterrupt):  # shards of two runs are not one set
+        writer.run([_features(writer, _stopped(X), "y")])
+    writer = _reopened(writer, folder)
+    writer.run([_features(writer, [X], "y")])
     writer.finish()
     assert np.array_equal(load_release(folder).features("one", "net"), X)
     assert {t.provenance["by"] for t in load_release(folder).manifest.tables[1:]} == {"y"}
-
-
-def test_shards_of_two_runs_are_not_one_set(tmp_path: Path) -> None:
-    def stopped() -> Iterator[Array]:
-        yield X[:16]
-        raise KeyboardInterrupt
-
-    folder = tmp_path / "r"
-    writer = _writer(folder)
-    writer.add_features("one", "net", [X], {"by": "x"})
-    writer = _reopened(writer, folder)
-    with pytest.raises(KeyboardInterrupt):
-        writer.add_features("one", "net", stopped(), {"by": "y"})
-    assert not _reopened(writer, folder).has("features", "one", "net")
 
 
 def test_scales_are_checked_and_names_that_collide_refused(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from tiny_features import write_pictures
 
 from builders.release.build import build_release
-from builders.release.journal import JOURNAL_FILE
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
+from builders.release.writer import JOURNAL_FILE
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`, for the heads")
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")

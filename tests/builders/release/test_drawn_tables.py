@@ -18,9 +18,9 @@ from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, check_ma
 from builders.hub.files import release_files
 from builders.release.build import build_release
 from builders.release.diff import diff
-from builders.release.journal import JOURNAL_FILE
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
+from builders.release.writer import JOURNAL_FILE
 from fslbench_data.release import redrawn as redrawing
 from fslbench_data.release.release import Release, load_release
 
@@ -100,13 +100,13 @@ def test_what_makers_of_releases_see(tmp_path: Path) -> None:
 
 def test_a_build_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = _built(tmp_path / "a")
-    monkeypatch.setattr("builders.release.folder.dataset_card", _stop)
+    monkeypatch.setattr("builders.release.writer.dataset_card", _stop)
     with pytest.raises(KeyboardInterrupt):
         _built(tmp_path / "b")
     assert (tmp_path / "b/release" / JOURNAL_FILE).exists()
     monkeypatch.undo()
     spec = read_spec(tmp_path / "b/spec.toml")
-    monkeypatch.setattr("builders.release.dataset_build.draw_task_set", _stop)  # nor drawn again
+    monkeypatch.setattr("builders.release.build.draw_task_set", _stop)  # nor drawn again
     build_release(spec, tmp_path / "b/release")
     again = (tmp_path / "b/release" / MANIFEST_FILE).read_bytes()
     assert again == (whole / MANIFEST_FILE).read_bytes()

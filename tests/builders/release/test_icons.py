@@ -19,7 +19,7 @@ from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
 from builders.cli import main
 from builders.features.weights import packages_of
 from builders.query_size.evidence import QueryEvidence
-from builders.release.journal import JOURNAL_FILE
+from builders.release.writer import JOURNAL_FILE
 from builders.sources.packages import Package
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import EVIDENCE

@@ -1,0 +1,264 @@
+"""Long work in steps: a journal says which are made, so that a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from weakref import WeakSet
+
+from msgspec import Struct, to_builtins
+
+from benchmark_spec.declared import parsed_json
+from benchmark_spec.errors import OutputError
+from fslbench_data.files import clear_temporary, sha256_of, temporary_of, write_whole
+from fslbench_data.files.kept import is_kept, read_kept
+
+
+class Made(NamedTuple):
+    """What a step has made: the SHA-256 of its files by path, and a result that is JSON."""
+
+    files: Mapping[str, str]
+    result: Any = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that is made once.
+
+    Attributes
+    ----------
+    name
+        What it makes; no other step of the work has this name.
+    made_of
+        What it follows from, as JSON.
+    make
+        Makes it.
+    """
+
+    name: str
+    made_of: Sequence[Any]
+    make: Callable[[], Made] = field(repr=False)
+
+
+class _Entry(Struct):
+    """A step that is made; the digest is of what it is made of, its files and its result."""
+
+    digest: str
+    files: dict[str, str]
+    result: Any
+
+
+class _Content(Struct):
+    of: dict[str, Any]
+    notes: dict[str, str]
+    made: dict[str, _Entry]
+
+
+class Journal:
+    """The journal of work in a folder, begun or gone on with; one process has it at a time.
+
+    Parameters
+    ----------
+    file, lock
+        Names of files in the folder.
+    work
+        What it is called in messages, such as ``build``.
+
+    Attributes
+    ----------
+    of
+        What the unfinished work in the folder is of; None where there is none.
+    notes
+        More texts to keep, by name.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be made, another process works in it, or its journal is damaged.
+    """
+
+    def __init__(self, folder: Path, file: str, lock: str, work: str) -> None:
+        self.folder, self._path, self._work = folder, folder / file, work
+        self.of: dict[str, Any] | None = None
+        self.notes: dict[str, str] = {}
+        self._made: dict[str, _Entry] = {}
+        make_folder(folder)
+        self._locked_by = folder / lock
+        self._lock = lock_folder(folder, lock, work)
+        if os.path.lexists(self._path):
+            self._read()
+        clear_temporary(folder, deep=True)
+
+    def begin(
+        self,
+        of: Mapping[str, Any],
+        *,
+        anew: bool = False,
+        other: str = "something else",
+        expected: str = "",
+    ) -> None:
+        """Say what the work is of, as JSON; unfinished work of something else is refused.
+
+        With `anew` nothing that is made is kept.
+        """
+        wanted: dict[str, Any] = json.loads(json.dumps(of))
+        if anew or self.of is None:
+            self.of, self._made = wanted, {}
+        elif self.of != wanted:
+            raise OutputError(
+                f"{self.folder} holds an unfinished {self._work} of {other}: "
+                f"they differ in {', '.join(_differences(self.of, wanted))}",
+                where=str(self._path),
+                expected=expected,
+                fix="ask for the same, name another folder, or remove this one yourself",
+            )
+        self.save()
+
+    def once(self, step: Step) -> Any:
+        """Return the result of a step, which is made unless an earlier run has made it."""
+        made = self.kept(step)
+        return self.make(step) if made is None else made.result
+
+    def kept(self, step: Step) -> Made | None:
+        """Return what an earlier run has made of the same, if its files are whole."""
+        entry = self._made.get(step.name)
+        if entry is None or entry.digest != digest_of([step.made_of, entry.files, entry.result]):
+            return None
+        paths = {self.folder / path: sha256 for path, sha256 in entry.files.items()}
+        whole = all(is_kept(path) and sha256_of(path) == sha for path, sha in paths.items())
+        return Made(entry.files, entry.result) if whole else None
+
+    def result(self, step: Step) -> Any:
+        """Return the result of a step that is made."""
+        return self._made[step.name].result
+
+    def make(self, step: Step) -> Any:
+        """Make a step and keep it; gives its result."""
+        files, result = step.make()
+        digest = digest_of([step.made_of, files, result])
+        self._made[step.name] = _Entry(digest, dict(files), result)
+        self.save()
+        return result
+
+    def save(self) -> None:
+        """Write the journal."""
+        content = to_builtins(_Content(self.of or {}, self.notes, self._made))
+        write_whole(self._path, json.dumps(content, indent=1) + "\n", follow=False)
+
+    def close(self) -> None:
+        """Let others work in the folder."""
+        self._lock.close()
+
+    def remove(self) -> None:
+        """End the work."""
+        self._path.unlink(missing_ok=True)
+        self._locked_by.unlink(missing_ok=True)
+        self.close()
+
+    def _read(self) -> None:
+        try:
+            content = parsed_json(read_kept(self._path), _Content)
+        except (OSError, ValueError) as error:
+            self.close()
+            raise OutputError(
+                f"the journal of the unfinished {self._work} in {self.folder} cannot be read: "
+                f"{error}",
+                where=str(self._path),
+                fix="remove the folder and begin again",
+            ) from None
+        self.of, self.notes, self._made = content.of, content.notes, content.made
+
+
+def digest_of(made_of: Sequence[Any]) -> str:
+    """SHA-256 (hex) of what something is made of, as JSON."""
+    return hashlib.sha256(json.dumps(list(made_of), sort_keys=True).encode()).hexdigest()
+
+
+def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Return the keys of two nested mappings that differ, such as `preprocessing.crop`."""
+    keys = []
+    for key in sorted({*a, *b}):
+        one, other = a.get(key), b.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            keys += [f"{key}.{inner}" for inner in _differences(one, other)]
+        elif one != other:
+            keys.append(key)
+    return keys
+
+
+# ---- folders -------------------------------------------------------------------------------------
+
+_held: WeakSet[IO[bytes]] = WeakSet()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, if they are not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from None
+
+
+def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:
+    """Make a folder; refuse one that holds other things than work that was `begun`.
+
+    `begun` is a name that such work has in it.
+    """
+    make_folder(folder)
+    names = {path.name for path in folder.iterdir()}
+    if begun not in names and any(n != lock and temporary_of(n) is None for n in names):
+        raise OutputError(
+            f"{folder} is not an empty folder",
+            expected=f"a new or empty one, or {expected} is never edited in place",
+            fix="name another folder, or remove this one yourself",
+        )
+
+
+def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
+    """Lock a folder by a file in it, until what is returned is closed.
+
+    Parameters
+    ----------
+    work
+        What locks it, such as ``build``, for the message.
+
+    The system takes it back when this process ends, however it ends: processes that are forked
+    from it do not keep it.
+    """
+    try:  # which changes nothing, whatever file this is
+        lock = open(folder / file, "ab", opener=_itself)  # noqa: SIM115
+    except OSError as error:  # a link or a FIFO among them
+        raise OutputError(
+            f"cannot lock {folder}: {error.strerror}",
+            where=str(folder / file),
+            expected="a regular file that may be written, or none",
+            fix=f"remove {file}",
+        ) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise OutputError(
+            f"another {work} is running in {folder}", fix="wait until it has ended"
+        ) from None
+    _held.add(lock)
+    return lock
+
+
+def _itself(path: str, flags: int) -> int:
+    """Open a file, not what a link leads to; without waiting for who reads a FIFO."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def _let_go() -> None:
+    for lock in list(_held):
+        lock.close()
+
+
+os.register_at_fork(after_in_child=_let_go)
