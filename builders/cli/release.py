@@ -122,8 +122,7 @@ def _tell(
 ) -> None:
     """Print a dry run."""
     from builders.features.precomputed import read_precomputed
-    from builders.release.dry_run import dry_run
-    from builders.release.dry_run_text import lines_of
+    from builders.release.preflight import dry_run
     from fslbench_data.render.console import steps
 
     with steps("reading what a build would read") as progress:
@@ -135,7 +134,7 @@ def _tell(
             extracted=[read_precomputed(path) for path in extracted],
             progress=progress,
         )
-    for line in lines_of(planned):
+    for line in planned.lines():
         click.echo(line)
     if planned.missing:
         click.get_current_context().exit(1)

@@ -26,11 +26,10 @@ from builders.release.features import (
     with_canaries,
 )
 from builders.release.pictures import FILES, picture_provenance, picture_tables
+from builders.release.preflight import check_spec, refusals
 from builders.release.queries import Chosen, QueryChoices
-from builders.release.refusals import refusals
 from builders.release.results import ResultsBuild
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
-from builders.release.spec_checks import check_spec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set, groups_of
 from builders.sources.image_set import About, ImageSet, Progress, silent
@@ -82,7 +81,7 @@ def build_release(
     Raises
     ------
     SpecError, UnknownNameError, MissingPackageError
-        See :func:`builders.release.spec_checks.check_spec`.  Whatever shows without opening an
+        See :func:`builders.release.preflight.check_spec`.  Whatever shows without opening an
         image is refused before work, that of later data sets too.
     SourceError, CatalogueError, SamplingError
         If a raw folder is not what it should be, or a task set cannot be drawn from it.

@@ -1,33 +1,36 @@
 """The dataset card: what a person, the Hub and ``datasets.load_dataset`` read of a release.
 
 It says nothing that the manifest and the names of classes do not, so that it can be made again from
-these.
+these.  Its text is in ``templates/card.md.j2``.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 from urllib.parse import quote
 
-from benchmark_spec.errors import listing
+import pyarrow as pa
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from benchmark_spec import schemas
+from benchmark_spec.errors import FSLBenchError, listing
 from benchmark_spec.manifest import Manifest
-from benchmark_spec.tables import Dataset, config_and_split, named_config_and_split
-from builders.release.card_features import ClassNames, columns, configurations
-from builders.release.card_provenance import how_it_was_made
-from builders.release.card_results import lines_of, results_of
-from builders.release.card_tasks import task_sets
-from builders.release.card_text import (
-    fenced,
-    folded,
-    markdown,
-    paragraph,
-    table,
-    yaml_scalar,
-)
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.suites import suite_of
+from benchmark_spec.tables import Dataset, Table, config_and_split, named_config_and_split
+from builders.query_size.evidence import QueryEvidence
 from fslbench_data.release.release import Release
+from fslbench_data.render.interval_text import plus_minus
+from fslbench_data.render.paper import table as paper_table
+from fslbench_data.scoring.paper import PaperColumn
+from fslbench_data.scoring.summary import ORDER
+from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.tasks.redraw import EVIDENCE
 
 NOWHERE = "ORG/NAME"
 """What stands for the repository of a release that is not published yet."""
@@ -42,6 +45,18 @@ LICENCES = {
 }
 """The Hub's names of licences that all data sets of a release may share."""
 
+MOST_OPEN = 30
+"""Task sets above which their table is folded away."""
+
+SHOT = 5
+"""Shots of the task sets whose results are shown; of a data set without any those nearest."""
+
+ClassNames = Mapping[str, Sequence[str]]
+"""Of data sets, the names of their classes in the order of ids."""
+
+Grid = tuple[list[str], list[list[str]]]
+"""The head and the rows of a table, as Markdown."""
+
 
 @dataclass(frozen=True)
 class CardFacts:
@@ -53,20 +68,20 @@ class CardFacts:
         Of data sets, the names of their classes in the order of ids; task sets of these are listed
         with them, too.
     results
-        Lines of :func:`builders.release.card_results.results_of`.
+        The accuracy of each reference method on a task set of each data set.
     repository
         Where the release is published.
     """
 
     class_names: ClassNames = field(default_factory=dict)
-    results: tuple[str, ...] = ()
+    results: Grid | None = None
     repository: str = NOWHERE
 
     @classmethod
     def of(cls, release: Release, repository: str = NOWHERE) -> CardFacts:
         """Read them from a release."""
         names = {name: release.classes(name)["class_name"].to_pylist() for name in release.datasets}
-        return cls(names, results_of(release), repository)
+        return cls(names, _results_of(release), repository)
 
 
 def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
@@ -75,39 +90,36 @@ def dataset_card(manifest: Manifest, facts: CardFacts) -> str:
     The Hub's size category counts the rows of all tables; its licence is that of all data sets, or
     `other` where they differ.
     """
-    return "\n".join([*_metadata(manifest, facts), *_page(manifest, facts)]) + "\n"
+    licences = {dataset.licence for dataset in manifest.datasets}
+    kinds: defaultdict[str, list[Table]] = defaultdict(list)
+    for table in manifest.tables:
+        kinds[table.kind].append(table)
+    named = _named(manifest)
+    nameless = {config for config, t in named.items() if t.dataset not in facts.class_names}
+    pictured = dict.fromkeys(table.dataset for table in kinds["pictures"])
+    return _template().render(
+        manifest=manifest,
+        facts=facts,
+        nowhere=NOWHERE,
+        licence=LICENCES.get(*licences) if len(licences) == 1 else None,
+        size=size_category(sum(table.rows for table in manifest.tables)),
+        configs={c: s for c, s in manifest.configs().items() if c not in nameless},
+        columns=list(_columns(manifest, named, facts.class_names)),
+        kinds={kind: kinds[kind] for kind in ("tasks", "results")},
+        most_open=MOST_OPEN,
+        task_sets=_task_sets(kinds["tasks"]),
+        loading=_loading(manifest, facts),
+        datasets=_data_sets(manifest.datasets),
+        pictured=listing(list(map(markdown, pictured))) if pictured else "",
+        samplers=_samplers(kinds["tasks"]),
+        made=[(head, lines) for head, lines in _how_it_was_made(kinds) if lines],
+    )
 
 
 def repository_of(card: str) -> str:
     """Return where a card says that its release is published, or that it does not say."""
     match = re.search(r'^load_dataset\("([A-Za-z0-9._/-]+)"', card, re.MULTILINE)
     return match[1] if match else NOWHERE
-
-
-def _metadata(manifest: Manifest, facts: CardFacts) -> Iterator[str]:
-    yield from ("---", f"pretty_name: {yaml_scalar(manifest.name)}")
-    licences = {dataset.licence for dataset in manifest.datasets}
-    if len(licences) == 1 and (known := LICENCES.get(*licences)):
-        yield f"license: {known}"
-    else:
-        yield from (
-            "license: other",
-            "license_name: terms-of-each-data-set",
-            'license_details: "Each data set has its own licence: see the table of data sets."',
-        )
-    yield from (
-        "task_categories:",
-        "- image-classification",
-        "size_categories:",
-        f"- {size_category(sum(entry.rows for entry in manifest.tables))}",
-        "tags:",
-        "- few-shot",
-        "- benchmark",
-        "- fslbench",
-    )
-    yield from configurations(manifest, facts.class_names)
-    yield from columns(manifest, facts.class_names)
-    yield from ("---", "")
 
 
 def size_category(rows: int) -> str:
@@ -119,71 +131,86 @@ def size_category(rows: int) -> str:
     return "n>1T"
 
 
-def _page(manifest: Manifest, facts: CardFacts) -> Iterator[str]:
-    yield from (
-        f"# {markdown(manifest.name)} {manifest.version}",
-        "",
-        paragraph(manifest.description),
-        "",
-        _in_short(manifest),
+@cache
+def _template() -> Template:
+    environment = Environment(  # noqa: S701 - Markdown, whose filters escape
+        loader=PackageLoader("builders", "release/templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    yield from lines_of(facts.results)
-    yield from task_sets(manifest)
-    yield from _loading(manifest, facts)
-    yield from ("", "## Data sets", "", *_data_sets(manifest.datasets), "", _terms(manifest), "")
-    yield from (f"- {markdown(d.name)}: {markdown(d.note)}" for d in manifest.datasets if d.note)
-    made = tuple(how_it_was_made(manifest))
-    yield from folded("How it was made", made)
-    cited = [line for dataset in manifest.datasets for line in fenced("bibtex", dataset.citation)]
-    yield from folded("Citations: cite the data sets that you use", ("", *cited))
+    environment.filters |= {"md": markdown, "paragraph": paragraph, "yaml": yaml_scalar}
+    environment.filters["fence"] = _fence
+    return environment.get_template("card.md.j2")
 
 
-def _in_short(manifest: Manifest) -> str:
-    """Say how much there is of what, in a sentence or two."""
-    kinds = Counter(table.kind for table in manifest.tables)
-    tasks = sum(table.rows for table in manifest.tables if table.kind == "tasks")
-    methods = f", results of {kinds['results']} reference methods" if kinds["results"] else ""
-    return (
-        f"{len(manifest.datasets)} data sets, {kinds['tasks']} sets of few-shot tasks "
-        f"({tasks:,} tasks, frozen){methods}. A method's results on these tasks say how it "
-        "compares with others, with confidence intervals for new images and new classes: "
-        "`fslbench score my_results.parquet`."
-    )
+# ---- what datasets reads -------------------------------------------------------------------------
+# A configuration of ``datasets`` has one list of features for all its splits.  So names of classes
+# stand in configurations of one data set each, and a column that only some tables of classes have
+# is declared for all.  The Parquet files could not say the names: ids are int32 there, and
+# ``datasets`` takes a ClassLabel of the schema's metadata for int64 alone.
 
 
-def _terms(manifest: Manifest) -> str:
-    """Say what the release holds of images, and what may be passed on."""
-    pictured = dict.fromkeys(t.dataset for t in manifest.tables if t.kind == "pictures")
-    holds = "No images are in this release."
-    if pictured:
-        holds = f"This release holds the pictures of {listing(list(map(markdown, pictured)))}."
-    return (
-        f"{holds} Of a data set that says `tables` it holds, and may hold, only classes, the list "
-        "of images, task sets and results; one that says `features` lets features computed from "
-        "its images be passed on too, and one that says `images` the images, on the terms of the "
-        "licence of each, which the table `images` names with its creator."
-    )
+def _named(manifest: Manifest) -> dict[str, Table]:
+    """Map configurations with names of classes to one of their tables."""
+    tables = (table for table in manifest.tables if table.kind == "tasks" and not table.drawn)
+    return {named_config_and_split(table)[0]: table for table in tables}
 
 
-def _data_sets(datasets: Sequence[Dataset]) -> Iterator[str]:
-    """One row a data set; superclasses have a column where there are any."""
+def _columns(
+    manifest: Manifest, named: Mapping[str, Table], names: ClassNames
+) -> Iterator[tuple[str, list[dict[str, Any]], Sequence[str]]]:
+    """Yield the columns of all classes, and of tasks with names of classes, by configuration."""
+    if any(dataset.n_superclasses for dataset in manifest.datasets):
+        yield "classes", _fields([*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]), []
+    for config, table in named.items():
+        if table.dataset in names:
+            schema = schemas.task_set(TaskSetName.parse(table.name))
+            yield config, _fields(schema), names[table.dataset]
+
+
+def _fields(schema: Iterable[pa.Field]) -> list[dict[str, Any]]:
+    return [
+        {"name": f.name, "type": f.type.value_type, "length": f.type.list_size}
+        if pa.types.is_fixed_size_list(f.type)
+        else {"name": f.name, "type": f.type, "length": 0}
+        for f in schema
+    ]
+
+
+def _loading(manifest: Manifest, facts: CardFacts) -> dict[str, Any] | None:
+    """Choose a table whose loading is shown: one of tasks, if there is any."""
+    stored = [t for t in manifest.tables if not t.drawn]
+    if not stored:
+        return None
+    shown = next((t for t in stored if t.kind == "tasks"), stored[0])
+    has_names = shown.kind == "tasks" and shown.dataset in facts.class_names
+    config, split = config_and_split(shown)
+    named = named_config_and_split(shown) if has_names else None
+    return {"config": config, "split": split, "named": named}
+
+
+# ---- what a person reads -------------------------------------------------------------------------
+
+
+def _data_sets(datasets: Sequence[Dataset]) -> dict[str, Any]:
+    """Lay out one row a data set; superclasses have a column where there are any."""
     some = any(dataset.n_superclasses for dataset in datasets)
     head = ["name", "data set", "classes", *(["superclasses"] if some else []), "images"]
-    yield from table(
-        [*head, "licence of the images", "passed on"],
-        (
-            [
-                markdown(d.name),
-                _link(d),
-                str(d.n_classes),
-                *([str(d.n_superclasses or "")] if some else []),
-                f"{d.n_images:,}",
-                markdown(d.licence),
-                d.redistribution,
-            ]
-            for d in datasets
-        ),
-    )
+    rows = [
+        [
+            markdown(d.name),
+            _link(d),
+            str(d.n_classes),
+            *([str(d.n_superclasses or "")] if some else []),
+            f"{d.n_images:,}",
+            markdown(d.licence),
+            d.redistribution,
+        ]
+        for d in datasets
+    ]
+    return {"head": [*head, "licence of the images", "passed on"], "rows": rows}
 
 
 def _link(dataset: Dataset) -> str:
@@ -193,34 +220,184 @@ def _link(dataset: Dataset) -> str:
     return f"[{markdown(dataset.title)}]({address})"
 
 
-def _loading(manifest: Manifest, facts: CardFacts) -> Iterator[str]:
-    stored = [t for t in manifest.tables if not t.drawn]
-    if not stored:
-        return
-    shown = next((t for t in stored if t.kind == "tasks"), stored[0])
-    config, split = config_and_split(shown)
-    version = f"v{manifest.version}"
-    place = facts.repository
-    put = "Put this repository for `ORG/NAME`. " if place == NOWHERE else ""
-    yield from ("", "## Loading", "", f"{put}Each table is a split of a configuration:", "")
-    yield from fenced(
-        "python",
-        "from datasets import load_dataset\n\n"
-        f'load_dataset("{place}", "{config}", split="{split}", revision="{version}")',
+def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
+    """Lay out one row a task set; chosen numbers of queries have a column where there are any."""
+    some = any(EVIDENCE in table.provenance for table in tasks)
+    suites = sorted({TaskSetName.parse(table.name).suite for table in tasks})
+    return {
+        "head": ["data set", "task set", "tasks", *(["queries chosen"] if some else [])],
+        "rows": [
+            [markdown(t.dataset), f"`{t.name}`", f"{t.rows:,}", *([_chosen(t)] if some else [])]
+            for t in tasks
+        ],
+        "suites": [(suite, suite_of(suite).description) for suite in suites],
+        "drawn": sorted({table.name for table in tasks if table.drawn}),
+    }
+
+
+def _chosen(entry: Table) -> str:
+    """Say on what the number of queries was chosen, if it was."""
+    if EVIDENCE not in entry.provenance:
+        return ""
+    evidence = QueryEvidence.parse(entry.provenance[EVIDENCE])
+    high = "undetermined" if evidence.high is None else evidence.high
+    images = "" if evidence.images == "these" else f", of {evidence.dataset}"
+    return markdown(
+        f"{evidence.query} of {evidence.low} to {high} (95 %), by {evidence.method}{images}"
     )
-    if shown.kind == "tasks" and shown.dataset in facts.class_names:
-        config, split = named_config_and_split(shown)
-        yield from (
-            "",
-            f"Ids of classes have their names in `{config}`, split `{split}`, and others like it.",
+
+
+def _results_of(release: Release) -> Grid | None:
+    """Lay out the accuracy of each reference method on a task set of each data set.
+
+    It is the one whose tasks say most of new images: pooled, else closed, else open, else another.
+    """
+    answered = {
+        (dataset, task_set)
+        for submission in release.references()
+        for _, dataset, task_set in submission.bindings
+    }
+    shown: dict[str, TaskSetInfo] = {}
+    for info in release.task_sets:
+        if (info.dataset, str(info.name)) in answered:
+            shown[info.dataset] = min(shown.get(info.dataset, info), info, key=_rank)
+    if not shown:
+        return None
+    names = {str(info.name) for info in shown.values()}
+    try:
+        content = paper_table(None, release, all_references=True, task_sets=sorted(names)).content
+    except FSLBenchError:  # no method has results that carry an interval
+        return None
+    columns = [c for c in content.columns if c.scored.task_set == str(shown[c.scored.dataset].name)]
+    rows = [
+        [markdown(row.method), *(_cell(column, i) for column in columns)]
+        for i, row in enumerate(content.rows)
+        if any(column.cells[i] is not None for column in columns)
+    ]
+    head = [f"{markdown(c.scored.dataset)} `{c.scored.task_set}`" for c in columns]
+    return ["accuracy, %", *head], rows
+
+
+def _rank(info: TaskSetInfo) -> tuple[int, int]:
+    suite = info.name.suite
+    others = len(ORDER) + (not suite_of(suite).uniform)
+    return abs(info.protocol.shot - SHOT), ORDER.index(suite) if suite in ORDER else others
+
+
+def _cell(column: PaperColumn, row: int) -> str:
+    cell = column.cells[row]
+    if cell is None:
+        return ""
+    text = plus_minus(cell.interval)
+    return f"**{text}**" if cell.strong else text
+
+
+# ---- how it was made -----------------------------------------------------------------------------
+
+
+def _samplers(tasks: Sequence[Table]) -> list[list[str]]:
+    """Lay out one row for all task sets of a suite that were drawn alike."""
+    alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for entry in tasks:
+        how = entry.provenance
+        number = how.get("tasks", how.get("max_tasks"))
+        limit = "at most " if "max_tasks" in how else ""
+        drawn = (
+            TaskSetName.parse(entry.name).suite,
+            *(str(how.get(key, "")) for key in ("seed", "generator", "sampler_version")),
+            "as many as there are" if number is None else f"{limit}{number}",
         )
-    yield from (
-        "",
-        "`fslbench` compares every file with the digest in `release.json`, runs methods on the "
-        "task sets, and says what their results show:",
-        "",
+        alike[drawn].append(entry.dataset)
+    return [
+        [*map(markdown, how), markdown(", ".join(dict.fromkeys(datasets)))]
+        for how, datasets in sorted(alike.items())
+    ]
+
+
+def _how_it_was_made(kinds: Mapping[str, Sequence[Table]]) -> Iterator[tuple[str, list[str]]]:
+    """Give headings with a line for each backbone, tagger, method, and data set that is in part."""
+    for kind, head in (
+        ("features", "Computed from the images (features)"),
+        ("attributes", "Attributes of the images"),
+    ):
+        alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for entry in kinds[kind]:
+            alike[entry.name, _facts(entry)].append(entry.dataset)
+        yield (
+            head,
+            [
+                f"{markdown(name)} of {', '.join(dict.fromkeys(datasets))}: {facts}"
+                for (name, facts), datasets in alike.items()
+            ],
+        )
+    yield "Reference methods", [f"{markdown(t.name)}: {_facts(t)}" for t in kinds["results"]]
+    left_out = [t for t in kinds["classes"] if "left_out" in t.provenance]
+    yield (
+        "Left out, because it was missing, damaged or there twice",
+        [f"{t.dataset}: {_counted(t.provenance['left_out'])}" for t in left_out],
     )
-    yield from fenced(
-        "python",
-        f'from fslbench_data import load_release\n\nrelease = load_release("{place}@{version}")',
-    )
+
+
+def _facts(entry: Table) -> str:
+    """Say in one line what a provenance has beside the table's name; lists are only counted."""
+    parts = [
+        f"{key.replace('_', ' ')} {_value(value)}"
+        for key, value in sorted(entry.provenance.items())
+        if value not in (None, entry.name)
+    ]
+    return markdown("; ".join(parts)) or "no provenance"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {_value(v)}" for k, v in sorted(value.items()))
+    return f"of {len(value)}" if isinstance(value, list | tuple) else str(value)
+
+
+def _counted(left_out: Any) -> str:
+    if not isinstance(left_out, Mapping):
+        return markdown(str(left_out))
+    return markdown(", ".join(f"{len(what)} {kind}" for kind, what in sorted(left_out.items())))
+
+
+# ---- free text -----------------------------------------------------------------------------------
+
+_CODE = re.compile(r"(`[A-Za-z0-9_./-]+`)")
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_LEADING = re.compile(r"^([#+=-]|\d+(?=[.)] ))")
+_YAML_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
+_YAML_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+
+def markdown(text: str) -> str:
+    """Put free text in one line of Markdown that shows it as is; only `` `names` `` stay code."""
+    line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
+    parts = _CODE.split(line)
+    parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def paragraph(text: str) -> str:
+    """Put free text in a paragraph of Markdown, which is no heading, list or rule."""
+    return _LEADING.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
+
+
+def _fence(text: str) -> str:
+    """Return a fence that nothing in a block of code can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    return "`" * max(3, longest + 1)
+
+
+def yaml_scalar(text: str) -> str:
+    """Write text as a YAML scalar that is text: ``no``, ``null`` and ``1.0`` are quoted."""
+    if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
+        return text
+    return f'"{"".join(map(_in_quotes, text))}"'
+
+
+def _in_quotes(character: str) -> str:
+    """Write a character of a quoted YAML scalar in ASCII."""
+    if " " <= character <= "~":
+        return f"\\{character}" if character in '"\\' else character
+    number = ord(character)
+    return f"\\u{number:04X}" if number < 1 << 16 else f"\\U{number:08X}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,31 +12,35 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.digest import content_digest, fingerprint
-from benchmark_spec.errors import FSLBenchError, ReleaseError, listing
+from benchmark_spec.digest import content_digest, fingerprint, type_name
+from benchmark_spec.errors import FSLBenchError, ReleaseError, SourceError, listing
+from benchmark_spec.feature_sets import SHARD_PICTURES, number_of_picture_shards, scale_of
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
 from benchmark_spec.protocol import TaskSetName
-from benchmark_spec.suites import suite_of
-from benchmark_spec.tables import Kind, Table
+from benchmark_spec.suites import ABLATION, COUNTERFACTUAL, INTER_CLASS, suite_of
+from benchmark_spec.tables import Kind, Table, shard_of
 from builders.attributes.table import attribute_problems
-from builders.release.card_check import card_problems
-from builders.release.class_checks import class_problems
-from builders.release.feature_checks import FeatureChecks
-from builders.release.image_checks import image_problems, picture_problems, raw_problems
+from builders.release.card import CardFacts, dataset_card, repository_of
 from builders.release.queries import query_problems
-from builders.release.spec import ReleaseSpec
-from builders.release.task_checks import bias_problems, task_problems
+from builders.release.spec import DatasetSpec, ReleaseSpec
+from builders.release.writer import MADE_WITH
 from builders.sampling import draw_again, groups_of
+from builders.sources import GENERAL, SOURCES
+from builders.sources.pictures import check_bytes, file_of
+from builders.sources.read import read_source
+from builders.sources.unchanged import differing_images
 from fslbench_data.files import sha256_of
+from fslbench_data.release.features import are_steps
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
+from fslbench_data.release.values import OUT_OF_THE_FOLDER, number_of_superclasses
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_parquet
 from fslbench_data.validation.validate import validate
 
 Ids = NDArray[np.int64]
-Check = Callable[[Table, pa.Table], Iterator[str]]
+Problems = Iterator[str]
 
 
 @dataclass(frozen=True)
@@ -81,156 +85,448 @@ def verify(
     provenance.  Features: one finite row an image, over all shards.  Attributes: a list for each
     image, sorted, each once, in lower case.  Results: as any submission.
 
-    With `raw`, images are compared as :func:`builders.release.image_checks.raw_problems` does.
+    With `raw`, which holds the raw folder of each data set, images are compared with those there.
+    They are read as the data set's source reads them, which also knows what their hashes are of;
+    `spec` says which options it takes.  Of a data set that is no source they are files below a
+    folder of its name.
 
     Raises
     ------
     ReleaseNotFoundError, CorruptReleaseError
         If there is no manifest, or it cannot be read.
     """
-    return _Verifier(folder, progress, raw, spec).run()
+    folder, manifest = read_manifest(folder)
+    # without its reference methods, against which their own results would be refused
+    others = tuple(t for t in manifest.tables if t.kind != "results")
+    release = Release(replace(manifest, tables=others), Folder(folder))
+    of = _Release(folder, manifest, release, progress, raw, spec)
+    problems, order = list[Problem](), list(CHECKS)
+    for table in sorted(manifest.tables, key=lambda t: order.index(t.kind)):
+        progress(table.path)
+        problems += [Problem(table.path, what) for what in _table_problems(of, table)]
+    for dataset in manifest.datasets:
+        if dataset.name not in of.sizes:
+            problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
+    problems += [Problem(CARD_FILE, what) for what in _card_problems(manifest, folder)]
+    listed = {table.path for table in manifest.tables if not table.drawn}
+    paths = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.parquet")))
+    problems += [Problem(path, "is not in the manifest") for path in paths if path not in listed]
+    return Verification(manifest, of.drawn_again, tuple(problems), of.images_read)
 
 
-class _Verifier:
-    def __init__(
-        self,
-        folder: Path,
-        progress: Callable[[str], None],
-        raw: Path | None,
-        spec: ReleaseSpec | None,
-    ) -> None:
-        self._raw, self._spec, self._images_read = raw, spec, 0
-        self._folder, self._manifest = read_manifest(folder)
-        # without its reference methods, against which their own results would be refused
-        others = tuple(t for t in self._manifest.tables if t.kind != "results")
-        self._release = Release(replace(self._manifest, tables=others), Folder(self._folder))
-        self._progress = progress
-        self._problems: list[Problem] = []
-        self._drawn_again = 0
-        self._sizes: dict[str, Ids] = {}
-        self._names: dict[str, list[str]] = {}
-        self._groups: dict[str, Ids] = {}
-        self._feature_checks = FeatureChecks()
-        self._checks: dict[Kind, Check] = {
-            "classes": self._classes,
-            "images": self._images,
-            "pictures": self._pictures,
-            "attributes": self._attributes,
-            "tasks": self._tasks,
-            "features": self._features,
-            "results": self._results,
-        }
+@dataclass
+class _Release:
+    """A release that is verified, and what is known of it so far."""
 
-    def run(self) -> Verification:
-        order = list(self._checks)
-        for table in sorted(self._manifest.tables, key=lambda t: order.index(t.kind)):
-            self._progress(table.path)
-            self._problems += [Problem(table.path, what) for what in self._of(table)]
-        for dataset in self._manifest.datasets:
-            if dataset.name not in self._sizes:
-                self._problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
-        said = card_problems(self._manifest, self._folder)
-        self._problems += [Problem(CARD_FILE, what) for what in said]
-        listed = {table.path for table in self._manifest.tables if not table.drawn}
-        for path in sorted(self._folder.rglob("*.parquet")):
-            relative = path.relative_to(self._folder).as_posix()
-            if relative not in listed:
-                self._problems.append(Problem(relative, "is not in the manifest"))
-        problems = tuple(self._problems)
-        return Verification(self._manifest, self._drawn_again, problems, self._images_read)
+    folder: Path
+    manifest: Manifest
+    release: Release
+    progress: Callable[[str], None]
+    raw: Path | None
+    spec: ReleaseSpec | None
+    sizes: dict[str, Ids] = field(default_factory=dict)
+    class_names: dict[str, list[str]] = field(default_factory=dict)
+    groups: dict[str, Ids] = field(default_factory=dict)
+    shards: dict[tuple[str, str], tuple[pa.DataType, Table]] = field(default_factory=dict)
+    rows: dict[tuple[str, str], int] = field(default_factory=dict)
+    drawn_again: int = 0
+    images_read: int = 0
 
-    def _of(self, entry: Table) -> Iterator[str]:
-        """Say what is wrong with one table."""
-        try:
-            if entry.drawn:
-                info = self._release.task_set_info(entry.dataset, entry.name)
-                yield from self._tasks(entry, self._release.task_table(info))
-                return
-            path = regular_file(self._folder / entry.path, self._folder)
-            if path.stat().st_size != entry.bytes or sha256_of(path) != entry.sha256:
-                yield "is not the file that was released: its SHA-256 or its size is another"
-            table = read_table(path, entry, lambda table: None)
-            digest = content_digest(table)
-            if digest != entry.digest:
-                yield f"its content digest is {digest}, not {entry.digest}"
-            yield from self._checks[entry.kind](entry, table)
-        except FSLBenchError as error:
-            yield str(error)
-        except (OSError, pa.ArrowException) as error:
-            yield f"cannot be read: {error}"
-        except (ValueError, TypeError, IndexError) as error:
-            yield f"holds what cannot be checked: {error}"
-
-    def _sizes_of(self, entry: Table) -> Ids:
-        if entry.dataset not in self._sizes:
+    def sizes_of(self, entry: Table) -> Ids:
+        if entry.dataset not in self.sizes:
             raise ReleaseError(f"cannot be checked without the classes of {entry.dataset}")
-        return self._sizes[entry.dataset]
+        return self.sizes[entry.dataset]
 
-    def _classes(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        schemas.check_classes(table, entry.path)
-        counts = table.column("n_images")
-        if not table.num_rows or counts.null_count or pc.min(counts).as_py() < 1:
-            yield "has no classes, or classes without images"
+
+def _table_problems(of: _Release, entry: Table) -> Problems:
+    """Say what is wrong with one table."""
+    try:
+        if entry.drawn:
+            info = of.release.task_set_info(entry.dataset, entry.name)
+            yield from _tasks(of, entry, of.release.task_table(info))
             return
-        sizes: Ids = counts.to_numpy().astype(np.int64)
-        names = table.column("class_name").to_pylist()
-        self._sizes[entry.dataset], self._names[entry.dataset] = sizes, names
-        about = next(d for d in self._manifest.datasets if d.name == entry.dataset)
-        yield from class_problems(table, about)
+        path = regular_file(of.folder / entry.path, of.folder)
+        if path.stat().st_size != entry.bytes or sha256_of(path) != entry.sha256:
+            yield "is not the file that was released: its SHA-256 or its size is another"
+        table = read_table(path, entry, lambda table: None)
+        digest = content_digest(table)
+        if digest != entry.digest:
+            yield f"its content digest is {digest}, not {entry.digest}"
+        yield from CHECKS[entry.kind](of, entry, table)
+    except FSLBenchError as error:
+        yield str(error)
+    except (OSError, pa.ArrowException) as error:
+        yield f"cannot be read: {error}"
+    except (ValueError, TypeError, IndexError) as error:
+        yield f"holds what cannot be checked: {error}"
 
-    def _images(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        schemas.check(table, schemas.IMAGES, entry.path)
-        self._groups[entry.dataset] = groups_of(table)
-        sizes = self._sizes_of(entry)
-        yield from image_problems(table)
-        names = np.repeat(np.array(self._names[entry.dataset], dtype=object), sizes).tolist()
-        if table.column("class_name").to_pylist() != names:
-            yield "class names are not those of the classes"
-        if not np.array_equal(table.column("image_id").to_numpy(), np.arange(sizes.sum())):
-            yield "image ids do not count from 0 to the number of images"
-        of_class = np.repeat(np.arange(sizes.size), sizes)
-        if not np.array_equal(table.column("class_id").to_numpy(), of_class):
-            yield "images are not in class order, or not as many as their classes say"
-        if self._raw is not None:
-            yield from raw_problems(self._release, entry, self._raw, self._spec, self._progress)
-            self._images_read += table.num_rows
 
-    def _pictures(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        yield from picture_problems(entry, table, self._sizes_of(entry))
+def _card_problems(manifest: Manifest, folder: Path) -> Problems:
+    """Compare the card with that of this version, if it wrote the release.
 
-    def _tasks(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        name = TaskSetName.parse(entry.name)
-        schemas.check(table, schemas.task_set(name), entry.path)
-        sizes, groups = self._sizes_of(entry), self._groups.get(entry.dataset)
-        if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
-            yield "its fingerprint is not that of its content"
-        if not table.num_rows:
-            yield "has no tasks"
-            return
-        yield from task_problems(table, name, sizes, groups)
-        label = suite_of(name.suite).attributes
-        attributes = self._release.attributes(entry.dataset, label) if label else None
-        if attributes is not None:
-            yield from bias_problems(table, name, attributes)
-        yield from query_problems(self._release, entry)
-        drawn = draw_again(
-            entry.dataset, name, sizes.tolist(), entry.provenance, len(table), groups, attributes
+    A card knows where its release is published, which nothing else does: that is believed.
+    """
+    path = folder / CARD_FILE
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    if text and manifest.made_with != MADE_WITH:
+        return
+    try:
+        release = Release(manifest, Folder(folder))
+        card = dataset_card(manifest, CardFacts.of(release, repository_of(text)))
+    except (FSLBenchError, OSError, pa.ArrowException, ValueError, TypeError, LookupError):
+        yield "cannot be made again while tables have problems"
+        return
+    if text != card:
+        yield "is not the card of this manifest"
+
+
+# ---- tables of one kind --------------------------------------------------------------------------
+
+
+def _is(table: pa.Table, column: str, expected: NDArray[np.integer]) -> bool:
+    return np.array_equal(table.column(column).to_numpy(), expected)
+
+
+def _classes(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    schemas.check_classes(table, entry.path)
+    counts = table.column("n_images")
+    if not table.num_rows or counts.null_count or pc.min(counts).as_py() < 1:
+        yield "has no classes, or classes without images"
+        return
+    sizes: Ids = counts.to_numpy().astype(np.int64)
+    names, superclasses = table.column("class_name").to_pylist(), number_of_superclasses(table)
+    of.sizes[entry.dataset], of.class_names[entry.dataset] = sizes, names
+    about = next(d for d in of.manifest.datasets if d.name == entry.dataset)
+    if len(set(names)) != len(names) or not all(names):
+        yield "class names are missing, empty or not different"
+    if not _is(table, "class_id", np.arange(sizes.size)):
+        yield "class ids do not count from 0"
+    if not _is(table, "first_image_id", sizes.cumsum() - sizes):
+        yield "first image ids are not the sums of the sizes before"
+    if (about.n_classes, about.n_images) != (sizes.size, sizes.sum()):
+        yield (
+            f"has {sizes.size} classes of {sizes.sum()} images; the manifest says "
+            f"{about.n_classes} of {about.n_images}"
         )
-        if content_digest(drawn) != entry.digest:
-            yield "the tasks drawn again from its provenance are others"
-        else:
-            self._drawn_again += 1
+    if superclasses != about.n_superclasses:
+        yield f"has {superclasses} superclasses; the manifest says {about.n_superclasses}"
+    if superclasses and not all(table.column("superclass").to_pylist()):
+        yield "superclasses are missing or empty"
 
-    def _features(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        yield from self._feature_checks.problems(entry, table, int(self._sizes_of(entry).sum()))
 
-    def _attributes(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        schemas.check(table, schemas.ATTRIBUTES, entry.path)
-        yield from attribute_problems(table, int(self._sizes_of(entry).sum()))
+def _images(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    schemas.check(table, schemas.IMAGES, entry.path)
+    of.groups[entry.dataset] = groups_of(table)
+    sizes = of.sizes_of(entry)
+    paths = table.column("path").drop_null()
+    if len(pc.unique(paths)) != len(paths):
+        yield "two images have the same path"
+    if pc.any(pc.match_substring_regex(paths, OUT_OF_THE_FOLDER)).as_py():
+        yield "a path leads out of the raw folder"
+    digests = table.column("sha256").drop_null()
+    if not pc.all(pc.match_substring_regex(digests, "^[0-9a-f]{64}$")).as_py() and len(digests):
+        yield "a sha256 is not 64 hexadecimal digits"
+    groups = table.column("group").drop_null().to_numpy()
+    _, first = np.unique(groups, return_index=True)
+    if not np.array_equal(groups[np.sort(first)], np.arange(first.size)):
+        yield "groups are not numbered from 0 in the order of their first image"
+    names = np.repeat(np.array(of.class_names[entry.dataset], dtype=object), sizes).tolist()
+    if table.column("class_name").to_pylist() != names:
+        yield "class names are not those of the classes"
+    if not _is(table, "image_id", np.arange(sizes.sum())):
+        yield "image ids do not count from 0 to the number of images"
+    if not _is(table, "class_id", np.repeat(np.arange(sizes.size), sizes)):
+        yield "images are not in class order, or not as many as their classes say"
+    if of.raw is not None:
+        yield from _raw_problems(of, entry, of.raw)
+        of.images_read += table.num_rows
 
-    def _results(self, entry: Table, table: pa.Table) -> Iterator[str]:
-        submission = Submission(*read_parquet(self._folder / entry.path))
-        if list(submission.methods) != [entry.name]:
-            yield f"holds results of {listing(list(submission.methods))}"
-        validate(submission, self._release)
-        yield from ()
+
+def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
+    """Say what in a raw folder is not the image that the table lists, nor its superclass."""
+    recorded = of.release.images(entry.dataset)
+    try:
+        known = of.release.superclasses(entry.dataset)
+        images, superclasses = _images_now(of, entry, recorded, known, raw)
+    except FSLBenchError as error:
+        yield f"cannot be compared with {raw}: {error}"
+        return
+    if paths := differing_images(recorded, images):
+        s = "s" if len(paths) != 1 else ""
+        yield f"{len(paths)} image{s} in {raw} not the released one{s}: {listing(paths)}"
+    elif superclasses != known:
+        yield f"the superclasses of the classes in {raw} are not the released ones"
+
+
+def _images_now(
+    of: _Release,
+    entry: Table,
+    recorded: pa.Table,
+    known: tuple[str, ...] | None,
+    raw: Path,
+) -> tuple[pa.Table, tuple[str, ...] | None]:
+    """Read the path and SHA-256 of the images as they are now, and the superclasses of classes.
+
+    Those that are `known` are returned for a folder that is no source and says nothing of them.
+    """
+    name = entry.dataset
+    listed = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
+    if name in listed or (name in SOURCES and name not in GENERAL):
+        dataset = listed.get(name) or DatasetSpec(name, source=name, folder=name)
+        images = read_source(
+            dataset.source,
+            raw / dataset.folder,
+            name=name,
+            options=dataset.options,
+            allow_missing="left_out" in entry.provenance,
+            progress=of.progress,
+        )
+        return images.images, images.superclasses
+    if not (raw / name).is_dir():
+        raise SourceError(
+            f"there is no folder {name}, and no source of that name",
+            where=str(raw),
+            fix="name the specification that the release was made from with --spec",
+        )
+    paths = recorded.column("path").to_pylist()
+    digests: dict[str, str | None] = {}
+    for number, file in enumerate(map(file_of, paths)):
+        if number % 100 == 0:
+            of.progress(f"{name}: {number} of {len(paths)} files read")
+        if file not in digests:
+            path = raw / name / file
+            digests[file] = sha256_of(path) if path.is_file() else None
+    return pa.table({"path": paths, "sha256": [digests[file_of(path)] for path in paths]}), known
+
+
+def _pictures(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    schemas.check(table, schemas.PICTURES, entry.path)
+    sizes, (shard, shards) = of.sizes_of(entry), shard_of(entry.path)
+    first = shard * SHARD_PICTURES
+    ids = np.arange(first, min(first + SHARD_PICTURES, int(sizes.sum())))
+    if not _is(table, "image_id", ids):
+        yield f"has not one row for each image from {first} to {first + len(ids) - 1}, in order"
+        return
+    if not _is(table, "label", np.searchsorted(sizes.cumsum(), ids, "right")):
+        yield "has labels that are not the class ids"
+    if shards != number_of_picture_shards(int(sizes.sum())):
+        yield f"is one of {shards} shards"
+    without = table.column("image").null_count
+    stated = sum(entry.provenance.get("without", {}).values())
+    if without > stated:
+        yield f"lacks {without} pictures; its provenance says {stated} in all"
+    broken = [i for i, data in _encoded(table) if check_bytes(data)[1]]
+    if broken:
+        yield f"holds no pictures of images {listing(broken)}"
+
+
+def _encoded(table: pa.Table) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of each picture that is there, by image id."""
+    for batch in table.to_batches(max_chunksize=64):
+        for image_id, image in zip(*(c.to_pylist() for c in batch.columns[:2]), strict=True):
+            if image is not None:
+                yield image_id, image["bytes"] or b""
+
+
+def _attributes(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    schemas.check(table, schemas.ATTRIBUTES, entry.path)
+    yield from attribute_problems(table, int(of.sizes_of(entry).sum()))
+
+
+def _features(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    images, key = int(of.sizes_of(entry).sum()), (entry.dataset, entry.name)
+    schemas.check_features(table, entry.path)
+    kind = table.schema.field("feature").type
+    first_kind, first = of.shards.setdefault(key, (kind, entry))
+    start = of.rows.get(key, 0)
+    end = of.rows[key] = start + table.num_rows
+    if not _is(table, "image_id", np.arange(start, end)):
+        yield f"has not one row for each image from {start} on, in order"
+    shard, shards = shard_of(entry.path)
+    if end > images or (shard + 1 == shards and end < images):
+        yield f"ends with image {end - 1}: has not one row for each of {images} images"
+    if type_name(kind) != type_name(first_kind):
+        yield f"holds {kind}, the first of its shards {first_kind}"
+    if dict(entry.provenance) != dict(first.provenance):
+        yield "has another provenance than the first of its shards"
+    column = table.column("feature").combine_chunks()
+    values = column.flatten()
+    missing = column.null_count + values.null_count
+    if missing or not np.isfinite(values.to_numpy()).all():
+        yield "holds values that are not finite"
+        return
+    try:
+        scale = scale_of(kind.value_type, entry.provenance, "it holds")
+    except ReleaseError as error:
+        yield str(error)
+        return
+    if kind.value_type == pa.float32() and not are_steps(values.to_numpy(), scale or 0.0):
+        yield f"holds values that are not -127 to 127 steps of {scale}"
+
+
+def _results(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    submission = Submission(*read_parquet(of.folder / entry.path))
+    if list(submission.methods) != [entry.name]:
+        yield f"holds results of {listing(list(submission.methods))}"
+    validate(submission, of.release)
+
+
+def _tasks(of: _Release, entry: Table, table: pa.Table) -> Problems:
+    name = TaskSetName.parse(entry.name)
+    schemas.check(table, schemas.task_set(name), entry.path)
+    sizes, groups = of.sizes_of(entry), of.groups.get(entry.dataset)
+    if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
+        yield "its fingerprint is not that of its content"
+    if not table.num_rows:
+        yield "has no tasks"
+        return
+    yield from task_problems(table, name, sizes, groups)
+    label = suite_of(name.suite).attributes
+    attributes = of.release.attributes(entry.dataset, label) if label else None
+    if attributes is not None:
+        yield from bias_problems(table, name, attributes)
+    yield from query_problems(of.release, entry)
+    drawn = draw_again(
+        entry.dataset, name, sizes.tolist(), entry.provenance, len(table), groups, attributes
+    )
+    if content_digest(drawn) != entry.digest:
+        yield "the tasks drawn again from its provenance are others"
+    else:
+        of.drawn_again += 1
+
+
+CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
+    "classes": _classes,
+    "images": _images,
+    "pictures": _pictures,
+    "attributes": _attributes,
+    "tasks": _tasks,
+    "features": _features,
+    "results": _results,
+}
+"""What is wrong with a table of each kind, in the order in which they are checked."""
+
+
+# ---- the laws of task sets -----------------------------------------------------------------------
+
+
+def task_problems(
+    table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
+) -> Problems:
+    """Say what in a task set breaks the laws of its suite.
+
+    Parameters
+    ----------
+    table
+        Of the schema :func:`benchmark_spec.schemas.task_set`.
+    sizes : int (C,)
+        Images of each class.
+    groups : int (N,), optional
+        Group of each image, -1 for none.
+    """
+    way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
+    if not _is(table, "task_id", np.arange(table.num_rows)):
+        yield "task ids do not count from 0"
+    class_ids, support, queries, labels = (
+        table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
+        for key in ("class_ids", "support", "query", "query_label")
+    )
+    images = np.concatenate([support, queries], axis=1)
+    if class_ids.min() < 0 or class_ids.max() >= sizes.size:
+        yield f"names classes beyond {sizes.size}"
+        return
+    if images.min() < 0 or images.max() >= sizes.sum():
+        yield f"names images beyond {sizes.sum()}"
+        return
+    class_of = np.searchsorted(sizes.cumsum(), images, "right")
+    in_turn = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
+    of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
+    of_support = np.repeat(class_ids, shot, axis=1)
+    for wrong, what in (
+        (_twice(class_ids), "a class twice"),
+        (in_turn.any(axis=1), f"not {query} queries of each class"),
+        ((class_of[:, : way * shot] != of_support).any(axis=1), "support images of other classes"),
+        ((class_of[:, way * shot :] != of_label).any(axis=1), "mislabelled queries"),
+        (_twice(images), "an image twice, perhaps on both sides"),
+    ):
+        yield from _tasks_where(wrong, what)
+    if name.interval == "open" and (repeated := images.size - np.unique(images).size):
+        yield f"{repeated} images are used twice in the set, though its suite forbids it"
+    if name.suite == "grouped" and groups is not None:
+        used = groups[images.reshape(-1)]
+        used = used[used >= 0]
+        if np.unique(used).size != used.size:
+            yield "images of one group are used twice in the set"
+    if name.suite == "pooled" and groups is not None:
+        units = np.where(groups[images] < 0, -1 - images, groups[images])
+        yield from _tasks_where(_twice(units), "two images of one group")
+
+
+def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Tell of each row (T, n) whether a value is in it twice."""
+    ordered = np.sort(values, axis=1)
+    twice: NDArray[np.bool_] = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    return twice
+
+
+def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Problems:
+    if wrong.any():
+        numbers = listing(np.flatnonzero(wrong).tolist())
+        yield f"task{'s' if wrong.sum() > 1 else ''} {numbers}: {what}"
+
+
+def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Problems:
+    """Say which tasks of a set made with attributes of images break which law of its suite."""
+    step, shot = suite_of(name.suite).step, name.protocol.shot
+    of_image = [set(words) for words in attributes.column("attributes").to_pylist()]
+    keys = ("support", "query", "query_label", "attributes", "inter_class")
+    columns = [table.column(key).to_pylist() for key in keys]
+    broken: dict[str, list[bool]] = {}
+    for support, query, labels, chosen, inter_class in zip(*columns, strict=True):
+        shown = [(of_image[image], place // shot) for place, image in enumerate(support)]
+        asked = [(of_image[image], k) for image, k in zip(query, labels, strict=True)]
+        for law, is_broken in _broken_laws(step, chosen, inter_class, shown, asked).items():
+            broken.setdefault(law, []).append(is_broken)
+    for law, tasks in broken.items():
+        yield from _tasks_where(np.array(tasks), law)
+
+
+def _broken_laws(
+    step: str,
+    chosen: list[str],
+    inter_class: list[bool],
+    support: list[tuple[set[str], int]],
+    query: list[tuple[set[str], int]],
+) -> dict[str, bool]:
+    """Tell of each law of a step whether a task breaks it.
+
+    `chosen` is each class's attribute, `inter_class` whether its queries have another class's; of
+    images there are the attributes, and the position of their class.
+    """
+    every = set(chosen)
+    if step in COUNTERFACTUAL:
+        fits: Callable[[set[str], int], bool] = {
+            "same": lambda image, k: image == {chosen[k]},
+            "any": lambda image, k: True,
+            "other": lambda image, k: image <= every - {chosen[k]},
+        }[step]
+        return {
+            "a support image has another value": any(image != {chosen[k]} for image, k in support),
+            "a query has a value that its step forbids": not all(fits(*pair) for pair in query),
+        }
+    laws = {"two classes have the same attribute": len(every) < len(chosen)}
+    if step in ("support", "intra", "inter", "biased"):
+        laws["a support image lacks its attribute, or has another class's"] = any(
+            image & every != {chosen[k]} for image, k in support
+        )
+    if step in ("sc2", "released"):
+        laws["a support image lacks its attribute"] = any(
+            chosen[k] not in image for image, k in support
+        )
+    if step in ("intra", "inter", "biased", *ABLATION, "released"):
+        laws["a query has its class's attribute"] = any(chosen[k] in image for image, k in query)
+    if step in INTER_CLASS:
+        laws["a query has no other class's attribute, though the table says so"] = any(
+            inter_class[k] and not image & every for image, k in query
+        )
+    return laws

@@ -358,7 +358,7 @@ def test_features_of_another_backbone_in_shards(
     monkeypatch.setattr("benchmark_spec.feature_sets.SHARD_IMAGES", 500)
     monkeypatch.setattr("builders.release.features.features_of", features_of)
     monkeypatch.setattr("builders.release.features.is_network", lambda name: False)
-    monkeypatch.setattr("builders.release.spec_checks.check_backbone", lambda *_: None)
+    monkeypatch.setattr("builders.release.preflight.check_backbone", lambda *_: None)
     release = load_release(_projected(tmp_path, '["net-pca8", "net-pca12", "net"]'))
     assert made == ["net"]  # the projections are of what is in the release
     assert release.backbones == ("net", "net-pca8", "net-pca12")

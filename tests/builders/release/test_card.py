@@ -13,10 +13,12 @@ from builders.release.card import (
     NOWHERE,
     CardFacts,
     dataset_card,
+    markdown,
+    paragraph,
     repository_of,
     size_category,
+    yaml_scalar,
 )
-from builders.release.card_text import markdown, paragraph, yaml_scalar
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release
 

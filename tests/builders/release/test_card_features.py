@@ -111,7 +111,7 @@ def test_a_card_is_compared_with_that_of_its_version(
     assert verify(card.parent).problems == ()  # wherever it is published
     card.write_text(without)
     assert [problem.path for problem in verify(card.parent).problems] == [CARD_FILE]
-    monkeypatch.setattr("builders.release.card_check.MADE_WITH", "fslbench 99.0.0")
+    monkeypatch.setattr("builders.release.verify.MADE_WITH", "fslbench 99.0.0")
     assert verify(card.parent).problems == ()  # another version's words are not ours
     card.unlink()
     assert [problem.path for problem in verify(card.parent).problems] == [CARD_FILE]

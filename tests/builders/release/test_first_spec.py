@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from tiny_features import ABOUT, write_pictures
 
 from builders.cli import main
-from builders.release.dry_run import dry_run
+from builders.release.preflight import dry_run
 from builders.release.spec_file import read_spec
 from fslbench_data.release.release import load_release
 

@@ -15,9 +15,9 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import sweep
 from builders.query_size.task_sets import QuerySets
 from builders.release.build import build_release
+from builders.release.preflight import check_spec
 from builders.release.queries import draws_of
 from builders.release.spec import ReleaseSpec
-from builders.release.spec_checks import check_spec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.cli import main

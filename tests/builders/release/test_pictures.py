@@ -130,7 +130,7 @@ def test_an_image_whose_licence_forbids_it_has_none(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of emoji, one vendor's are share-alike; here all are, as each image says."""
-    monkeypatch.setattr("builders.release.spec_checks.passed_on", lambda licence: True)
+    monkeypatch.setattr("builders.release.preflight.passed_on", lambda licence: True)
     spec = _spec(tmp_path, '"files"', licence="CC BY-SA 4.0")
     manifest = build_release(spec, tmp_path / "r", raw=raw)
     (entry,) = (t for t in manifest.tables if t.kind == "pictures")

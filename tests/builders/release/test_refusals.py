@@ -12,7 +12,7 @@ from tiny_features import write_pictures
 from benchmark_spec.errors import FSLBenchError, MissingPackageError
 from builders.features import Settings
 from builders.release.build import build_release
-from builders.release.dry_run import dry_run
+from builders.release.preflight import dry_run
 from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.sources.packaged.emoji import ATTRIBUTES
@@ -173,7 +173,7 @@ def test_it_says_which_package_is_missing(
     def require(module: str) -> None:
         raise MissingPackageError(f"the package {module!r} is not installed")
 
-    monkeypatch.setattr("builders.release.refusals.require", require)
+    monkeypatch.setattr("builders.release.preflight.require", require)
     spec = _spec(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
     assert dry_run(spec, raw).missing == ("the package 'PIL' is not installed",)
     said = _said(lambda: build_release(spec, tmp_path / "r", raw=raw))
@@ -195,7 +195,7 @@ def test_a_dry_run_says_that_attributes_are_too_sparse(
     paths = images.images.column("path").to_pylist()
     styles = {path: (ATTRIBUTES[number % 4],) for number, path in enumerate(paths[::5])}
     ours = replace(images, attributes=styles, texts={})
-    monkeypatch.setattr("builders.release.dry_run.read_source", lambda *_, **__: ours)
+    monkeypatch.setattr("builders.release.preflight.read_source", lambda *_, **__: ours)
     sets = [f"ladder_style-2w{shot}s1q" for shot in (1, 2)]
     spec = _spec(
         tmp_path,

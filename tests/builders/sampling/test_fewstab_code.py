@@ -10,7 +10,7 @@ import pytest
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from benchmark_spec.suites import ABLATION, FAMILIES, FEWSTAB, suites_of
-from builders.release.task_checks import bias_problems, task_problems
+from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.fewstab_code import ReleasedTasks, draw_released
 from builders.sampling.image_attributes import ImageAttributes, image_attributes

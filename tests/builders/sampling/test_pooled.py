@@ -17,7 +17,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from benchmark_spec.suites import suite_of
-from builders.release.task_checks import task_problems
+from builders.release.verify import task_problems
 from builders.sampling import (
     Pool,
     Stream,

@@ -12,8 +12,7 @@ from benchmark_spec.protocol import TaskSetName
 from benchmark_spec.suites import COUNTERFACTUAL, LADDER, SUITES, suite_of
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
-from builders.release.task_checks import bias_problems
-from builders.release.verify import verify
+from builders.release.verify import bias_problems, verify
 from builders.sampling import draw_again
 from fslbench_data.release.release import Release
 

@@ -1,0 +1,491 @@
+"""What of a specification cannot be made, and what would be: told before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_spec.catalogue import lookup
+from benchmark_spec.errors import (
+    FSLBenchError,
+    SamplingError,
+    SpecError,
+    UnknownNameError,
+    listing,
+)
+from benchmark_spec.extras import require
+from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.suites import suite_of
+from builders.attributes import Recipe, check_recipe, make_attributes
+from builders.attributes.captioner import GIVEN
+from builders.baselines.heads import HEADS, head_of
+from builders.execution.engine import LocalEngine
+from builders.features import Settings, check_backbone, is_network, pixels
+from builders.features.backbones import check_weights
+from builders.features.compress import base_of
+from builders.features.precomputed import PrecomputedFeatures
+from builders.features.processor import facts
+from builders.query_size.draws import DRAWABLE, Draws
+from builders.release.features import networks, with_canaries
+from builders.release.pictures import PASSED_ON, passed_on
+from builders.release.queries import method_of, no_number, release_of
+from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
+from builders.sampling import Groups, count_tasks, groups_of
+from builders.sampling.published import draw_published
+from builders.sampling.with_attributes import draw_with_attributes
+from builders.sources import GENERAL, SOURCES, source_module
+from builders.sources.image_set import Progress, silent
+from builders.sources.listing import listed_sizes, terms_of
+from builders.sources.packaged import canaries
+from builders.sources.read import check_options, read_source
+from fslbench_data.tasks.drawn import checked_sizes
+
+# ---- what a specification asks for ---------------------------------------------------------------
+
+
+def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
+    """Refuse a specification that cannot be followed with these settings.
+
+    Raises
+    ------
+    SpecError, UnknownNameError, SamplingError
+        If it asks for what cannot be made.
+    ReleaseError
+        If it names a release that cannot be opened.
+    SourceError, MissingPackageError, BackboneError
+        See :func:`builders.attributes.recipe.check_recipe`.
+    """
+    for position, dataset in enumerate(spec.datasets):
+        where = f"data set {dataset.name}"
+        if dataset.queries is not None and dataset.left_open:
+            so_far = spec.datasets[: position + 1]
+            _check_queries(dataset, dataset.queries, so_far, f"{where}, queries")
+        _check_tuning(dataset, f"{where}, fine_tuning")
+        dataset = dataset.with_queries(dict.fromkeys(dataset.left_open, 1))
+        _check_source(dataset, where)
+        _check_suites(dataset, where)
+        _check_methods(dataset, where)
+        if dataset.attributes and dataset.source == CATALOGUE:
+            raise SpecError(f"{where}: a catalogue has no images that could have attributes")
+        for name, text in dataset.attributes.items():
+            of = f"{where}, attributes.{name}"
+            recipe = Recipe.parse(text, of)
+            check_recipe(recipe, dataset.source, settings.weights, of, dataset.options)
+        if dataset.pictures is not None:
+            _check_pictures(dataset, where)
+    with_canaries(spec)
+    if settings.skip_corrupt:
+        raise SpecError("features in a release are of whole images: none can be skipped")
+
+
+def _check_queries(
+    dataset: DatasetSpec, rule: QuerySpec, so_far: Sequence[DatasetSpec], where: str
+) -> None:
+    """Refuse a rule for numbers of queries that cannot be followed.
+
+    `so_far` are the data sets of the specification up to this one.
+    """
+    head_of(rule.head)
+    if rule.suite not in DRAWABLE:
+        raise UnknownNameError(
+            "suite to draw without replacement", rule.suite, DRAWABLE, where=where
+        )
+    name = rule.dataset or dataset.name
+    if rule.release:
+        release = release_of(rule)
+        release.classes(name)
+        tables = (t for t in release.manifest.tables if (t.kind, t.dataset) == ("features", name))
+        names = sorted({table.name for table in tables})
+        if rule.features not in names:
+            where = f"{where}, {name} of {release}"
+            raise UnknownNameError("features", rule.features, names, where=where)
+        return
+    known = {one.name: one for one in so_far}
+    if name not in known:
+        raise UnknownNameError(
+            "data set", name, known, where=where, fix="or list it before this one"
+        )
+    backbone = base_of(method_of(known[name], rule))[0]
+    if known[name].source == CATALOGUE or not backbone:
+        raise SpecError(
+            f"{where}: {name} has no features that could say how many queries are best",
+            expected='features = ["..."] or backbones = ["..."] of the data set; or another one, '
+            'such as queries = { release = "embedded", dataset = "openclipart", '
+            'features = "efficientnet_lite0-pca128" }',
+        )
+    check_backbone(backbone, where)
+
+
+def _check_source(dataset: DatasetSpec, where: str) -> None:
+    if dataset.source == CATALOGUE:
+        lookup(dataset.name)
+        if dataset.features or dataset.backbones or dataset.fine_tuning or dataset.options:
+            raise SpecError(
+                f"{where}: a catalogue has no images to extract features from, and takes no options"
+            )
+        if dataset.pictures is not None:
+            raise SpecError(f"{where}: a catalogue has no images, and so no pictures")
+        if "grouped" in {suite.name for suite in dataset.every_suite}:
+            raise SamplingError(
+                f"{where}: a grouped set needs the groups of the images",
+                fix="give a source with images; a catalogue has only counts",
+            )
+    elif dataset.source not in SOURCES:
+        raise UnknownNameError("source", dataset.source, (*SOURCES, CATALOGUE), where=where)
+    else:
+        check_options(dataset.source, dataset.name, dataset.options)
+
+
+def _check_suites(dataset: DatasetSpec, where: str) -> None:
+    for suite in dataset.every_suite:
+        needed = suite.interval == "closed" and suite.name != "pooled"
+        if needed and dataset.number_of_tasks(suite.name) is None:
+            raise SpecError(
+                f"{where}: a {suite.name} set needs a number of tasks",
+                fix="add tasks = { closed = 600 }",
+            )
+        if suite.attributes and suite.attributes not in dataset.attributes:
+            raise UnknownNameError(
+                "attributes", suite.attributes, dataset.attributes, where=f"{where}, {suite.name}"
+            )
+    for name in dataset.drawn:
+        if not suite_of(name).uniform:
+            raise SpecError(
+                f"{where}: {name} sets cannot be left out, since readers cannot draw them",
+                expected="drawn lists suites that are drawn uniformly: closed, pooled",
+            )
+    if "published" in {suite.name for suite in dataset.every_suite} & set(dataset.tasks):
+        raise SpecError(
+            f"{where}: the published task sets are what they are", fix="take tasks.published out"
+        )
+
+
+def _check_methods(dataset: DatasetSpec, where: str) -> None:
+    tuned = dataset.fine_tuning
+    bases = [base_of(name)[0] for name in dataset.features]
+    for backbone in (*bases, *dataset.backbones, *(tuned.backbones if tuned else ())):
+        check_backbone(backbone, where)
+    grey = [name for name in SOURCES if getattr(source_module(name), "PIXELS", False)]
+    if pixels.NAME in (*bases, *dataset.backbones) and dataset.source not in grey:
+        raise SpecError(
+            f"{where}: `pixels` are the grey levels of images of 8 or 28 pixels, which "
+            f"{dataset.source} does not read",
+            expected=f"a network; of {listing(grey)} also `pixels`",
+            fix='such as features = ["efficientnet_lite0"]: `fslbench-build fetch weights`',
+        )
+    for head in dataset.heads:
+        if head not in HEADS:
+            raise UnknownNameError("head", head, HEADS, where=where)
+    with_features = dataset.features or dataset.backbones
+    if dataset.heads and not (with_features and dataset.every_task_set):
+        raise SpecError(
+            f"{where}: heads need features, and suites to run on",
+            fix='add features = ["..."] and suites = ["..."]',
+        )
+    if dataset.backbones and not dataset.heads:
+        raise SpecError(
+            f"{where}: backbones are for reference methods, and there are none",
+            fix='add heads = ["..."], or list them in features for the release to hold',
+        )
+    for name in dataset.backbones:
+        if base_of(name)[1] is not None:
+            raise SpecError(
+                f"{where}: {name} is a projection, which a release holds", fix="list it in features"
+            )
+
+
+def _check_tuning(dataset: DatasetSpec, where: str) -> None:
+    """Refuse fine-tuning of what is no network, and on task sets that are not sure to be there."""
+    tuned = dataset.fine_tuning
+    for name in tuned.backbones if tuned else ():
+        if not is_network(name):
+            raise SpecError(f"{where}: {name} is no network that could be tuned")
+    names = [name for name in dataset.listed if not LEFT_OPEN.fullmatch(name)]
+    unnamed = (
+        "one whose number of queries is still to be chosen has no name yet: list it with its number"
+    )
+    for task_set in tuned.task_sets if tuned else ():
+        if task_set not in names:
+            fix = "" if len(names) == len(dataset.listed) else unnamed
+            raise UnknownNameError("task set", task_set, names, where=where, fix=fix)
+
+
+def _check_pictures(dataset: DatasetSpec, where: str) -> None:
+    """Refuse pictures of a data set whose terms do not let them be passed on."""
+    redistribution, licence = terms_of(dataset.source, dataset.options)
+    if redistribution != "images":
+        raise SpecError(
+            f"{where}: pictures are asked for, and its licence does not let them be passed on",
+            where=f"redistribution = {redistribution!r}: {licence}",
+            fix="take `pictures` out, or where the licence allows it say redistribution = "
+            '"images" in the options of an own data set',
+        )
+    if dataset.source in GENERAL and not passed_on(licence):
+        raise SpecError(
+            f"{where}: pictures are asked for, and its licence, {licence}, does not let each of "
+            "them be passed on in a collection",
+            expected=f"one of {', '.join(PASSED_ON)}",
+            fix="take `pictures` out: methods run on the raw folder with `evaluate --images`",
+        )
+
+
+# ---- what is there -------------------------------------------------------------------------------
+
+
+def refusals(
+    spec: ReleaseSpec,
+    raw: Path | None,
+    settings: Settings,
+    extracted: Sequence[PrecomputedFeatures] = (),
+) -> Iterator[FSLBenchError]:
+    """Yield what is missing or cannot be made, as far as it shows without opening an image.
+
+    The specification is one that :func:`check_spec` has passed.
+    """
+    for dataset in spec.datasets:
+        try:
+            if dataset.source == CATALOGUE:
+                sizes: tuple[int, ...] | None = tuple(lookup(dataset.name).class_sizes)
+            else:
+                folder = None if raw is None else raw / dataset.folder
+                sizes = listed_sizes(dataset.source, folder, dataset.name, dataset.options)
+        except FSLBenchError as error:
+            yield error
+            continue
+        if sizes is None:  # no listing tells
+            continue
+        for text in dataset.listed:
+            name = TaskSetName.parse(f"{text}1q" if LEFT_OPEN.fullmatch(text) else text)
+            yield from _failures(partial(checked_sizes, sizes, name.protocol, dataset.name))
+        yield from _no_choice(dataset, sizes)
+    yield from _missing_for_networks(spec, settings, extracted)
+
+
+def _failures(*checks: Callable[[], object]) -> Iterator[FSLBenchError]:
+    """Yield the errors of checks that fail."""
+    for check in checks:
+        try:
+            check()
+        except FSLBenchError as error:
+            yield error
+
+
+def _missing_for_networks(
+    spec: ReleaseSpec, settings: Settings, extracted: Sequence[PrecomputedFeatures]
+) -> Iterator[FSLBenchError]:
+    """Yield what networks, heads and pictures need and there is not on this machine."""
+    given = {(name, one.backbone) for one in extracted for name in one.datasets}
+    wanted = [
+        (dataset.name, base_of(name)[0])
+        for dataset in spec.datasets
+        for name in (*dataset.features, *dataset.backbones)
+    ]
+    wanted += [(canaries.NAME, name) for name in networks(spec)]
+    here = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
+    if isinstance(settings.engine, LocalEngine):
+        here += [name for of, name in wanted if is_network(name) and (of, name) not in given]
+    yield from _failures(
+        *(partial(check_weights, name, settings.weights) for name in dict.fromkeys(here)),
+        *([partial(facts, settings.device, "")] if here else []),
+    )
+    if any(d.heads or (d.queries and d.left_open) for d in spec.datasets):
+        yield from _failures(partial(require, "torch"))
+    if any(d.pictures is not None for d in spec.datasets):
+        yield from _failures(partial(require, "PIL"))
+    yield from _failures(*(partial(_check_whole, one, of) for of, _ in wanted for one in extracted))
+
+
+def _check_whole(extracted: PrecomputedFeatures, dataset: str) -> None:
+    """Refuse given features of a data set of which images were left out."""
+    given = dataset in extracted.datasets
+    left_out = extracted.provenance(dataset).get("left_out") if given else None
+    if left_out:
+        raise SpecError(
+            f"{dataset}: features in a release are of whole images, "
+            f"and {len(left_out)} were left out",
+            where=str(extracted.folder),
+        )
+
+
+def _no_choice(
+    dataset: DatasetSpec, sizes: tuple[int, ...], groups: Groups | None = None
+) -> Iterator[SamplingError]:
+    """Yield that a number of queries cannot be chosen, on so few images of the data set itself."""
+    rule = dataset.queries
+    if rule is None or rule.release or rule.dataset not in ("", dataset.name):
+        return
+    if rule.suite == "grouped" and groups is None:
+        return  # its images are not read yet
+    for way, shot in dataset.left_open:
+        draws = Draws(dataset.name, rule.suite, way, shot, sizes, groups)
+        if draws.tasks(1, 0) < 2:
+            yield no_number(dataset.name, draws)
+
+
+# ---- a dry run -----------------------------------------------------------------------------------
+
+FEW = 20
+"""Tasks below which Student's quantile makes intervals wide."""
+
+WIDE = "few: wide intervals; see `fslbench plan`"
+
+
+@dataclass(frozen=True)
+class PlannedSet:
+    """A task set that would be made; `tasks` is None where drawing decides, `note` says more."""
+
+    dataset: str
+    name: str
+    tasks: int | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedFeatures:
+    """Features that would be extracted, or taken from a folder."""
+
+    dataset: str
+    backbone: str
+    images: int
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a build would make.
+
+    Attributes
+    ----------
+    sizes
+        Classes and images of each data set that can be read.
+    missing
+        What the build would stop at, in words.
+    """
+
+    sizes: dict[str, tuple[int, int]]
+    sets: tuple[PlannedSet, ...]
+    features: tuple[PlannedFeatures, ...]
+    missing: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that the command prints."""
+        for dataset, (classes, images) in self.sizes.items():
+            yield f"{dataset}: {classes:,} classes, {images:,} images"
+            of_set = [one for one in self.sets if one.dataset == dataset]
+            width = max((len(one.name) for one in of_set), default=0)
+            for one in of_set:
+                tasks = "" if one.tasks is None else f"{one.tasks:,} tasks"
+                yield f"  {one.name:<{width}}  {tasks:>12}  {one.note}".rstrip()
+            for extracted in self.features:
+                if extracted.dataset == dataset:
+                    yield f"  features of {extracted.backbone}: {extracted.images:,} images"
+        yield "missing:" if self.missing else "nothing is missing"
+        yield from (f"  {line}" for what in self.missing for line in what.splitlines())
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is known of a data set: the attributes are those that came with it, by label."""
+
+    spec: DatasetSpec
+    sizes: tuple[int, ...]
+    groups: Groups | None = None
+    attributes: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+def dry_run(
+    spec: ReleaseSpec,
+    raw: Path | None = None,
+    *,
+    allow_missing: bool = False,
+    settings: Settings | None = None,
+    extracted: Sequence[PrecomputedFeatures] = (),
+    progress: Progress = silent,
+) -> DryRun:
+    """Read what a build would read and say what would be made.
+
+    No task is drawn, but one with attributes that came with the images: whether there is any
+    depends on which images have them.
+
+    Raises what :func:`builders.release.build.build_release` raises at once; what it would stop at
+    later is among what is missing.
+    """
+    settings = settings or Settings()
+    check_spec(spec, settings)
+    sizes: dict[str, tuple[int, int]] = {}
+    sets: list[PlannedSet] = []
+    features: list[PlannedFeatures] = []
+    missing: list[str] = []
+    for dataset in spec.datasets:
+        try:
+            read = _read(dataset, raw, allow_missing, progress)
+        except FSLBenchError as error:
+            missing.append(str(error))
+            continue
+        missing += map(str, _no_choice(dataset, read.sizes, read.groups))
+        images = sum(read.sizes)
+        sizes[dataset.name] = (len(read.sizes), images)
+        for text in dataset.listed:
+            try:
+                sets.append(_planned(read, text))
+            except SamplingError as error:
+                missing.append(str(error))
+        names = dict.fromkeys(base_of(n)[0] for n in (*dataset.features, *dataset.backbones))
+        features += [PlannedFeatures(dataset.name, name, images) for name in names]
+    missing += map(str, _missing_for_networks(spec, settings, extracted))
+    return DryRun(sizes, tuple(sets), tuple(features), tuple(missing))
+
+
+def _read(dataset: DatasetSpec, raw: Path | None, allow_missing: bool, progress: Progress) -> _Read:
+    if dataset.source == CATALOGUE:
+        return _Read(dataset, tuple(lookup(dataset.name).class_sizes))
+    folder = None if raw is None else raw / dataset.folder
+    images = read_source(
+        dataset.source,
+        folder,
+        name=dataset.name,
+        options=dataset.options,
+        allow_missing=allow_missing,
+        progress=progress,
+    )
+    recipes = {label: Recipe.parse(text) for label, text in dataset.attributes.items()}
+    tables = {
+        label: make_attributes(images, recipe, dataset.source, folder, Path()).table
+        for label, recipe in recipes.items()
+        if recipe.attributes == GIVEN
+    }
+    return _Read(dataset, images.class_sizes, groups_of(images.images), tables)
+
+
+def _planned(read: _Read, text: str) -> PlannedSet:
+    """Say how many tasks a task set would have; a SamplingError says why there can be none."""
+    if LEFT_OPEN.fullmatch(text):
+        one, ten = (_tasks(read, TaskSetName.parse(f"{text}{query}q")) for query in (1, 10))
+        note = "Q is chosen while it is built"
+        if one is not None and ten is not None and one != ten:
+            note += f": {one:,} tasks at Q = 1, {ten:,} at 10"
+        few = f"; {WIDE}" if one is not None and one < FEW else ""
+        return PlannedSet(read.spec.name, text, None, note + few)
+    number = _tasks(read, TaskSetName.parse(text))
+    note = "as many as attributes allow" if number is None else WIDE if number < FEW else ""
+    return PlannedSet(read.spec.name, text, number, note)
+
+
+def _tasks(read: _Read, name: TaskSetName) -> int | None:
+    """Count the tasks of a set; None where attributes decide."""
+    dataset, sizes, groups = read.spec, read.sizes, read.groups
+    asked, suite = dataset.number_of_tasks(name.suite), suite_of(name.suite)
+    if suite.attributes or (suite.interval == "closed" and asked is not None):
+        checked_sizes(sizes, name.protocol, dataset.name)
+        if (of_images := read.attributes.get(suite.attributes)) is not None:
+            one: dict[str, Any] = {"seed": dataset.seed, "tasks": 1, "groups": groups}
+            draw_with_attributes(dataset.name, name, sizes, attributes=of_images, **one)
+        return asked
+    if name.suite == "published":
+        return len(draw_published(sizes, name.protocol, dataset=dataset.name))
+    counted = count_tasks(dataset.name, name, sizes, seed=dataset.seed, groups=groups)
+    return counted if asked is None else min(asked, counted)
